@@ -1,0 +1,23 @@
+"""Counting neighbours fast and exactly: closeness, plain-array counts, engines.
+
+Everything here returns exact private facts; only a mechanism may release anything about them.
+"""
+
+from __future__ import annotations
+
+from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, METRICS, Closeness
+from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
+from whitecrow.neighbours.engine import ENGINES, Engine, open_engine
+
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "ENGINES",
+    "METRICS",
+    "Closeness",
+    "Engine",
+    "copies",
+    "count_all",
+    "count_close",
+    "count_related",
+    "open_engine",
+]

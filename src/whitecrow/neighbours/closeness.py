@@ -1,0 +1,168 @@
+"""The question "which records are close?" as a value: columns, metric, radius."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whitecrow.errors import invalid
+from whitecrow.neighbours import predicates
+from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM
+
+__all__ = ["EARTH_RADIUS_KM", "METRICS", "Closeness", "Form", "lower", "on_sphere"]
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower")
+
+EARTH_RADIUS_KM = 6371.0088
+"""The mean radius of the Earth (IUGG), used by the haversine metric."""
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """A fixed reflexive and symmetric relation between two records.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns that are compared, in this order.
+    metric : str
+        ``euclidean``, ``manhattan`` and ``chebyshev`` compare numbers as they are;
+        ``hamming`` is the *number* of columns that differ; ``haversine`` takes two columns,
+        latitude and longitude in degrees, and a radius in kilometres on a sphere of radius
+        6371.0088 km; ``gower`` is the mean over the columns of ``|a - b| / range`` for numbers
+        and of 0 or 1 for categories.
+    radius : float
+        Two records are close when their distance is at most the radius.
+    ranges : tuple of float
+        For ``gower`` only: the public range (upper minus lower) of each column, 0 for a column
+        of categories.
+
+    Examples
+    --------
+    >>> closeness = Closeness(("age", "bmi"), "euclidean", 5.0)
+    >>> closeness.close([61, 24], [64, 28])
+    True
+    """
+
+    columns: tuple[str, ...]
+    metric: str = "euclidean"
+    radius: float = 0.0
+    ranges: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        if not columns or len(set(columns)) != len(columns):
+            raise invalid("Closeness", "columns", "name at least one column, each once", columns)
+        if self.metric not in METRICS:
+            raise invalid("Closeness", "metric", f"one of {', '.join(METRICS)}", self.metric)
+        if self.metric == "haversine" and len(columns) != 2:
+            raise invalid(
+                "Closeness",
+                "columns",
+                "name two columns, latitude and longitude in degrees, for haversine",
+                columns,
+            )
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "radius", checked_radius("Closeness", self.radius))
+        object.__setattr__(
+            self, "ranges", checked_ranges("Closeness", self.metric, self.ranges, len(columns))
+        )
+
+    def close(self, a: Sequence[float], b: Sequence[float]) -> bool:
+        """Say whether two records are close: the reference that every plan agrees with."""
+        for record in (a, b):
+            if len(record) != len(self.columns) or not all(math.isfinite(v) for v in record):
+                must = f"{len(self.columns)} finite numbers"
+                raise invalid("Closeness.close", "record", must, record)
+        form = lower(self.metric, self.radius, self.ranges, len(self.columns))
+        first, second = [float(v) for v in a], [float(v) for v in b]
+        if self.metric == "haversine":
+            first, second = list(on_sphere(*first)), list(on_sphere(*second))
+        if form.kind == SQUARES:
+            measure = predicates.squares(first, second)
+        elif form.kind == SUM:
+            measure = predicates.total(first, second)
+        elif form.kind == LARGEST:
+            measure = predicates.largest(first, second)
+        else:
+            measure = predicates.mixed(first, second, form.ranges)
+        return measure <= form.threshold
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a metric and a radius come down to: close means measure <= threshold."""
+
+    kind: int
+    threshold: float
+    radius: float
+    ranges: tuple[float, ...]
+
+
+def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Form:
+    """Bring a metric down to one of the four measures of :mod:`~.predicates`.
+
+    ``haversine`` becomes euclidean on the unit sphere: a great circle of length ``radius`` has
+    the chord ``2 sin(radius / 2R)``. ``hamming`` becomes ``mixed`` without numbers. The mean of
+    ``gower`` is compared as a sum: the threshold is the largest sum whose mean, as rounded by
+    the division, is at most the radius.
+    """
+    if metric == "euclidean":
+        return Form(SQUARES, radius * radius, radius, ())
+    if metric == "manhattan":
+        return Form(SUM, radius, radius, ())
+    if metric == "chebyshev":
+        return Form(LARGEST, radius, radius, ())
+    if metric == "hamming":
+        return Form(MIXED, radius, radius, (0.0,) * width)
+    if metric == "haversine":
+        angle = radius / (2.0 * EARTH_RADIUS_KM)
+        chord = 2.0 * math.sin(angle) if angle < math.pi / 2.0 else math.inf
+        return Form(SQUARES, chord * chord, chord, ())
+    return Form(MIXED, _largest_sum(radius, width), radius * width, tuple(ranges))
+
+
+def on_sphere(latitude: float, longitude: float) -> tuple[float, float, float]:
+    """Return the point of the unit sphere at a latitude and a longitude in degrees."""
+    phi, theta = math.radians(latitude), math.radians(longitude)
+    return (
+        math.cos(phi) * math.cos(theta),
+        math.cos(phi) * math.sin(theta),
+        math.sin(phi),
+    )
+
+
+def checked_radius(owner: str, radius: object) -> float:
+    """Return the radius as a double, or refuse it."""
+    try:
+        value = float(radius)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if isinstance(radius, bool | str) or not (math.isfinite(value) and value >= 0.0):
+        raise invalid(owner, "radius", "a finite number of at least 0", radius)
+    return value
+
+
+def checked_ranges(
+    owner: str, metric: str, ranges: Sequence[float], width: int
+) -> tuple[float, ...]:
+    """Return the public ranges of the columns for gower, and none for any other metric."""
+    values = tuple(float(v) for v in ranges)
+    if metric != "gower":
+        if values:
+            raise invalid(owner, "ranges", f"empty for {metric}", ranges)
+        return ()
+    if len(values) != width or not all(math.isfinite(v) and v >= 0.0 for v in values):
+        must = f"{width} finite numbers of at least 0, one for each column"
+        raise invalid(owner, "ranges", must, ranges, "A column of categories has the range 0.")
+    return values
+
+
+def _largest_sum(radius: float, width: int) -> float:
+    result = radius * width
+    while result / width > radius:
+        result = math.nextafter(result, -math.inf)
+    while (above := math.nextafter(result, math.inf)) / width <= radius:
+        result = above
+    return result
