@@ -1,0 +1,3 @@
+"""whitecrow: outlier analysis on sensitive data, under provable privacy."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,83 @@
+"""The terminal: one command for each thing users do, loaded only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from whitecrow import __version__
+from whitecrow.cli.screen_output import Output, report_error
+from whitecrow.errors import WhitecrowError
+
+__all__ = ["main", "whitecrow"]
+
+COMMANDS = {
+    "demo": "The whole story on bundled data, in under a minute.",
+    "card": "Write and check dataset cards.",
+    "identify": "Is this member of the data an anomaly?",
+    "screen": "Would this new record be an anomaly beside the data?",
+    "lookahead": "Release a sanitised histogram for the radius-0 model.",
+    "count": "How many outliers are there?",
+    "subspaces": "In which columns do outliers live?",
+    "tune": "Choose the radius privately.",
+    "explain": "In which context is this record an outlier?",
+    "publish": "Keep a mean, sum or count current as data arrive.",
+    "price": "What would a question cost, and how accurate would it be?",
+    "plan": "What would a batch of questions cost together?",
+    "ledger": "Show, verify, export and mend the account.",
+    "attack": "Infer outliers from a series of releases.",
+    "verify": "Check every mechanism exhaustively on small universes.",
+    "papers": "Reproduce the tables and figures of the papers.",
+    "bench": "Measure against the best peers (from a clone).",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, so that help is instant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        found = importlib.import_module(f"whitecrow.cli.{name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WhitecrowError as error:
+            ctx.exit(report_error(error, as_json=bool(ctx.params.get("json"))))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: whitecrow demo",
+)
+@click.version_option(__version__, prog_name="whitecrow")
+@click.option(
+    "--json", is_flag=True, help="Print one JSON object on standard output, nothing else."
+)
+@click.pass_context
+def whitecrow(ctx: click.Context, json: bool) -> None:
+    """Outlier analysis on sensitive data, under provable privacy.
+
+    Exit status: 0 done, 1 refused (budget, policy) or unavailable, 2 wrong usage.
+    """
+    ctx.obj = Output(as_json=json)
+
+
+def main() -> None:
+    """Run the terminal."""
+    whitecrow(prog_name="whitecrow")
+    sys.exit(0)

@@ -1,0 +1,170 @@
+"""What the asking commands share: which data, which card, which account, at which price."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whitecrow.cli.screen_output import Output
+from whitecrow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from whitecrow.curator import Curator
+    from whitecrow.question import Question, Release
+
+__all__ = ["Asking", "answer", "asking", "json_object", "model_options", "opened", "split_names"]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The options every asking command has.
+
+    Parameters
+    ----------
+    output : Output
+        Where results go.
+    data, card, ledger, analyst, engine, budget, epsilon : str
+        As typed.
+    price_only : bool
+        Say what it would cost and how accurate it would be, then stop.
+    """
+
+    output: Output
+    data: str
+    card: str | None
+    ledger: str | None
+    analyst: str
+    engine: str
+    budget: str | None
+    epsilon: str
+    price_only: bool
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command DATA, --card, --epsilon, the account's options and --price-only.
+
+    The command receives them as its first argument, an :class:`Asking`.
+    """
+
+    @click.argument("data")
+    @click.option("--card", help="The dataset's card (TOML).")
+    @click.option("--epsilon", required=True, help="The price, exact: 0.1 or 1/10.")
+    @click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
+    @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
+    @click.option("--engine", default="local", show_default=True, help="Who counts neighbours.")
+    @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
+    @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
+    @click.pass_obj
+    @functools.wraps(command)
+    def wrapped(
+        output: Output,
+        data: str,
+        card: str | None,
+        ledger: str | None,
+        analyst: str,
+        engine: str,
+        budget: str | None,
+        epsilon: str,
+        price_only: bool,
+        **options: Any,
+    ) -> None:
+        given = Asking(output, data, card, ledger, analyst, engine, budget, epsilon, price_only)
+        command(given, **options)
+
+    return wrapped
+
+
+def model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the anomaly model: --beta, --radius, --metric."""
+    command = click.option("--metric", default="euclidean", show_default=True)(command)
+    command = click.option("--radius", type=float, required=True, help="How near a neighbour is.")(
+        command
+    )
+    return click.option(
+        "--beta", type=int, required=True, help="An anomaly has at most this many records near."
+    )(command)
+
+
+def json_object(value: str, option: str) -> dict[str, Any]:
+    """Read an option that is a JSON object, or the name of a file with one after '@'."""
+    try:
+        if value.startswith("@"):
+            from pathlib import Path
+
+            value = Path(value[1:]).read_text(encoding="utf-8")
+        found = json.loads(value)
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInput(
+            f'{option} must be a JSON object such as \'{{"age": 61, "bmi": 24.1}}\' '
+            "(or @FILE that holds one)."
+        )
+    return found
+
+
+def split_names(value: str | None) -> tuple[str, ...] | None:
+    """Read 'age,bmi' as names; None stays None."""
+    return (
+        None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+    )
+
+
+def opened(given: Asking) -> Curator:
+    """Open the curator that the options describe, with a progress bar for a long load."""
+    from whitecrow.curator import Curator
+
+    with given.output.progress() as progress:
+        extra: dict[str, Any] = {} if given.budget is None else {"budget": given.budget}
+        return Curator.open(
+            given.data,
+            card=given.card,
+            ledger=given.ledger,
+            analyst=given.analyst,
+            engine=given.engine,
+            progress=progress,
+            **extra,
+        )
+
+
+def answer(
+    given: Asking,
+    question: Question,
+    *,
+    words: Callable[[Release], str] | None = None,
+    public: Mapping[str, Any] | None = None,
+) -> None:
+    """Ask the question (or only price it) and print what came back.
+
+    Parameters
+    ----------
+    given : Asking
+        The command's common options.
+    question : Question
+        What to ask.
+    words : callable, optional
+        How to say the answer; by default its JSON.
+    public : mapping, optional
+        Public facts for the expected error, passed to ``describe``.
+    """
+    curator = opened(given)
+    description = curator.describe(question, **(public or {}))
+    if given.price_only:
+        given.output.show(description.to_json(), description.words)
+        return
+    with given.output.progress() as progress:
+        release = curator.ask(question, progress=progress)
+    said = words(release) if words else json.dumps(release.answer, ensure_ascii=False)
+    remaining = release.ledger.get("remaining", {})
+    lines = [
+        f"answer     {said}",
+        f"promise    {release.statement}",
+        f"charged    {'yes' if release.charged else 'no: this question was answered before'}",
+        f"remaining  {', '.join(f'{notion} {left}' for notion, left in remaining.items())}",
+    ]
+    given.output.show(release.to_json(), "\n".join(lines))

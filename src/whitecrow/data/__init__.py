@@ -1,0 +1,8 @@
+"""Datasets: cards of public facts, and records read against them."""
+
+from whitecrow.data.card import Card, Column
+from whitecrow.data.dataset import Dataset, Rejections
+from whitecrow.data.reading import SqlQuery, read
+from whitecrow.data.template import template
+
+__all__ = ["Card", "Column", "Dataset", "Rejections", "SqlQuery", "read", "template"]

@@ -1,0 +1,108 @@
+"""A dataset in memory: records that passed the card, column by column."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data.card import Card
+from whitecrow.errors import InvalidInput
+from whitecrow.privacy import Facts
+
+__all__ = ["Dataset", "Rejections"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Rejections(Facts):
+    """How many records were left out at load, by reason. A fact: for the custodian only."""
+
+    read: int
+    kept: int
+    reasons: Mapping[str, int]
+
+
+class Dataset:
+    """Private records beside their public card.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    columns : mapping of str to array
+        float64 for numbers and integers, int64 codes for categories (the card's order), int64 days
+        for dates, objects for text; all of one length.
+    rejections : Rejections, optional
+        What was left out at load.
+    origin : str
+        Where the records came from, in words (a path); shown to the custodian only.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        columns: Mapping[str, npt.NDArray[Any]],
+        *,
+        rejections: Rejections | None = None,
+        origin: str = "",
+    ) -> None:
+        self.card = card
+        self._columns = dict(columns)
+        sizes = {len(values) for values in self._columns.values()}
+        if len(sizes) > 1:
+            raise InvalidInput("The columns of a dataset must have one length.")
+        self._size = sizes.pop() if sizes else 0
+        self.rejections = rejections or Rejections(self._size, self._size, {})
+        self.origin = origin
+        self._fingerprint: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.card.name!r}: {len(self.card.columns)} columns, records withheld>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a dataset is never pickled: it holds private records")
+
+    @property
+    def size(self) -> int:
+        """The number of records. A fact, unless the card says that it is public."""
+        return self._size
+
+    def values(self, column: str) -> npt.NDArray[Any]:
+        """Return one column as stored (codes for categories, day numbers for dates)."""
+        self.card.column(column)
+        return self._columns[column]
+
+    def codes(self, column: str) -> npt.NDArray[np.int64]:
+        """Return a category column as codes in the card's order."""
+        if self.card.column(column).type != "category":
+            raise InvalidInput(f"The column {column!r} is not a category.")
+        codes: npt.NDArray[np.int64] = self._columns[column]
+        return codes
+
+    def matrix(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the named columns side by side, row-major, as float64."""
+        found = np.empty((self._size, len(columns)), dtype=np.float64)
+        for place, name in enumerate(columns):
+            if self.card.column(name).type == "text":
+                raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
+            found[:, place] = self._columns[name]
+        return found
+
+    def fingerprint(self) -> str:
+        """Return a digest of card and records, for checking saved indexes. A fact."""
+        if self._fingerprint is None:
+            state = hashlib.blake2b(digest_size=16)
+            for name in sorted(self._columns):
+                values = self._columns[name]
+                state.update(f"{name}:{values.dtype}:{len(values)};".encode())
+                if values.dtype == object:
+                    for item in values:
+                        state.update(f"{len(str(item))}:{item}".encode())
+                else:
+                    state.update(np.ascontiguousarray(values).view(np.uint8).data)
+            self._fingerprint = state.hexdigest()
+        return self._fingerprint

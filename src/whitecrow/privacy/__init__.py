@@ -1,0 +1,52 @@
+"""What a release promises: guarantees, their order, conversion and composition, and the wall."""
+
+from whitecrow.privacy.composition import Totals, compose, intersect, totals
+from whitecrow.privacy.conversion import (
+    at_least_as_strong,
+    for_a_group,
+    to_approximate,
+    to_concentrated,
+    to_conditional,
+    to_differential,
+    to_replace_one,
+    to_sensitive,
+)
+from whitecrow.privacy.facts import Facts
+from whitecrow.privacy.guarantees import (
+    ConditionalPrivacy,
+    DifferentialPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    Unit,
+    ZeroConcentrated,
+    Zone,
+)
+from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, text
+
+__all__ = [
+    "ConditionalPrivacy",
+    "DifferentialPrivacy",
+    "Exactly",
+    "Facts",
+    "Guarantee",
+    "SensitivePrivacy",
+    "Totals",
+    "Unit",
+    "ZeroConcentrated",
+    "Zone",
+    "at_least_as_strong",
+    "compose",
+    "exact",
+    "for_a_group",
+    "intersect",
+    "rounded_down",
+    "rounded_up",
+    "text",
+    "to_approximate",
+    "to_concentrated",
+    "to_conditional",
+    "to_differential",
+    "to_replace_one",
+    "to_sensitive",
+    "totals",
+]

@@ -1,0 +1,238 @@
+"""Which promise follows from which, and which does not.
+
+Every rule holds edge by edge, so it needs only that the target's edges are among the source's (or
+are short paths of them). What does not follow is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from whitecrow.errors import PolicyViolation
+from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
+from whitecrow.privacy.guarantees import (
+    ConditionalPrivacy,
+    DifferentialPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    ZeroConcentrated,
+    Zone,
+)
+
+__all__ = [
+    "at_least_as_strong",
+    "for_a_group",
+    "to_approximate",
+    "to_concentrated",
+    "to_conditional",
+    "to_differential",
+    "to_replace_one",
+    "to_sensitive",
+]
+
+_SP_TO_DP = (
+    "Sensitive privacy says nothing about records with few neighbours, so no differential-privacy "
+    "bound follows from it; the total for differential privacy is unbounded."
+)
+_CONDITIONAL = (
+    "A conditional guarantee says nothing where its condition fails, so nothing unconditional "
+    "follows from it; the unconditional total is unbounded."
+)
+_REPLACE_ONE = (
+    "A replace-one guarantee treats the number of records as public, so nothing follows from it "
+    "for adding or removing a record; recalibrate the mechanism to add/remove instead."
+)
+
+
+def to_replace_one(guarantee: Guarantee) -> DifferentialPrivacy | ZeroConcentrated:
+    """Replace-one privacy from add/remove privacy: a replacement is a removal and an addition.
+
+    Pure and approximate: (ε, δ) becomes (2ε, (1+e^ε)δ); concentrated: ρ becomes 4ρ.
+
+    Examples
+    --------
+    >>> to_replace_one(DifferentialPrivacy("0.1")).epsilon
+    Fraction(1, 5)
+    """
+    if isinstance(guarantee, ZeroConcentrated):
+        if guarantee.unit == "replace_one":
+            return guarantee
+        return ZeroConcentrated(4 * guarantee.rho, "replace_one")
+    same = to_differential(guarantee)
+    if same.unit == "replace_one":
+        return same
+    delta = same.delta * (1 + exp_upper(same.epsilon)) if same.delta else Fraction(0)
+    return DifferentialPrivacy(2 * same.epsilon, delta, "replace_one")
+
+
+def to_differential(guarantee: Guarantee) -> DifferentialPrivacy:
+    """Differential privacy with the same numbers, if the guarantee is that.
+
+    Sensitive privacy qualifies only when its zones cover everyone (tau at most 1, i.e. k >= beta).
+    """
+    if isinstance(guarantee, DifferentialPrivacy):
+        return guarantee
+    if isinstance(guarantee, SensitivePrivacy):
+        if all(zone.everyone for zone in guarantee.zones):
+            return DifferentialPrivacy(guarantee.epsilon, guarantee.delta)
+        raise PolicyViolation(_SP_TO_DP)
+    if isinstance(guarantee, ConditionalPrivacy):
+        raise PolicyViolation(_CONDITIONAL)
+    raise PolicyViolation(
+        "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
+    )
+
+
+def to_approximate(guarantee: Guarantee, delta: Fraction) -> DifferentialPrivacy:
+    """(ε, δ)-differential privacy from ρ-zCDP: ε = ρ + 2 sqrt(ρ ln(1/δ)), rounded up.
+
+    Examples
+    --------
+    >>> round(float(to_approximate(ZeroConcentrated("1/2"), Fraction(1, 10**6)).epsilon), 4)
+    5.7565
+    """
+    if not isinstance(guarantee, ZeroConcentrated):
+        return to_differential(guarantee)
+    if not 0 < delta < 1:
+        raise PolicyViolation(
+            "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
+        )
+    # One 2^-80 grid for the sum keeps the ledger's rationals short; the ceiling keeps them sound.
+    epsilon = guarantee.rho + 2 * sqrt_upper(guarantee.rho * log_inverse_upper(delta))
+    scale = 1 << 80
+    return DifferentialPrivacy(
+        Fraction(-(-epsilon.numerator * scale // epsilon.denominator), scale), delta, guarantee.unit
+    )
+
+
+def to_concentrated(guarantee: Guarantee) -> ZeroConcentrated:
+    """ρ-zCDP from pure differential privacy: ρ = ε²/2."""
+    if isinstance(guarantee, ZeroConcentrated):
+        return guarantee
+    pure = to_differential(guarantee)
+    if pure.delta:
+        raise PolicyViolation(
+            "A guarantee with delta above 0 implies no zero-concentrated privacy: the loss may be "
+            "unbounded with probability delta."
+        )
+    return ZeroConcentrated(pure.epsilon**2 / 2, pure.unit)
+
+
+def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePrivacy:
+    """Sensitive privacy on the edges common to ``zones``, each of which must be implied."""
+    first, *others = zones
+    if isinstance(guarantee, SensitivePrivacy):
+        missing = [z for z in guarantee.zones if not any(mine.inside(z) for mine in zones)]
+        if missing:
+            raise PolicyViolation(
+                "This sensitive guarantee covers fewer records than the one asked for: "
+                f"it covers only those with {missing[0].words()}."
+            )
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+    else:
+        same = to_differential(guarantee)
+        if same.unit == "replace_one":
+            raise PolicyViolation(_REPLACE_ONE)
+        epsilon, delta = same.epsilon, same.delta
+    return SensitivePrivacy(
+        epsilon, first.tau, first.radius, first.metric, first.columns, delta, tuple(others)
+    )
+
+
+def to_conditional(
+    guarantee: Guarantee, conditions: tuple[str, ...], zones: tuple[Zone, ...] = ()
+) -> ConditionalPrivacy:
+    """Conditional privacy where all conditions hold, from anything that covers those edges."""
+    if isinstance(guarantee, ConditionalPrivacy):
+        missing = [c for c in guarantee.conditions if c not in conditions]
+        if missing:
+            raise PolicyViolation(
+                f"This guarantee holds only under a further condition: {missing[0]}."
+            )
+        needed = guarantee.zones
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+    elif isinstance(guarantee, SensitivePrivacy):
+        needed = guarantee.zones
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+    else:
+        same = to_differential(guarantee)
+        if same.unit == "replace_one":
+            raise PolicyViolation(_REPLACE_ONE)
+        needed = ()
+        epsilon, delta = same.epsilon, same.delta
+    if not all(any(mine.inside(zone) for mine in zones) or zone.everyone for zone in needed):
+        raise PolicyViolation(_SP_TO_DP)
+    return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], delta, zones)
+
+
+def at_least_as_strong(one: Guarantee, other: Guarantee) -> bool:
+    """Whether every mechanism that keeps ``one`` also keeps ``other``, by the rules above.
+
+    Examples
+    --------
+    >>> sensitive = SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148)
+    >>> at_least_as_strong(DifferentialPrivacy("0.1"), sensitive)
+    True
+    >>> at_least_as_strong(sensitive, DifferentialPrivacy("0.1"))
+    False
+    """
+    try:
+        if isinstance(other, ZeroConcentrated):
+            found = to_concentrated(one)
+            if other.unit == "replace_one":
+                found_unit = to_replace_one(found)
+                return isinstance(found_unit, ZeroConcentrated) and found_unit.rho <= other.rho
+            return found.unit == "add_remove" and found.rho <= other.rho
+        if isinstance(one, ZeroConcentrated):
+            if other.delta == 0:
+                return one.rho == 0
+            if isinstance(other, DifferentialPrivacy) and other.unit == "replace_one":
+                one = to_replace_one(one)
+            one = to_approximate(one, other.delta)
+        if isinstance(other, SensitivePrivacy):
+            return _within(to_sensitive(one, other.zones), other)
+        if isinstance(other, ConditionalPrivacy):
+            return _within(to_conditional(one, other.conditions, other.zones), other)
+        if other.unit == "replace_one":
+            found_pair = to_replace_one(one)
+            return isinstance(found_pair, DifferentialPrivacy) and _within(found_pair, other)
+        same = to_differential(one)
+        return same.unit == "add_remove" and _within(same, other)
+    except PolicyViolation:
+        return False
+
+
+def _within(
+    one: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
+    other: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
+) -> bool:
+    return one.epsilon <= other.epsilon and one.delta <= other.delta
+
+
+def for_a_group(guarantee: Guarantee, size: int) -> Guarantee:
+    """What the guarantee says of ``size`` records that come or go together.
+
+    For sensitive privacy it speaks of groups that can be added one by one with each record
+    sensitive at its turn (a path of the sensitive graph).
+    """
+    if isinstance(guarantee, ConditionalPrivacy):
+        raise PolicyViolation(
+            "A conditional guarantee has no group version: the condition may fail on the way."
+        )
+    if isinstance(guarantee, ZeroConcentrated):
+        return ZeroConcentrated(size**2 * guarantee.rho, guarantee.unit)
+    if guarantee.delta:
+        grown = guarantee.delta * size * exp_upper((size - 1) * guarantee.epsilon)
+    else:
+        grown = Fraction(0)
+    if isinstance(guarantee, SensitivePrivacy):
+        return SensitivePrivacy(
+            size * guarantee.epsilon,
+            guarantee.tau,
+            guarantee.radius,
+            guarantee.metric,
+            guarantee.columns,
+            grown,
+            guarantee.and_also,
+        )
+    return DifferentialPrivacy(size * guarantee.epsilon, grown, guarantee.unit)

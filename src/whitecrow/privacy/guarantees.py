@@ -1,0 +1,366 @@
+"""What a release promises, and to whom.
+
+A guarantee is a set of *edges* (pairs of neighbouring databases) together with a bound on how far
+apart the output laws of one edge's two ends may be. The notions differ in their edges:
+
+* :class:`DifferentialPrivacy` and :class:`ZeroConcentrated`: every pair that differs in one record;
+* :class:`SensitivePrivacy`: the pairs in which the record that comes or goes is *sensitive*, that
+  is, has at least ``tau`` records, itself included, within ``radius`` (the larger database counts);
+* :class:`ConditionalPrivacy`: the pairs on which a stated condition holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from whitecrow.errors import invalid
+from whitecrow.privacy.numbers import exact, rounded_up, text
+
+__all__ = [
+    "ConditionalPrivacy",
+    "DifferentialPrivacy",
+    "Guarantee",
+    "SensitivePrivacy",
+    "Unit",
+    "ZeroConcentrated",
+    "Zone",
+]
+
+Unit = Literal["add_remove", "replace_one"]
+
+_UNITS = {
+    "add_remove": "whether any one record is in the data or not",
+    "replace_one": "whichever values any one record has",
+}
+
+
+def _unit(owner: str, unit: object) -> None:
+    if unit not in _UNITS:
+        raise invalid(owner, "unit", "'add_remove' or 'replace_one'", unit)
+
+
+def _delta(owner: str, value: object) -> Fraction:
+    delta = exact(value, owner=owner, parameter="delta", positive=False)
+    if delta >= 1:
+        raise invalid(owner, "delta", "at least 0 and below 1", value)
+    return delta
+
+
+def _odds(epsilon: Fraction, delta: Fraction) -> str:
+    if epsilon <= 20:
+        factor = f"{math.ceil(math.exp(epsilon) * 1000) / 1000:g}"
+    else:
+        factor = f"e^{rounded_up(epsilon)}"
+    words = (
+        f"the odds of any conclusion drawn from the answer change by a factor of at most {factor}"
+    )
+    if delta:
+        words += f", but for a chance of at most {rounded_up(delta)}"
+    return f"{words} (epsilon {rounded_up(epsilon)}"  # the caller closes the parenthesis
+
+
+@dataclass(frozen=True)
+class DifferentialPrivacy:
+    """(ε, δ)-differential privacy.
+
+    Parameters
+    ----------
+    epsilon, delta : exact numbers
+        Read by :func:`whitecrow.privacy.exact`; a float means the decimal it prints as.
+    unit : {"add_remove", "replace_one"}
+        Whether neighbours differ in the presence of one record or in its values.
+
+    Examples
+    --------
+    >>> DifferentialPrivacy("0.1").epsilon
+    Fraction(1, 10)
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    unit: Unit = "add_remove"
+    notion: ClassVar[str] = "differential"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        object.__setattr__(
+            self, "epsilon", exact(self.epsilon, owner=owner, parameter="epsilon", positive=False)
+        )
+        object.__setattr__(self, "delta", _delta(owner, self.delta))
+        _unit(owner, self.unit)
+
+    def statement(self) -> str:
+        """Say in one sentence what is protected, and for whom."""
+        delta = f", delta {rounded_up(self.delta)}" if self.delta else ""
+        return (
+            f"Everyone is protected: {_UNITS[self.unit]}, "
+            f"{_odds(self.epsilon, self.delta)}{delta})."
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return a plain JSON object."""
+        return {
+            "notion": self.notion,
+            "epsilon": text(self.epsilon),
+            "delta": text(self.delta),
+            "unit": self.unit,
+        }
+
+
+@dataclass(frozen=True)
+class ZeroConcentrated:
+    """ρ-zero-concentrated differential privacy.
+
+    Parameters
+    ----------
+    rho : exact number
+        The bound; it adds up under composition.
+    unit : {"add_remove", "replace_one"}
+        As in :class:`DifferentialPrivacy`.
+    """
+
+    rho: Fraction
+    unit: Unit = "add_remove"
+    notion: ClassVar[str] = "concentrated"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        object.__setattr__(
+            self, "rho", exact(self.rho, owner=owner, parameter="rho", positive=False)
+        )
+        _unit(owner, self.unit)
+
+    def statement(self) -> str:
+        """Say in one sentence what is protected, and for whom."""
+        return (
+            f"Everyone is protected: {_UNITS[self.unit]}, the loss is that of "
+            f"zero-concentrated differential privacy with rho {rounded_up(self.rho)}."
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return a plain JSON object."""
+        return {"notion": self.notion, "rho": text(self.rho), "unit": self.unit}
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Who is covered: records with at least ``tau`` records, itself included, within ``radius``.
+
+    Parameters
+    ----------
+    tau : int
+        ``beta + 1 - k``; at most 1 covers everyone.
+    radius : float
+        Closed ball, in the metric's unit.
+    metric : str
+        The name of the metric.
+    columns : tuple of str
+        The columns the metric looks at, in sorted order (empty: all of the data's).
+    """
+
+    tau: int
+    radius: float
+    metric: str = "euclidean"
+    columns: tuple[str, ...] = ()
+
+    @property
+    def everyone(self) -> bool:
+        """Whether the zone covers every record (the graph of differential privacy)."""
+        return self.tau <= 1
+
+    @property
+    def place(self) -> tuple[str, tuple[str, ...]]:
+        """The closeness relation up to its radius; zones of one place are nested."""
+        return self.metric, self.columns
+
+    def inside(self, other: Zone) -> bool:
+        """Whether every edge of this zone is an edge of ``other`` (nesting in tau and radius)."""
+        if other.everyone:
+            return True
+        return self.place == other.place and self.tau >= other.tau and self.radius <= other.radius
+
+    def words(self) -> str:
+        """Say who is covered."""
+        over = f" over {', '.join(self.columns)}" if self.columns else ""
+        return (
+            f"at least {self.tau} records (itself included) within {self.radius:g} of it "
+            f"({self.metric}{over})"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return a plain JSON object."""
+        return {
+            "tau": self.tau,
+            "radius": self.radius,
+            "metric": self.metric,
+            "columns": list(self.columns),
+        }
+
+
+@dataclass(frozen=True)
+class SensitivePrivacy:
+    """(ε, k)-sensitive privacy: the promise of differential privacy to every sensitive record.
+
+    Parameters
+    ----------
+    epsilon : exact number
+        The bound on each edge of the sensitive graph.
+    tau : int
+        ``beta + 1 - k``. The graph depends on beta and k only through it.
+    radius : float
+        The radius of the anomaly model.
+    metric : str
+        The metric of the anomaly model.
+    columns : iterable of str
+        The columns the metric looks at.
+    delta : exact number
+        Above 0 only in totals that contain a release with a delta.
+    and_also : tuple of Zone
+        Further zones, in totals over several metrics: a record must lie in all of them.
+
+    Examples
+    --------
+    >>> SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148).tau
+    17
+    """
+
+    epsilon: Fraction
+    tau: int
+    radius: float
+    metric: str = "euclidean"
+    columns: tuple[str, ...] = ()
+    delta: Fraction = Fraction(0)
+    and_also: tuple[Zone, ...] = ()
+    notion: ClassVar[str] = "sensitive"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        object.__setattr__(
+            self, "epsilon", exact(self.epsilon, owner=owner, parameter="epsilon", positive=False)
+        )
+        object.__setattr__(self, "delta", _delta(owner, self.delta))
+        object.__setattr__(self, "columns", tuple(sorted(self.columns)))
+        if isinstance(self.tau, bool) or not isinstance(self.tau, int):
+            raise invalid(owner, "tau", "a whole number", self.tau)
+        if not (isinstance(self.radius, int | float) and 0 <= self.radius < math.inf):
+            raise invalid(owner, "radius", "a number of at least 0", self.radius)
+        object.__setattr__(self, "radius", float(self.radius))
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: object,
+        *,
+        beta: int,
+        k: int,
+        radius: float,
+        metric: str = "euclidean",
+        columns: tuple[str, ...] = (),
+    ) -> SensitivePrivacy:
+        """Build the guarantee from the anomaly model's beta and the sensitivity level k."""
+        for parameter, value in (("beta", beta), ("k", k)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise invalid(cls.__name__, parameter, "a whole number of at least 1", value)
+        budget = exact(epsilon, owner=cls.__name__, positive=False)
+        return cls(budget, beta + 1 - k, radius, metric, columns)
+
+    @property
+    def zones(self) -> tuple[Zone, ...]:
+        """The zones a record must lie in, all of them, to be covered."""
+        return (Zone(self.tau, self.radius, self.metric, self.columns), *self.and_also)
+
+    def statement(self) -> str:
+        """Say in one sentence what is protected, and for whom."""
+        if all(zone.everyone for zone in self.zones):
+            return DifferentialPrivacy(self.epsilon, self.delta).statement()
+        who = " and ".join(zone.words() for zone in self.zones if not zone.everyone)
+        return (
+            f"A record is protected if there are {who}: whether such a record is in the data or "
+            f"not, {_odds(self.epsilon, self.delta)}). "
+            "Records with fewer neighbours than that are not promised this."
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return a plain JSON object."""
+        first, *others = self.zones
+        found: dict[str, object] = {
+            "notion": self.notion,
+            "epsilon": text(self.epsilon),
+            "delta": text(self.delta),
+            **first.to_json(),
+        }
+        if others:
+            found["and_also"] = [zone.to_json() for zone in others]
+        return found
+
+
+@dataclass(frozen=True)
+class ConditionalPrivacy:
+    """ε on the pairs of databases where a condition holds (output-constrained privacy).
+
+    Parameters
+    ----------
+    epsilon : exact number
+        The bound on the pairs for which the condition holds.
+    condition : str
+        What must hold, as a clause: "the contexts in which record 17 is an outlier stay the same".
+    and_also : tuple of str
+        Further conditions, in totals: all must hold.
+    delta : exact number
+        Above 0 only in totals that contain a release with a delta.
+    zones : tuple of Zone
+        In totals that contain sensitive releases: the record must lie in all of them as well.
+    """
+
+    epsilon: Fraction
+    condition: str
+    and_also: tuple[str, ...] = ()
+    delta: Fraction = Fraction(0)
+    zones: tuple[Zone, ...] = ()
+    notion: ClassVar[str] = "conditional"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        object.__setattr__(
+            self, "epsilon", exact(self.epsilon, owner=owner, parameter="epsilon", positive=False)
+        )
+        object.__setattr__(self, "delta", _delta(owner, self.delta))
+        if not isinstance(self.condition, str) or not self.condition.strip():
+            raise invalid(owner, "condition", "a clause that says when it holds", self.condition)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """All conditions that must hold."""
+        return (self.condition, *self.and_also)
+
+    def statement(self) -> str:
+        """Say in one sentence what is protected, and for whom."""
+        needs = list(self.conditions)
+        needs += [f"there are {zone.words()}" for zone in self.zones if not zone.everyone]
+        return (
+            f"Only conditionally protected: as long as {' and '.join(needs)}, "
+            f"whether any one other record is in the data or not, "
+            f"{_odds(self.epsilon, self.delta)}). "
+            "Where the condition fails, and for the record asked about, nothing is promised."
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return a plain JSON object."""
+        found: dict[str, object] = {
+            "notion": self.notion,
+            "epsilon": text(self.epsilon),
+            "delta": text(self.delta),
+            "condition": self.condition,
+        }
+        if self.and_also:
+            found["and_also"] = list(self.and_also)
+        if self.zones:
+            found["zones"] = [zone.to_json() for zone in self.zones]
+        return found
+
+
+Guarantee = DifferentialPrivacy | ZeroConcentrated | SensitivePrivacy | ConditionalPrivacy
+"""Any promise a release can make."""
