@@ -1,0 +1,35 @@
+"""Exact sampling: every draw follows its law to the last bit, from the operating system's randomness.
+
+Samplers take ``Fraction`` or ``int`` and refuse floats; none of them uses floating point to decide.
+``proof.md`` beside this file proves each law. The closed forms are in :mod:`whitecrow.noise.laws`,
+many draws at once in :mod:`whitecrow.noise.bulk`.
+"""
+
+from whitecrow.noise._choice import (
+    exponential_levels,
+    exponential_mechanism,
+    permute_and_flip,
+    top,
+)
+from whitecrow.noise._coins import bernoulli, bernoulli_exp, bernoulli_logistic
+from whitecrow.noise._heavy import cauchy, core_tail, student_t
+from whitecrow.noise._integers import discrete_gaussian, discrete_laplace, geometric
+from whitecrow.noise._source import Source, system_source
+
+__all__ = [
+    "Source",
+    "bernoulli",
+    "bernoulli_exp",
+    "bernoulli_logistic",
+    "cauchy",
+    "core_tail",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exponential_levels",
+    "exponential_mechanism",
+    "geometric",
+    "permute_and_flip",
+    "student_t",
+    "system_source",
+    "top",
+]

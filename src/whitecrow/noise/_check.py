@@ -1,0 +1,77 @@
+"""Parameters at the border of the samplers: rationals only, and errors that disclose no value.
+
+A sampler's parameter may be a private fact (the discrepancy of a record, a smooth sensitivity), so
+messages name its type or its sign, never the number.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from fractions import Fraction
+
+from whitecrow.errors import invalid
+
+__all__ = ["Rational", "positive_whole", "ratio", "ratios", "signed_ratio"]
+
+Rational = int | Fraction
+
+
+class _Words(str):
+    """Words for the "Got ..." of a message, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_HINT = "A float has no place in a draw: write Fraction('0.1') or Fraction(1, 10)."
+
+
+def signed_ratio(value: Rational, owner: str, parameter: str) -> tuple[int, int]:
+    """Return numerator and denominator of a rational; refuse everything else."""
+    if type(value) is Fraction:
+        return value.numerator, value.denominator
+    if type(value) is int:
+        return value, 1
+    if isinstance(value, Fraction):
+        return value.numerator, value.denominator
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value), 1
+        except TypeError:
+            pass
+    kind = type(value).__name__
+    raise invalid(owner, parameter, "a Fraction or a whole number", _Words(f"a {kind}"), _HINT)
+
+
+def ratio(value: Rational, owner: str, parameter: str, *, zero: bool = False) -> tuple[int, int]:
+    """Return numerator and denominator of a positive rational (or 0 where ``zero`` allows it)."""
+    pair = signed_ratio(value, owner, parameter)
+    if pair[0] > 0 or (zero and pair[0] == 0):
+        return pair
+    must = "at least 0" if zero else "greater than 0"
+    got = _Words("zero" if pair[0] == 0 else "a negative number")
+    raise invalid(owner, parameter, must, got)
+
+
+def positive_whole(value: int, owner: str, parameter: str) -> int:
+    """Return a whole number of at least 1."""
+    numerator, denominator = signed_ratio(value, owner, parameter)
+    if denominator == 1 and numerator >= 1:
+        return numerator
+    raise invalid(owner, parameter, "a whole number of at least 1", _Words("another number"))
+
+
+def ratios(values: Iterable[Rational], owner: str, parameter: str) -> list[Rational]:
+    """Return a list of exact rationals from any sequence, numpy integers included."""
+    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    for value in listed:
+        if type(value) is not int:
+            signed_ratio(value, owner, parameter)
+    if not listed:
+        raise invalid(
+            owner, parameter, "a sequence with at least one entry", _Words("an empty one")
+        )
+    return listed
