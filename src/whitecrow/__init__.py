@@ -1,3 +1,115 @@
-"""whitecrow: outlier analysis on sensitive data, under provable privacy."""
+"""whitecrow: outlier analysis on sensitive data, under provable privacy.
+
+The names below are the whole public surface; they are loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from whitecrow.anomaly import DistanceAnomaly
+    from whitecrow.count import Count
+    from whitecrow.curator import Curator, Policy
+    from whitecrow.data import Card, Column, SqlQuery, read
+    from whitecrow.errors import (
+        BudgetExhausted,
+        InvalidInput,
+        LedgerCorrupt,
+        PolicyViolation,
+        Unavailable,
+        WhitecrowError,
+    )
+    from whitecrow.explain import Explain
+    from whitecrow.identify import Identify, Lookahead, Screen
+    from whitecrow.privacy import (
+        ConditionalPrivacy,
+        DifferentialPrivacy,
+        SensitivePrivacy,
+        ZeroConcentrated,
+    )
+    from whitecrow.publish import Publish
+    from whitecrow.question import Description, Release
+    from whitecrow.subspaces import Subspaces, Tune
+
+_WHERE = {
+    # the curator and what comes back
+    "Curator": "whitecrow.curator",
+    "Policy": "whitecrow.curator",
+    "Description": "whitecrow.question",
+    "Release": "whitecrow.question",
+    # the model and the questions
+    "DistanceAnomaly": "whitecrow.anomaly",
+    "Identify": "whitecrow.identify",
+    "Screen": "whitecrow.identify",
+    "Lookahead": "whitecrow.identify",
+    "Count": "whitecrow.count",
+    "Subspaces": "whitecrow.subspaces",
+    "Tune": "whitecrow.subspaces",
+    "Explain": "whitecrow.explain",
+    "Publish": "whitecrow.publish",
+    # guarantees
+    "ConditionalPrivacy": "whitecrow.privacy",
+    "DifferentialPrivacy": "whitecrow.privacy",
+    "SensitivePrivacy": "whitecrow.privacy",
+    "ZeroConcentrated": "whitecrow.privacy",
+    # data
+    "Card": "whitecrow.data",
+    "Column": "whitecrow.data",
+    "SqlQuery": "whitecrow.data",
+    "read": "whitecrow.data",
+    # errors
+    "BudgetExhausted": "whitecrow.errors",
+    "InvalidInput": "whitecrow.errors",
+    "LedgerCorrupt": "whitecrow.errors",
+    "PolicyViolation": "whitecrow.errors",
+    "Unavailable": "whitecrow.errors",
+    "WhitecrowError": "whitecrow.errors",
+}
+
+_MODULES = ("attack", "hazmat", "papers", "privacy", "sklearn", "verify")
+
+__all__ = [
+    "BudgetExhausted",
+    "Card",
+    "Column",
+    "ConditionalPrivacy",
+    "Count",
+    "Curator",
+    "Description",
+    "DifferentialPrivacy",
+    "DistanceAnomaly",
+    "Explain",
+    "Identify",
+    "InvalidInput",
+    "LedgerCorrupt",
+    "Lookahead",
+    "Policy",
+    "PolicyViolation",
+    "Publish",
+    "Release",
+    "Screen",
+    "SensitivePrivacy",
+    "SqlQuery",
+    "Subspaces",
+    "Tune",
+    "Unavailable",
+    "WhitecrowError",
+    "ZeroConcentrated",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"whitecrow.{name}")
+    raise AttributeError(f"whitecrow has no {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__version__"])

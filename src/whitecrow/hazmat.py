@@ -1,0 +1,53 @@
+"""Bare mechanisms, seeds and the quantities the proofs speak of. **No ledger, no policy.**
+
+Nothing here is accounted for: a second call spends a second time, a seeded source makes noise that
+anyone can subtract, and the exact quantities are private. It is for researchers, tests and proofs;
+analysts and custodians use :class:`whitecrow.Curator`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whitecrow.anomaly.ball_cover import ball_cover
+    from whitecrow.anomaly.smooth import smooth_sensitivity
+    from whitecrow.attack.naive import naive_release
+    from whitecrow.explain.bare import context_release, exact_release_law
+    from whitecrow.identify.bare import identify
+    from whitecrow.identify.discrepancy import discrepancy, flip_probability
+    from whitecrow.neighbours import count_related
+    from whitecrow.noise._seeded import seeded
+
+_WHERE = {
+    "ball_cover": "whitecrow.anomaly.ball_cover",
+    "context_release": "whitecrow.explain.bare",
+    "count_related": "whitecrow.neighbours",
+    "discrepancy": "whitecrow.identify.discrepancy",
+    "exact_release_law": "whitecrow.explain.bare",
+    "flip_probability": "whitecrow.identify.discrepancy",
+    "identify": "whitecrow.identify.bare",
+    "naive_release": "whitecrow.attack.naive",
+    "seeded": "whitecrow.noise._seeded",
+    "smooth_sensitivity": "whitecrow.anomaly.smooth",
+}
+
+__all__ = [
+    "ball_cover",
+    "context_release",
+    "count_related",
+    "discrepancy",
+    "exact_release_law",
+    "flip_probability",
+    "identify",
+    "naive_release",
+    "seeded",
+    "smooth_sensitivity",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    raise AttributeError(f"whitecrow.hazmat has no {name!r}")
