@@ -1,0 +1,54 @@
+"""What ``identify`` must know of the data: two counts around one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from whitecrow.data import Dataset
+from whitecrow.identify import law
+from whitecrow.identify.question import Identify
+from whitecrow.neighbours import Engine
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+
+__all__ = ["IdentifyFacts", "gather"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class IdentifyFacts(Facts):
+    """The counts, as far as the mechanism looks.
+
+    Parameters
+    ----------
+    copies : int
+        Records equal to the one asked about.
+    neighbours : int
+        Records within the radius, the copies included.
+    step : Fraction
+        The loss allowed for one record (public): ε over the card's contribution bound.
+    """
+
+    copies: int
+    neighbours: int
+    step: Fraction
+
+
+def gather(
+    question: Identify, dataset: Dataset, engine: Engine, progress: Progress | None = None
+) -> IdentifyFacts:
+    """Count copies and neighbours up to the caps beyond which no answer changes its law."""
+    closeness = question.closeness(dataset.card)
+    place = np.array([question.place(dataset.card)])
+    step = question.epsilon / dataset.card.contribution
+    beta = question.model.beta
+    most = beta + law.error_cap(step, question.floor)
+    if question.model.radius == 0:
+        # Radius 0 means equality, also where the metric's own arithmetic would underflow.
+        copies = int(engine.copies(place, closeness, most)[0])
+        return IdentifyFacts(copies, copies, step)
+    copies = int(engine.copies(place, closeness, beta)[0])
+    neighbours = int(engine.neighbours(place, closeness, most)[0])
+    return IdentifyFacts(copies, neighbours, step)

@@ -1,0 +1,54 @@
+"""What ``lookahead`` must know of the data: the occupied cells and their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.data import Dataset
+from whitecrow.identify.lookahead.question import Lookahead
+from whitecrow.neighbours import Engine
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+
+__all__ = ["LookaheadFacts", "gather"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LookaheadFacts(Facts):
+    """The true histogram.
+
+    Parameters
+    ----------
+    cells : int64 array of shape (m, columns)
+        The occupied cells, as places in the domain's value lists, in the domain's order.
+    counts : int64 array of shape (m,)
+        How many records each holds; at least 1.
+    domain : tuple of sequences
+        The values of each column (public).
+    step : Fraction
+        The loss allowed for one record (public).
+    """
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    domain: tuple[Sequence[int | str], ...]
+    step: Fraction
+
+
+def gather(
+    question: Lookahead, dataset: Dataset, engine: Engine, progress: Progress | None = None
+) -> LookaheadFacts:
+    """Count the records of each occupied cell."""
+    domain = question.domain(dataset.card)
+    places = dataset.matrix(question.columns).astype(np.int64)
+    for axis, values in enumerate(domain):
+        if isinstance(values, range):
+            places[:, axis] -= values.start
+    cells, counts = np.unique(places, axis=0, return_counts=True)
+    step = question.epsilon / dataset.card.contribution
+    return LookaheadFacts(cells, counts.astype(np.int64), domain, step)

@@ -1,0 +1,37 @@
+"""What ``screen`` must know of the data: one count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from whitecrow.data import Dataset
+from whitecrow.identify import law
+from whitecrow.identify.screen.question import Screen
+from whitecrow.neighbours import Engine
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+
+__all__ = ["ScreenFacts", "gather"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScreenFacts(Facts):
+    """The number of records within the radius, as far as the mechanism looks."""
+
+    neighbours: int
+    step: Fraction
+
+
+def gather(
+    question: Screen, dataset: Dataset, engine: Engine, progress: Progress | None = None
+) -> ScreenFacts:
+    """Count neighbours up to the cap beyond which no answer changes its law."""
+    closeness = question.closeness(dataset.card)
+    place = np.array([question.place(dataset.card)])
+    step = question.epsilon / dataset.card.contribution
+    most = question.model.beta + law.error_cap(step, question.floor)
+    count = engine.copies if question.model.radius == 0 else engine.neighbours
+    return ScreenFacts(int(count(place, closeness, most)[0]), step)

@@ -1,0 +1,19 @@
+"""Where the count becomes an answer: Construction 1 with the exact distance."""
+
+from __future__ import annotations
+
+from whitecrow.identify import law
+from whitecrow.identify.mechanism import turned_over
+from whitecrow.identify.screen.facts import ScreenFacts
+from whitecrow.identify.screen.question import Screen
+from whitecrow.noise import Source
+
+__all__ = ["release"]
+
+
+def release(question: Screen, facts: ScreenFacts, source: Source | None = None) -> bool:
+    """Return whether the record would be an anomaly, turned over with a small probability."""
+    beta = question.model.beta
+    bound = law.novelty_discrepancy(facts.neighbours, beta=beta)
+    cap = law.error_cap(facts.step, question.floor)
+    return (facts.neighbours < beta) != turned_over(min(bound, cap), facts.step, source)
