@@ -1,6 +1,7 @@
-"""Exact sampling: every draw follows its law to the last bit, from the operating system's randomness.
+"""Exact sampling: every draw follows its law to the last bit.
 
-Samplers take ``Fraction`` or ``int`` and refuse floats; none of them uses floating point to decide.
+Randomness comes from the operating system. Samplers take ``Fraction`` or ``int`` and refuse
+floats; none of them uses floating point to decide.
 ``proof.md`` beside this file proves each law. The closed forms are in :mod:`whitecrow.noise.laws`,
 many draws at once in :mod:`whitecrow.noise.bulk`.
 """

@@ -10,9 +10,9 @@ import operator
 from collections.abc import Iterable
 from fractions import Fraction
 
-from whitecrow.errors import invalid
+from whitecrow.errors import InvalidInput, invalid
 
-__all__ = ["Rational", "positive_whole", "ratio", "ratios", "signed_ratio"]
+__all__ = ["Rational", "positive_whole", "ratio", "ratios", "refuse", "signed_ratio"]
 
 Rational = int | Fraction
 
@@ -24,6 +24,11 @@ class _Words(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def refuse(owner: str, parameter: str, must: str, got: str, hint: str = "") -> InvalidInput:
+    """Return the error of a wrong parameter; ``got`` describes it in words and gives no value."""
+    return invalid(owner, parameter, must, _Words(got), hint)
 
 
 _HINT = "A float has no place in a draw: write Fraction('0.1') or Fraction(1, 10)."
@@ -43,7 +48,7 @@ def signed_ratio(value: Rational, owner: str, parameter: str) -> tuple[int, int]
         except TypeError:
             pass
     kind = type(value).__name__
-    raise invalid(owner, parameter, "a Fraction or a whole number", _Words(f"a {kind}"), _HINT)
+    raise refuse(owner, parameter, "a Fraction or a whole number", f"a {kind}", _HINT)
 
 
 def ratio(value: Rational, owner: str, parameter: str, *, zero: bool = False) -> tuple[int, int]:
@@ -52,8 +57,8 @@ def ratio(value: Rational, owner: str, parameter: str, *, zero: bool = False) ->
     if pair[0] > 0 or (zero and pair[0] == 0):
         return pair
     must = "at least 0" if zero else "greater than 0"
-    got = _Words("zero" if pair[0] == 0 else "a negative number")
-    raise invalid(owner, parameter, must, got)
+    got = "zero" if pair[0] == 0 else "a negative number"
+    raise refuse(owner, parameter, must, got)
 
 
 def positive_whole(value: int, owner: str, parameter: str) -> int:
@@ -61,7 +66,7 @@ def positive_whole(value: int, owner: str, parameter: str) -> int:
     numerator, denominator = signed_ratio(value, owner, parameter)
     if denominator == 1 and numerator >= 1:
         return numerator
-    raise invalid(owner, parameter, "a whole number of at least 1", _Words("another number"))
+    raise refuse(owner, parameter, "a whole number of at least 1", "another number")
 
 
 def ratios(values: Iterable[Rational], owner: str, parameter: str) -> list[Rational]:
@@ -71,7 +76,5 @@ def ratios(values: Iterable[Rational], owner: str, parameter: str) -> list[Ratio
         if type(value) is not int:
             signed_ratio(value, owner, parameter)
     if not listed:
-        raise invalid(
-            owner, parameter, "a sequence with at least one entry", _Words("an empty one")
-        )
+        raise refuse(owner, parameter, "a sequence with at least one entry", "an empty one")
     return listed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from whitecrow.errors import invalid
-from whitecrow.noise._check import Rational, positive_whole, ratio, ratios
+from whitecrow.noise._check import Rational, positive_whole, ratio, ratios, refuse
 from whitecrow.noise._coins import exp_coin
 from whitecrow.noise._enclose import Bounds, exp_neg
 from whitecrow.noise._source import Source, system_source
@@ -32,7 +31,7 @@ def level_table(
     step, so that thousands of evenly spaced levels cost one exponential.
     """
     best = max(level for level, count in zip(levels, counts, strict=True) if count)
-    order = sorted((l for l in range(len(levels)) if counts[l]), key=lambda l: -levels[l])
+    order = sorted(filter(counts.__getitem__, range(len(levels))), key=lambda i: -levels[i])
     low = [0] * len(levels)
     high = [0] * len(levels)
     known: dict[Rational, Bounds] = {}
@@ -87,10 +86,10 @@ def exponential_levels(
     heights = ratios(levels, owner, "levels")
     sizes = ratios(counts, owner, "counts")
     if len(sizes) != len(heights):
-        raise invalid(owner, "counts", "as long as 'levels'", "another length")
+        raise refuse(owner, "counts", "as long as 'levels'", "another length")
     whole = [int(size) for size in sizes]
     if any(size < 0 for size in sizes) or whole != sizes or not any(whole):
-        raise invalid(owner, "counts", "whole numbers of at least 0, not all 0", "other numbers")
+        raise refuse(owner, "counts", "whole numbers of at least 0, not all 0", "other numbers")
     rate = Fraction(*ratio(eta, owner, "eta", zero=True))
     return level_table(heights, whole, rate).draw(source or system_source())
 
@@ -112,7 +111,8 @@ def exponential_mechanism(
     """Return an index with probability proportional to ``e^(eta * utilities[index])``.
 
     McSherry and Talwar (2007). With utilities of sensitivity D the choice is ``2 eta D``-DP, and
-    ``eta D``-DP where a change of the data moves all utilities the same way (``mechanisms.md`` 4.1).
+    ``eta D``-DP where a change of the data moves all utilities the same way
+    (``mechanisms.md`` 4.1).
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def top(
     rate = Fraction(*ratio(eta, "top", "eta", zero=True))
     values = ratios(utilities, "top", "utilities")
     if positive_whole(h, "top", "h") > len(values):
-        raise invalid("top", "h", "at most the number of utilities", "a greater number")
+        raise refuse("top", "h", "at most the number of utilities", "a greater number")
     source = source or system_source()
     left = list(range(len(values)))
     chosen = []

@@ -7,13 +7,14 @@ would tell that the same fact was met before.
 
 from __future__ import annotations
 
-from whitecrow.errors import invalid
-from whitecrow.noise._check import Rational, ratio
+from whitecrow.noise._check import Rational, ratio, refuse
 from whitecrow.noise._enclose import Bounds, divide, exp_neg
 from whitecrow.noise._source import Source, system_source
-from whitecrow.noise._table import WIDTH, undercuts
+from whitecrow.noise._table import undercuts
 
 __all__ = ["bernoulli", "bernoulli_exp", "bernoulli_logistic", "exp_coin", "logistic"]
+
+_FIRST = 32  # bits compared at a time: half a word decides all but one draw in a billion
 
 
 def bernoulli(p: Rational, source: Source | None = None) -> bool:
@@ -29,11 +30,11 @@ def bernoulli(p: Rational, source: Source | None = None) -> bool:
     """
     numerator, denominator = ratio(p, "bernoulli", "p", zero=True)
     if numerator > denominator:
-        raise invalid("bernoulli", "p", "a probability, at most 1", "a greater number")
+        raise refuse("bernoulli", "p", "a probability, at most 1", "a greater number")
     return (source or system_source()).below(denominator) < numerator
 
 
-def exp_coin(source: Source, numerator: int, denominator: int, width: int = WIDTH) -> bool:
+def exp_coin(source: Source, numerator: int, denominator: int, width: int = _FIRST) -> bool:
     """Return True with probability ``exp(-numerator/denominator)``; the arguments are trusted."""
     return undercuts(
         source, lambda bits: exp_neg(numerator, denominator, bits), source.bits(width), width, width
@@ -79,5 +80,9 @@ def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:
     numerator, denominator = ratio(x, "bernoulli_logistic", "x", zero=True)
     source = source or system_source()
     return undercuts(
-        source, lambda bits: logistic(numerator, denominator, bits), source.bits(WIDTH), WIDTH
+        source,
+        lambda bits: logistic(numerator, denominator, bits),
+        source.bits(_FIRST),
+        _FIRST,
+        _FIRST,
     )

@@ -8,25 +8,54 @@ counted (``proof.md`` 2), so no decision ever rests on a floating-point number.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import factorial
 
 __all__ = ["Bounds", "divide", "exp_neg", "powers", "root"]
 
 Bounds = tuple[int, int]
 
-_GUARD = 32  # bits carried beyond those asked for: the gap is then almost always a single unit
-_HALVINGS = 8  # the Taylor series is summed at x / 2**8 and squared back
+_SPARE = 30  # extra bits in which the tables are built
+_LIMB = 30  # precisions are multiples of CPython's digit, so that no digit is half used
+_ERROR = 16  # units in which the product of the factors may be off (``proof.md`` 2)
 
 
 @lru_cache(maxsize=64)
-def _ln2(bits: int) -> int:
-    """Return L with ``L <= 2**bits * ln 2 < L + 2`` (twice the series of artanh 1/3)."""
-    term = (2 << (bits + 32)) // 3
-    total, index = 0, 1
-    while term:
-        total += term // index
-        term //= 9
-        index += 2
-    return total >> 32
+def _factors(precision: int) -> tuple[list[int], list[int], list[int], range]:
+    """Return what one exponential at this precision needs.
+
+    Three tables of ``2**precision * e^-y`` to 2 units: for whole ``y`` below the precision, for
+    64ths below 1, for 4096ths below 1/64; and the indices of the Taylor terms, highest first, that
+    matter for a rest below 1/4096.
+    """
+    fine = precision + _SPARE
+    fines = _descend(_taylor(1 << (fine - 12), fine, range(fine // 12, 0, -1)), 65, fine)
+    coarses = _descend(fines[64], 65, fine)
+    wholes = _descend(coarses[64], precision, fine)
+    terms = 1
+    while 12 * (terms + 1) + factorial(terms + 1).bit_length() <= precision:
+        terms += 1
+    return (
+        [value >> _SPARE for value in wholes],
+        [value >> _SPARE for value in coarses],
+        [value >> _SPARE for value in fines],
+        range(terms, 0, -1),
+    )
+
+
+def _descend(step: int, count: int, precision: int) -> list[int]:
+    """Return the powers 0 .. count-1 of a number below 1, each rounded down."""
+    values = [1 << precision]
+    for _ in range(count - 1):
+        values.append(values[-1] * step >> precision)
+    return values
+
+
+def _taylor(rest: int, precision: int, terms: range) -> int:
+    """Return ``2**precision * e^(-rest / 2**precision)`` to 3 units, by Horner's rule."""
+    value = one = 1 << precision
+    for index in terms:
+        value = one - (rest * value >> precision) // index
+    return value
 
 
 def exp_neg(numerator: int, denominator: int, bits: int) -> Bounds:
@@ -43,22 +72,16 @@ def exp_neg(numerator: int, denominator: int, bits: int) -> Bounds:
         return 1 << bits, 1 << bits
     if numerator > denominator * bits:  # then e^-x < 2^-bits
         return 0, 1
-    precision = bits + _GUARD
+    precision = (bits + 49) // _LIMB * _LIMB  # at least 20 bits more than asked for
+    wholes, coarses, fines, terms = _factors(precision)
     fixed = (numerator << precision) // denominator
-    ln2 = _ln2(precision)
-    halvings_of_one = fixed // (ln2 + 2)
-    step = (fixed - halvings_of_one * ln2) >> _HALVINGS
-    term = total = 1 << precision
-    index = 0
-    while term:
-        index += 1
-        term = term * step // (index << precision)
-        total += -term if index & 1 else term
-    for _ in range(_HALVINGS):
-        total = total * total >> precision
-    error = ((2 * index + 5) << _HALVINGS) + 2 * halvings_of_one + 2
-    drop = _GUARD + halvings_of_one
-    return max(0, total - error) >> drop, ((total + error) >> drop) + 1
+    head = fixed >> (precision - 12)
+    value = wholes[head >> 12] * coarses[head >> 6 & 63] >> precision
+    value = value * fines[head & 63] >> precision
+    rest = fixed - (head << (precision - 12))
+    value = value * _taylor(rest, precision, terms) >> precision
+    drop = precision - bits
+    return max(0, value - _ERROR) >> drop, ((value + _ERROR) >> drop) + 1
 
 
 def powers(numerator: int, denominator: int, count: int, bits: int) -> tuple[list[int], list[int]]:
@@ -74,8 +97,8 @@ def powers(numerator: int, denominator: int, count: int, bits: int) -> tuple[lis
 def divide(upper: Bounds, lower: Bounds, bits: int) -> Bounds:
     """Enclose a quotient of two reals at least 0, from their enclosures at the same bits.
 
-    Where the divisor may be 0 as far as its enclosure tells, the quotient is bounded by the caller's
-    promise that it is at most 1.
+    Where the divisor may be 0 as far as its enclosure tells, the quotient is bounded by 1, which
+    the caller promises.
     """
     low = (upper[0] << bits) // lower[1]
     if lower[0] == 0:

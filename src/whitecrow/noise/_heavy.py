@@ -49,17 +49,17 @@ class CoreTail:
     def draw(self, source: Source) -> int:
         """Return one draw."""
         tail = undercuts(source, self.tail_mass, 0, 0, self.width)
-        half = self._tail_half(source) if tail else self._core_half(source)
+        half = self.tail_half(source) if tail else self.core_half(source, self.law.draw(source))
         magnitude = (half + 1) // 2
         return -magnitude if source.bits(1) else magnitude
 
-    def _core_half(self, source: Source) -> int:
-        while True:
+    def core_half(self, source: Source, half: int) -> int:
+        """Return a half-step count within the core, from a first draw that may lie beyond."""
+        while half > self.corner or (
+            half == self.corner and not undercuts(source, self._corner, 0, 0, self.width)
+        ):
             half = self.law.draw(source)
-            if half < self.corner:
-                return half
-            if half == self.corner and undercuts(source, self._corner, 0, 0, self.width):
-                return half
+        return half
 
     def _corner(self, bits: int) -> Bounds:
         """Enclose the part of the half-step ``corner`` that lies within the core."""
@@ -70,7 +70,7 @@ class CoreTail:
         one = 1 << bits
         return divide((max(0, one - high), one - low), (max(0, one - most), one - least), bits)
 
-    def _tail_half(self, source: Source) -> int:
+    def tail_half(self, source: Source) -> int:
         """Return the whole part of ``2 scale c U^(-1/B)``, bits of U as needed."""
         upper = (2 * self.numerator * (self.tail + 1)) ** self.tail
         lower = self.denominator**self.tail

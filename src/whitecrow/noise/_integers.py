@@ -22,7 +22,7 @@ _REACH = 46  # tables go to weights e^-46 < 2^-64; what lies beyond is one more 
 
 
 def _series(numerator: int, denominator: int, power: int, bits: int) -> Bounds:
-    """Enclose the geometric series ``sum over k >= power of e^(-kx)``, x = numerator/denominator."""
+    """Enclose the sum of ``e^(-kx)`` over ``k >= power``, for ``x = numerator/denominator``."""
     head = exp_neg(power * numerator, denominator, bits)
     low, high = exp_neg(numerator, denominator, bits)
     one = 1 << bits
@@ -119,7 +119,7 @@ class Gaussian:
         self.table = Table([*low, least], [*high, most], _BITS, self._refine, width)
 
     def _weights(self, step: int, count: int) -> tuple[list[int], list[int], list[int]]:
-        """Enclose the weights ``e^(-i^2 x)``, x = step/twice, and bound the ratios of neighbours."""
+        """Enclose ``e^(-i^2 x)``, x = step/twice, and bound the ratio of each to the next."""
         low_ratio, high_ratio = exp_neg(step, self.twice, _BITS)
         low_square, high_square = exp_neg(2 * step, self.twice, _BITS)
         low, high, keep = [1 << _BITS], [1 << _BITS], []

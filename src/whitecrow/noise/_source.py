@@ -9,7 +9,7 @@ import os
 import struct
 from typing import Protocol, runtime_checkable
 
-from whitecrow.errors import invalid
+from whitecrow.noise._check import refuse
 
 __all__ = ["PooledSource", "Source", "system_source", "uniform_below"]
 
@@ -37,7 +37,7 @@ def uniform_below(source: Source, n: int, width: int = 64) -> int:
     ``w mod n`` of the tests).
     """
     if n < 1:
-        raise invalid("below", "n", "a whole number of at least 1", "a smaller one")
+        raise refuse("below", "n", "a whole number of at least 1", "a smaller one")
     size = width * (1 + (n.bit_length() - 1) // width)
     while True:
         product = source.bits(size) * n
@@ -70,7 +70,7 @@ class PooledSource:
         if 0 <= k < 64:
             return self.bits(64) >> (64 - k)
         if k < 0:
-            raise invalid("bits", "k", "a whole number of at least 0", "a smaller one")
+            raise refuse("bits", "k", "a whole number of at least 0", "a smaller one")
         return int.from_bytes(self.octets((k + 7) // 8), "little") >> (-k % 8)
 
     def below(self, n: int) -> int:
@@ -78,7 +78,7 @@ class PooledSource:
         return uniform_below(self, n)
 
     def _refill(self) -> int:
-        fresh = list(_PAGE_FORMAT.unpack(self.octets(8 * _PAGE)))
+        fresh: list[int] = list(_PAGE_FORMAT.unpack(self.octets(8 * _PAGE)))
         word = fresh.pop()
         self._pool.extend(fresh)
         return word
