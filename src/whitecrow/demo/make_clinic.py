@@ -19,7 +19,7 @@ COST = {"cardiology": 9.2, "geriatrics": 8.6, "maternity": 8.1, "orthopaedics": 
 
 def rows(count: int = 1500, seed: int = 20240229) -> list[dict[str, object]]:
     """Return the made-up stays: two ordinary crowds and a few patients unlike any other."""
-    random_ = random.Random(seed)  # noqa: S311 - made-up data, not noise
+    random_ = random.Random(seed)
     found = []
     for number in range(count):
         if random_.random() < 0.6:

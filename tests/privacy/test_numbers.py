@@ -1,0 +1,78 @@
+"""Budgets are exact at the border."""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whitecrow.errors import InvalidInput
+from whitecrow.privacy import exact, rounded_down, rounded_up
+from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
+
+
+@pytest.mark.parametrize("value", ["0.1", "1/10", 0.1, Fraction(1, 10), Decimal("0.1"), " 1/10 "])
+def test_one_tenth_is_one_tenth_however_it_is_written(value):
+    assert exact(value, owner="Identify") == Fraction(1, 10)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "abc",
+        "",
+        "1/0",
+        None,
+        True,
+        float("nan"),
+        float("inf"),
+        -1,
+        "-0.1",
+        [1],
+        "1e999999999",
+        "9" * 999,
+    ],
+)
+def test_what_is_no_budget_is_refused_with_a_hint(value):
+    with pytest.raises(
+        InvalidInput, match="'epsilon' parameter of Identify must be a number above 0"
+    ):
+        exact(value, owner="Identify")
+
+
+def test_zero_is_refused_unless_allowed():
+    with pytest.raises(InvalidInput):
+        exact(0, owner="Identify")
+    assert exact(0, owner="Identify", positive=False) == 0
+
+
+@given(st.fractions(min_value=0, max_value=10**6))
+def test_display_never_flatters(number):
+    assert Fraction(rounded_up(number)) >= number >= Fraction(rounded_down(number))
+
+
+DIGITS = Context(prec=80)
+
+
+def decimal(number):
+    return DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+@given(st.fractions(min_value=-20, max_value=20, max_denominator=10**6))
+def test_exp_upper_is_above_and_close(x):
+    true = Fraction(decimal(x).exp(DIGITS))
+    assert true * (1 - Fraction(1, 10**70)) <= exp_upper(x) <= true * (1 + Fraction(1, 10**36))
+
+
+@given(st.fractions(min_value=Fraction(1, 10**12), max_value=1))
+def test_log_upper_is_above_and_close(delta):
+    true = -Fraction(decimal(delta).ln(DIGITS))
+    assert true - Fraction(1, 10**70) <= log_inverse_upper(delta) <= true + Fraction(1, 10**30)
+
+
+@given(st.fractions(min_value=0, max_value=10**9))
+def test_sqrt_upper_is_above_and_close(x):
+    root = sqrt_upper(x)
+    assert root * root >= x
+    assert (root - Fraction(1, 2**60)) ** 2 <= x or root == 0
