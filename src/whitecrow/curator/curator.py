@@ -1,0 +1,358 @@
+"""The curator: the one place where data, ledger and mechanisms meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whitecrow.curator import balance, wall
+from whitecrow.curator.balance import Remaining
+from whitecrow.curator.policy import Policy
+from whitecrow.curator.registry import Answering, answering, code_for
+from whitecrow.data import Card, Dataset, read
+from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.ledger import Budget, Closed, Entry, Ledger, Standing
+from whitecrow.neighbours import Engine, open_engine
+from whitecrow.privacy import Guarantee, Totals
+from whitecrow.question import Description, Progress, Question, Release, digest
+
+__all__ = ["Curator"]
+
+DEFAULT_BUDGET = "1"
+
+
+class Curator:
+    """Answers questions about one dataset, within a budget, under a policy.
+
+    Made by :meth:`open`. What it guarantees: the spend is committed before the first private value
+    is read, and the answer before it is sent; a repeated question gets the stored answer, free; two
+    caps rule, the dataset's and the analyst's; and what an analyst sees depends on the data through
+    a mechanism only.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> import whitecrow as wc
+    >>> rows = pyarrow.table({"age": [30.0, 31.0, 32.0, 90.0]})
+    >>> curator = Curator.open(rows, budget="1")
+    >>> model = wc.DistanceAnomaly(beta=1, radius=5.0)
+    >>> release = curator.identify({"age": 90.0}, model=model, epsilon="1/10")
+    >>> release.guarantee.epsilon
+    Fraction(1, 10)
+    >>> print(curator.remaining())
+    differential 0.9, sensitive 0.9
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        engine: Engine,
+        ledger: Ledger,
+        *,
+        name: str,
+        policy: Policy,
+        analyst: str,
+    ) -> None:
+        self._dataset = dataset
+        self._engine = engine
+        self._ledger = ledger
+        self.name = name
+        self.policy = policy
+        self.analyst = analyst
+
+    @classmethod
+    def open(
+        cls,
+        source: object,
+        *,
+        card: Card | str | Path | None = None,
+        policy: Policy | Mapping[str, Any] | str | Path | None = None,
+        budget: object = None,
+        ledger: str | Path | None = None,
+        engine: str = "local",
+        analyst: str = "owner",
+        name: str | None = None,
+        progress: Progress | None = None,
+    ) -> Curator:
+        """Open a dataset and its account.
+
+        Parameters
+        ----------
+        source : path, data frame, Arrow table, SqlQuery or text ``URL::SELECT ...``
+            The records.
+        card : Card or path, optional
+            The public facts. Without one, names and types come from the schema, and questions that
+            need bounds or categories refuse and say so.
+        policy : Policy, mapping or path of a TOML file, optional
+            What may be asked; recorded when the account is opened, and in force until amended.
+        budget : number, text, mapping or Budget, optional
+            The dataset's cap, 1 for a new account. ``"1, 1e-6"`` adds a delta. See
+            :class:`whitecrow.ledger.Budget` for what it caps.
+        ledger : str or Path, optional
+            Where the account is kept: a database URL or a file. By default a file beside the data
+            (``patients.whitecrow.db``); for data without a file, memory.
+        engine : str
+            Who counts neighbours.
+        analyst : str
+            Who asks, unless a question says otherwise.
+        name : str, optional
+            Whose account it is in the ledger; by default the name of the data's file. The account
+            belongs to the data, not to the card: a second card does not get a second budget.
+        progress : callable, optional
+            Told how far the load is; it sees the number of rows, so it is for the custodian.
+
+        Raises
+        ------
+        PolicyViolation
+            If an account exists and promises something else than the given budget or policy: a
+            promise is changed by :meth:`amend`, never by opening.
+        """
+        if not isinstance(analyst, str) or not analyst:
+            raise InvalidInput("The analyst must have a name that is not empty.")
+        dataset = read(source, card, progress=progress)
+        path = _file(source)
+        account = name or (path.stem if path else dataset.card.name)
+        if ledger is None:
+            ledger = "sqlite://" if path is None else path.with_name(f"{path.stem}.whitecrow.db")
+        store = Ledger(ledger, atlas=_atlas)
+        wanted = None if budget is None else Budget.of(budget)
+        rules = None if policy is None else Policy.of(policy)
+        standing = store.open(
+            account,
+            budget=wanted or Budget.of(DEFAULT_BUDGET),
+            policy=(rules or Policy()).to_json(),
+            unit=(rules or Policy()).unit,
+        )
+        _same_promise(standing, wanted, rules)
+        return cls(
+            dataset,
+            open_engine(dataset, engine),
+            store,
+            name=account,
+            policy=Policy.from_json(standing.policy),
+            analyst=analyst,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Curator of {self.name!r} for {self.analyst!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a curator is never pickled: it holds private records")
+
+    @property
+    def card(self) -> Card:
+        """The dataset's public facts."""
+        return self._dataset.card
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account's store."""
+        return self._ledger
+
+    # Before asking: public facts only
+
+    def price(self, question: Question) -> Guarantee:
+        """Return what a question will promise, hence cost. Touches no data."""
+        return self._priced(question)[1]
+
+    def describe(self, question: Question, **public: object) -> Description:
+        """Say what a question will cost and how accurate it will be, from public facts."""
+        code_for(question)
+        question.check(self.card)
+        return question.describe(self.card, **public)
+
+    # Asking
+
+    def ask(
+        self, question: Question, *, analyst: str | None = None, progress: Progress | None = None
+    ) -> Release:
+        """Answer a question, or refuse it.
+
+        Raises
+        ------
+        InvalidInput, PolicyViolation, BudgetExhausted
+            Before anything is spent or any record read.
+        Unavailable
+            If the computation or the store failed: nothing was released.
+        """
+        who = analyst or self.analyst
+        code, price = self._priced(question)
+        self.policy.check(question.kind, price, who)
+        held = self._ledger.reserve(
+            self.name,
+            analyst=who,
+            digest=digest(question),
+            question={"kind": question.kind, "question": question.to_json()},
+            price=price,
+            location=_location(question, price, self.card),
+        )
+        if not isinstance(held, Closed):
+            found = wall.answer(
+                question, code, self._dataset, self._engine, progress=progress, source=None
+            )
+            if found is None:
+                closed = self._ledger.fail(self.name, held)
+            else:
+                closed = self._ledger.settle(self.name, held, found.value)
+            charged = True
+        else:
+            closed, charged = held, False
+        if not closed.answered:
+            raise wall.failure()
+        return Release(
+            question={"kind": question.kind, **question.to_json()},
+            answer=closed.answer,
+            guarantee=price,
+            statement=price.statement(),
+            charged=charged,
+            ledger=self._state(who),
+        )
+
+    def _priced(self, question: Question) -> tuple[Answering, Guarantee]:
+        code = code_for(question)
+        question.check(self.card)
+        return code, question.price(self.card)
+
+    # Thin conveniences: the question, asked
+
+    def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Identify` about a record."""
+        return self._asked("identify", record, **parameters)
+
+    def screen(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Screen` about a record."""
+        return self._asked("screen", record, **parameters)
+
+    def explain(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Explain` about a record."""
+        return self._asked("explain", record, **parameters)
+
+    def lookahead(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Lookahead`."""
+        return self._asked("lookahead", *given, **parameters)
+
+    def count(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Count`."""
+        return self._asked("count", *given, **parameters)
+
+    def subspaces(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Subspaces`."""
+        return self._asked("subspaces", *given, **parameters)
+
+    def tune(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Tune`."""
+        return self._asked("tune", *given, **parameters)
+
+    def publish(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Publish`."""
+        return self._asked("publish", *given, **parameters)
+
+    def _asked(
+        self,
+        kind: str,
+        *given: Any,
+        analyst: str | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Release:
+        make: Any = answering(kind).question
+        return self.ask(make(*given, **parameters), analyst=analyst, progress=progress)
+
+    # The account
+
+    def remaining(self, analyst: str | None = None) -> Remaining:
+        """What is left for one more question, by notion: the tighter of both caps."""
+        return self._remaining(self._ledger.standing(self.name), analyst or self.analyst)
+
+    def totals(self) -> Totals:
+        """What all releases of the dataset promise together, one promise a notion."""
+        standing = self._ledger.standing(self.name)
+        return standing.spent.totals(standing.budget.delta)
+
+    # The custodian's acts
+
+    def amend(
+        self,
+        *,
+        reason: str,
+        budget: object = None,
+        policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    ) -> None:
+        """Change the promise: the budget, the policy, or both. The chain keeps the reason."""
+        rules = None if policy is None else Policy.of(policy)
+        if rules is not None and rules.unit != self.policy.unit:
+            raise PolicyViolation("The unit of an account is fixed when it is opened.")
+        self._ledger.amend(
+            self.name,
+            reason=reason,
+            budget=None if budget is None else Budget.of(budget),
+            policy=None if rules is None else rules.to_json(),
+        )
+        self.policy = rules or self.policy
+
+    def allow(self, analyst: str, budget: object, *, reason: str) -> None:
+        """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""
+        self._ledger.allow(
+            self.name, analyst, None if budget is None else Budget.of(budget), reason=reason
+        )
+
+    def unsettled(self) -> list[Entry]:
+        """Spends without an answer (interrupted or failed): kept, and voidable."""
+        return self._ledger.unsettled(self.name)
+
+    def void(self, seq: int, *, reason: str) -> None:
+        """Give back a spend that never led to an answer."""
+        self._ledger.void(self.name, seq, reason=reason)
+
+    def _remaining(self, standing: Standing, who: str) -> Remaining:
+        caps = [(standing.spent, standing.budget)]
+        mine = standing.accounts.get(who)
+        if mine is not None and mine[1] is not None:
+            caps.append((mine[0], mine[1]))
+        return balance.remaining(caps, self.policy.notions)
+
+    def _state(self, who: str) -> dict[str, Any]:
+        standing = self._ledger.standing(self.name)
+        return {
+            "spent": balance.spent(standing.spent, standing.budget),
+            "remaining": self._remaining(standing, who).to_json(),
+        }
+
+    def close(self) -> None:
+        """Give the store's connections back."""
+        self._ledger.close()
+
+
+def _file(source: object) -> Path | None:
+    if isinstance(source, Path):
+        return source
+    return Path(source) if isinstance(source, str) and "://" not in source else None
+
+
+def _atlas() -> Any:
+    from whitecrow.identify.overlap import Atlas
+
+    return Atlas()
+
+
+def _location(question: Question, price: Guarantee, card: Card) -> dict[str, Any] | None:
+    """The ball a question looks at; only pure releases can be summed place by place."""
+    ball = getattr(question, "location", None)
+    if ball is None or getattr(price, "delta", 1) != 0:
+        return None
+    found: dict[str, Any] = ball(card)
+    return found
+
+
+def _same_promise(standing: Standing, budget: Budget | None, policy: Policy | None) -> None:
+    for what, given, known in (
+        ("budget", budget, standing.budget),
+        ("policy", policy, Policy.from_json(standing.policy)),
+    ):
+        if given is not None and given != known:
+            raise PolicyViolation(
+                f"This dataset's account already promises another {what}: "
+                f"{known.to_json()}. Opening does not change a promise; leave {what}= out, or let "
+                "the custodian call Curator.amend with a reason."
+            )

@@ -1,0 +1,83 @@
+"""The wall around a computation: what happens behind it leaves only through a mechanism.
+
+An exception raised while private values are at hand may carry them, in its message or in the frames
+of its traceback. So it is caught here, written to the custodian's log, and answered by one constant
+sentence; the new error is raised outside the handler and has no cause, no context and no frames of
+the computation.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from whitecrow.curator.registry import Answering
+from whitecrow.data import Dataset
+from whitecrow.errors import Unavailable
+from whitecrow.neighbours import Engine
+from whitecrow.noise import Source
+from whitecrow.question import Progress, Question
+
+__all__ = ["CUSTODIAN_LOG", "FAILED", "Answer", "answer", "failure", "steady"]
+
+FAILED = (
+    "The computation failed. Nothing was released; the spend is kept, and the custodian's log has "
+    "the cause. The custodian may void the entry."
+)
+"""All that an analyst learns of a failure."""
+
+CUSTODIAN_LOG = logging.getLogger("whitecrow.custodian")
+"""For the custodian's eyes. It reaches no handler unless the custodian adds one here."""
+CUSTODIAN_LOG.addHandler(logging.NullHandler())
+CUSTODIAN_LOG.propagate = False
+
+_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a mechanism released, as plain JSON."""
+
+    value: Any
+
+
+def answer(
+    question: Question,
+    code: Answering,
+    dataset: Dataset,
+    engine: Engine,
+    *,
+    progress: Progress | None,
+    source: Source | None,
+) -> Answer | None:
+    """Gather facts and release an answer; None if anything went wrong."""
+    try:
+        facts = code.gather(question, dataset, engine, steady(progress))
+        released = code.release(question, facts, source)
+        # Through text and back: a stored answer and a fresh one are the same value.
+        return Answer(json.loads(json.dumps(released, allow_nan=False)))
+    except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
+        CUSTODIAN_LOG.exception("the computation of a %s question failed", question.kind)
+        return None
+
+
+def failure() -> Unavailable:
+    """The one error for every failure behind the wall."""
+    return Unavailable(FAILED)
+
+
+def steady(progress: Progress | None) -> Progress | None:
+    """Let progress through in fixed steps: how many are shown does not depend on the data."""
+    if progress is None:
+        return None
+    shown: dict[str, int] = {}
+
+    def report(done: int, total: int, what: str) -> None:
+        reached = _STEPS if done >= total else _STEPS * done // total
+        for step in range(shown.get(what, -1) + 1, reached + 1):
+            progress(step, _STEPS, what)
+        shown[what] = max(shown.get(what, -1), reached)
+
+    return report

@@ -1,0 +1,9 @@
+"""Accounts, spends and the store: what has been spent, by whom, for which answer."""
+
+from whitecrow.ledger.account import Account
+from whitecrow.ledger.budget import LINES, Budget
+from whitecrow.ledger.chain import Entry
+from whitecrow.ledger.page import Closed, Reservation
+from whitecrow.ledger.store import Ledger, Standing
+
+__all__ = ["LINES", "Account", "Budget", "Closed", "Entry", "Ledger", "Reservation", "Standing"]

@@ -1,0 +1,313 @@
+"""What has been spent: the running sums of one account, by the rules of section 6.
+
+Every formula is :mod:`whitecrow.privacy`'s; here they are only applied to sums that can be kept up
+to date entry by entry, and that `verify` recomputes from the entries alone.
+
+Spatial accounting. A *located* question (identify, screen) depends only on the records of one ball.
+A person is one record, so what it can lose is the sum over the balls it lies in (mechanisms, 10.2).
+How much one more ball adds to the largest such sum is computed from the questions alone by an
+*atlas* that the ledger is given; the account adds up what the atlas says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from whitecrow.errors import BudgetExhausted, PolicyViolation
+from whitecrow.ledger.budget import LINES, Budget
+from whitecrow.privacy import (
+    ConditionalPrivacy,
+    DifferentialPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    Totals,
+    Unit,
+    ZeroConcentrated,
+    Zone,
+    compose,
+    intersect,
+    rounded_down,
+    rounded_up,
+    text,
+    to_approximate,
+    to_replace_one,
+)
+
+__all__ = ["Account", "Located", "admit", "guarantee", "in_unit", "is_for_everyone", "overrun"]
+
+_ZERO = Fraction(0)
+
+Joint = DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy
+"""A promise with an epsilon and a delta."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """What located questions cost, at the point where they cost most.
+
+    Parameters
+    ----------
+    differential : Fraction
+        Over releases that protect everyone.
+    sensitive : Fraction
+        Over differential and sensitive releases together.
+    """
+
+    differential: Fraction = _ZERO
+    sensitive: Fraction = _ZERO
+
+    def __add__(self, other: Located) -> Located:
+        return Located(self.differential + other.differential, self.sensitive + other.sensitive)
+
+    def to_json(self) -> dict[str, str]:
+        """Return a plain JSON object."""
+        return {"differential": text(self.differential), "sensitive": text(self.sensitive)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> Located:
+        """Read what :meth:`to_json` wrote."""
+        return cls(Fraction(data["differential"]), Fraction(data["sensitive"]))
+
+
+def is_for_everyone(price: Guarantee) -> bool:
+    """Whether the promise has all edges: it counts on the differential line."""
+    if isinstance(price, SensitivePrivacy):
+        return not intersect(price.zones)
+    return not isinstance(price, ConditionalPrivacy)
+
+
+def in_unit(price: Guarantee, unit: Unit) -> Guarantee:
+    """Bring a price to the unit in which a dataset's account is kept, or say why not."""
+    if unit == "replace_one":
+        return to_replace_one(price)
+    if getattr(price, "unit", "add_remove") == "replace_one":
+        raise PolicyViolation(
+            "This release protects against the replacement of one record only, and this dataset's "
+            "account is kept for adding or removing one; no such promise follows. Ask for the "
+            "add/remove version of the question."
+        )
+    return price
+
+
+@dataclass(frozen=True)
+class Account:
+    """Running sums; immutable, so that a refused question leaves nothing behind.
+
+    Parameters
+    ----------
+    epsilon, delta : Fraction
+        Sums over differential releases that are not located.
+    rho : Fraction
+        Sum over concentrated releases.
+    sensitive, conditional : Fraction
+        Sums over releases of these notions that are not located.
+    located : Located
+        What located releases cost at the worst point.
+    zones, conditions : tuple
+        Who is still covered: all zones of sensitive releases, all conditions.
+    unit : str
+        The unit of the account's releases.
+    """
+
+    epsilon: Fraction = _ZERO
+    delta: Fraction = _ZERO
+    rho: Fraction = _ZERO
+    sensitive: Fraction = _ZERO
+    conditional: Fraction = _ZERO
+    located: Located = Located()
+    zones: tuple[Zone, ...] = ()
+    conditions: tuple[str, ...] = ()
+    unit: Unit = "add_remove"
+
+    def with_release(self, price: Guarantee, extra: Located | None = None) -> Account:
+        """Return the account after one more release at ``price`` (in the account's unit)."""
+        zones = self.zones
+        if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
+            zones = intersect((*self.zones, *price.zones))
+        if extra is not None:
+            return replace(self, located=self.located + extra, zones=zones)
+        if isinstance(price, ZeroConcentrated):
+            return replace(self, rho=self.rho + price.rho)
+        if isinstance(price, ConditionalPrivacy):
+            conditions = tuple(dict.fromkeys((*self.conditions, *price.conditions)))
+            return replace(
+                self,
+                conditional=self.conditional + price.epsilon,
+                delta=self.delta + price.delta,
+                zones=zones,
+                conditions=conditions,
+            )
+        grown = replace(self, delta=self.delta + price.delta, zones=zones)
+        if is_for_everyone(price):
+            return replace(grown, epsilon=self.epsilon + price.epsilon)
+        return replace(grown, sensitive=self.sensitive + price.epsilon)
+
+    def line(self, line: str, delta: Fraction) -> Joint | None:
+        """Return the joint promise of the releases that count on a line, read at ``delta``.
+
+        None when no finite bound holds even for them: concentrated releases with no delta left to
+        read them at. Whether *other* releases break the line is :meth:`unbounded`.
+        """
+        # Located releases of both notions are summed point by point, not notion by notion.
+        alone = line == "differential"
+        nearby = self.located.differential if alone else self.located.sensitive
+        parts: list[Guarantee] = [DifferentialPrivacy(self.epsilon + nearby, self.delta, self.unit)]
+        if not alone and self.zones:
+            first, *others = self.zones
+            parts.append(
+                SensitivePrivacy(
+                    self.sensitive,
+                    first.tau,
+                    first.radius,
+                    first.metric,
+                    first.columns,
+                    and_also=tuple(others),
+                )
+            )
+        if line == "conditional" and self.conditions:
+            parts.append(
+                ConditionalPrivacy(self.conditional, self.conditions[0], self.conditions[1:])
+            )
+        if self.rho:
+            left = delta - self.delta
+            if left <= 0:
+                return None
+            # Read once, as a sum, at all the delta that is left: the law of the joint release.
+            parts.append(to_approximate(ZeroConcentrated(self.rho, self.unit), left))
+        joint = compose(parts)
+        assert not isinstance(joint, ZeroConcentrated)  # no part is
+        return joint
+
+    def unbounded(self, line: str) -> bool:
+        """Whether a weaker release exists, so that this line no longer bounds everything."""
+        if line == "differential":
+            return bool(self.zones or self.conditions)
+        return line == "sensitive" and bool(self.conditions)
+
+    def spent(self, line: str, delta: Fraction) -> Fraction | None:
+        """The epsilon of a line; None where no finite bound holds."""
+        joint = self.line(line, delta)
+        return None if joint is None else joint.epsilon
+
+    def totals(self, delta: Fraction) -> Totals:
+        """One promise a line, None where the total is unbounded."""
+        found = {line: None if self.unbounded(line) else self.line(line, delta) for line in LINES}
+        return Totals(**found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object; rationals as text."""
+        return {
+            "epsilon": text(self.epsilon),
+            "delta": text(self.delta),
+            "rho": text(self.rho),
+            "sensitive": text(self.sensitive),
+            "conditional": text(self.conditional),
+            "located": self.located.to_json(),
+            "zones": [zone.to_json() for zone in self.zones],
+            "conditions": list(self.conditions),
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Account:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            epsilon=Fraction(data["epsilon"]),
+            delta=Fraction(data["delta"]),
+            rho=Fraction(data["rho"]),
+            sensitive=Fraction(data["sensitive"]),
+            conditional=Fraction(data["conditional"]),
+            located=Located.from_json(data["located"]),
+            zones=_zones(data["zones"]),
+            conditions=tuple(data["conditions"]),
+            unit=data["unit"],
+        )
+
+
+def admit(
+    account: Account, budget: Budget, price: Guarantee, extra: Located | None, *, whose: str
+) -> Account:
+    """Return the account after a release at ``price``, or refuse it.
+
+    Parameters
+    ----------
+    account, budget : Account, Budget
+        What was spent, what may be.
+    price : Guarantee
+        In the account's unit.
+    extra : Located or None
+        For located releases: what the atlas says this one adds.
+    whose : str
+        Whose cap this is, for the message.
+
+    Raises
+    ------
+    BudgetExhausted
+        With requested, remaining and difference, all exact.
+    """
+    grown = account.with_release(price, extra)
+    if grown.delta > budget.delta:
+        raise overrun(whose, "delta", grown.delta - account.delta, budget.delta - account.delta)
+    for line in LINES:
+        after = grown.spent(line, budget.delta)
+        if after is None:
+            raise BudgetExhausted(
+                f"{whose} has no delta left at which a concentrated release could be read: the cap "
+                f"on delta is {text(budget.delta)}, and {text(account.delta)} of it is spent. Ask "
+                "a question of pure privacy, or let the custodian raise the cap on delta. Nothing "
+                "was spent.",
+                requested=text(grown.rho - account.rho),
+                remaining=text(budget.delta - account.delta),
+            )
+        if after > budget.cap(line):
+            before = account.spent(line, budget.delta) or _ZERO
+            # A cap lowered below what is spent does not refuse what leaves the line as it is.
+            if after > before:
+                raise overrun(whose, line, after - before, budget.cap(line) - before)
+    return grown
+
+
+def overrun(whose: str, line: str, requested: Fraction, remaining: Fraction) -> BudgetExhausted:
+    """Build the one form of message for a budget that does not suffice."""
+    remaining = max(remaining, _ZERO)
+    what = "delta" if line == "delta" else f"{line} budget"
+    return BudgetExhausted(
+        f"{whose} has not enough {what} left: requested {text(requested)} "
+        f"({rounded_up(requested)}), remaining {text(remaining)} ({rounded_down(remaining)}), "
+        f"short by {text(requested - remaining)}. Nothing was spent.",
+        requested=text(requested),
+        remaining=text(remaining),
+    )
+
+
+def guarantee(data: Mapping[str, Any]) -> Guarantee:
+    """Read the JSON of a guarantee back."""
+    notion = data["notion"]
+    if notion == "differential":
+        return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
+    if notion == "concentrated":
+        return ZeroConcentrated(data["rho"], data["unit"])
+    if notion == "sensitive":
+        return SensitivePrivacy(
+            data["epsilon"],
+            data["tau"],
+            data["radius"],
+            data["metric"],
+            tuple(data["columns"]),
+            data["delta"],
+            _zones(data.get("and_also", [])),
+        )
+    return ConditionalPrivacy(
+        data["epsilon"],
+        data["condition"],
+        tuple(data.get("and_also", [])),
+        data["delta"],
+        _zones(data.get("zones", [])),
+    )
+
+
+def _zones(listed: Iterable[Mapping[str, Any]]) -> tuple[Zone, ...]:
+    return tuple(Zone(z["tau"], z["radius"], z["metric"], tuple(z["columns"])) for z in listed)

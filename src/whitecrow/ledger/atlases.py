@@ -1,0 +1,112 @@
+"""Where located questions lie, kept in memory and caught up from the entries.
+
+What a located question adds is decided inside the transaction that reserves it, from all the balls
+asked about before. Entries only grow, so each process remembers what it has read and reads on from
+there; a void, which is rare, starts over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+from whitecrow.ledger.account import Account, Located, guarantee, is_for_everyone
+from whitecrow.ledger.chain import Entry
+from whitecrow.privacy import Guarantee, Unit
+
+__all__ = ["Atlas", "AtlasMaker", "Charts", "recount"]
+
+Location = dict[str, Any]
+
+
+class Atlas(Protocol):
+    """The balls asked about so far, and what they cost together at the worst point."""
+
+    @property
+    def price(self) -> Fraction:
+        """The cost so far."""
+
+    def extra(self, new: Location, epsilon: Fraction) -> Fraction:
+        """What one more ball would add."""
+
+    def add(self, new: Location, epsilon: Fraction) -> Fraction:
+        """Add a ball; return what it added."""
+
+
+AtlasMaker = Callable[[], Atlas]
+
+
+class Charts:
+    """The located questions of one account: one atlas a line."""
+
+    def __init__(self, make: AtlasMaker) -> None:
+        self._make = make
+        self.seq = 0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._everyone, self._both = self._make(), self._make()
+
+    def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
+        """Take in what was written since the last time; ``read(seq)`` gives later entries."""
+        fresh = list(read(self.seq))
+        if any(entry.kind == "void" for entry in fresh):
+            self._start_over()
+            fresh = list(read(0))
+        for entry in _standing(fresh):
+            content = entry.content
+            if content["location"] is not None:
+                self.add(guarantee(content["price"]), content["location"])
+        if fresh:
+            self.seq = fresh[-1].seq
+
+    def add(self, price: Guarantee, location: Location) -> Located:
+        """Add a located release."""
+        everyone, epsilon = is_for_everyone(price), _epsilon(price)
+        return Located(
+            self._everyone.add(location, epsilon) if everyone else Fraction(0),
+            self._both.add(location, epsilon),
+        )
+
+    def extra(self, price: Guarantee, location: Location) -> Located:
+        """What a located release would add to each line."""
+        everyone, epsilon = is_for_everyone(price), _epsilon(price)
+        return Located(
+            self._everyone.extra(location, epsilon) if everyone else Fraction(0),
+            self._both.extra(location, epsilon),
+        )
+
+    @property
+    def cost(self) -> Located:
+        """What all of them cost."""
+        return Located(self._everyone.price, self._both.price)
+
+
+def recount(
+    written: Iterable[Entry], unit: Unit, make: AtlasMaker | None, *, without: int | None = None
+) -> Account:
+    """Add an account up from its entries alone, leaving out what is void and ``without``."""
+    spent = Account(unit=unit)
+    charts = None if make is None else Charts(make)
+    for entry in _standing(list(written)):
+        if entry.seq == without:
+            continue
+        content = entry.content
+        price, location = guarantee(content["price"]), content["location"]
+        located = charts is not None and location is not None
+        extra = charts.add(price, location) if charts is not None and located else None
+        spent = spent.with_release(price, extra)
+    return spent
+
+
+def _standing(written: Sequence[Entry]) -> Iterator[Entry]:
+    """The reservations among the entries that were not given back."""
+    voided = {entry.content["reserve"] for entry in written if entry.kind == "void"}
+    return (e for e in written if e.kind == "reserve" and e.seq not in voided)
+
+
+def _epsilon(price: Guarantee) -> Fraction:
+    """Only pure releases are located (a filter per place holds for pure epsilon)."""
+    epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
+    return epsilon
