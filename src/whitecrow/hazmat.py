@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whitecrow.attack.naive import naive_release
     from whitecrow.explain.bare import context_release, exact_release_law
     from whitecrow.identify.bare import identify
-    from whitecrow.identify.discrepancy import discrepancy, flip_probability
+    from whitecrow.identify.law import discrepancy, flip_probability
     from whitecrow.neighbours import count_related
     from whitecrow.noise._seeded import seeded
 
@@ -24,9 +24,9 @@ _WHERE = {
     "ball_cover": "whitecrow.anomaly.ball_cover",
     "context_release": "whitecrow.explain.bare",
     "count_related": "whitecrow.neighbours",
-    "discrepancy": "whitecrow.identify.discrepancy",
+    "discrepancy": "whitecrow.identify.law",
     "exact_release_law": "whitecrow.explain.bare",
-    "flip_probability": "whitecrow.identify.discrepancy",
+    "flip_probability": "whitecrow.identify.law",
     "identify": "whitecrow.identify.bare",
     "naive_release": "whitecrow.attack.naive",
     "seeded": "whitecrow.noise._seeded",

@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from whitecrow.demo.stage import Chapter, Stage, open_stage, write_report
+from whitecrow.demo.stage import CARD, DATA, Chapter, Stage, open_stage, write_report
 
-__all__ = ["CHAPTERS", "Chapter", "Stage", "run"]
+__all__ = ["CARD", "CHAPTERS", "DATA", "Chapter", "Stage", "run"]
 
 CHAPTERS = ("identify", "count", "subspaces", "explain", "publish", "ledger")
 

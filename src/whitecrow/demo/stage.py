@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from whitecrow.curator import Curator
     from whitecrow.data import Dataset
 
-__all__ = ["Chapter", "Stage", "open_stage", "write_report"]
+__all__ = ["CARD", "DATA", "Chapter", "Stage", "open_stage", "write_report"]
 
 FOLDER = Path(__file__).parent
+DATA, CARD = FOLDER / "clinic.csv", FOLDER / "clinic.toml"
+"""The bundled clinic: made-up records, and their card."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,9 @@ def open_stage(out: Path) -> Stage:
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("clinic.whitecrow.db*"):
         old.unlink()
-    data, card = FOLDER / "clinic.csv", FOLDER / "clinic.toml"
     ledger = f"sqlite:///{out / 'clinic.whitecrow.db'}"
-    curator = Curator.open(str(data), card=str(card), budget="8", ledger=ledger)
-    return Stage(curator, read(data, card), out)
+    curator = Curator.open(str(DATA), card=str(CARD), budget="8", ledger=ledger)
+    return Stage(curator, read(DATA, CARD), out)
 
 
 _STYLE = """

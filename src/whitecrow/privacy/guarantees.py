@@ -12,7 +12,7 @@ apart the output laws of one edge's two ends may be. The notions differ in their
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -62,8 +62,23 @@ def _odds(epsilon: Fraction, delta: Fraction) -> str:
     return f"{words} (epsilon {rounded_up(epsilon)}"  # the caller closes the parenthesis
 
 
-@dataclass(frozen=True)
-class DifferentialPrivacy:
+class _Shown:
+    """Prints a guarantee as one would write it: exact numbers as text, defaults left out."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        parts = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.default is MISSING or value != field.default:
+                shown = text(value) if isinstance(value, Fraction) else repr(value)
+                parts.append(f"{field.name}={shown}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, repr=False)
+class DifferentialPrivacy(_Shown):
     """(ε, δ)-differential privacy.
 
     Parameters
@@ -75,8 +90,8 @@ class DifferentialPrivacy:
 
     Examples
     --------
-    >>> DifferentialPrivacy("0.1").epsilon
-    Fraction(1, 10)
+    >>> DifferentialPrivacy("0.1")
+    DifferentialPrivacy(epsilon=1/10)
     """
 
     epsilon: Fraction
@@ -110,8 +125,8 @@ class DifferentialPrivacy:
         }
 
 
-@dataclass(frozen=True)
-class ZeroConcentrated:
+@dataclass(frozen=True, repr=False)
+class ZeroConcentrated(_Shown):
     """ρ-zero-concentrated differential privacy.
 
     Parameters
@@ -200,8 +215,8 @@ class Zone:
         }
 
 
-@dataclass(frozen=True)
-class SensitivePrivacy:
+@dataclass(frozen=True, repr=False)
+class SensitivePrivacy(_Shown):
     """(ε, k)-sensitive privacy: the promise of differential privacy to every sensitive record.
 
     Parameters
@@ -223,8 +238,8 @@ class SensitivePrivacy:
 
     Examples
     --------
-    >>> SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148).tau
-    17
+    >>> SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148)
+    SensitivePrivacy(epsilon=1/10, tau=17, radius=0.148)
     """
 
     epsilon: Fraction
@@ -297,8 +312,8 @@ class SensitivePrivacy:
         return found
 
 
-@dataclass(frozen=True)
-class ConditionalPrivacy:
+@dataclass(frozen=True, repr=False)
+class ConditionalPrivacy(_Shown):
     """ε on the pairs of databases where a condition holds (output-constrained privacy).
 
     Parameters
