@@ -168,7 +168,9 @@ class Column:
             return
         if self.type == "category" and self.fill not in (self.categories or ()):
             raise invalid(owner, "fill", "one of the categories", self.fill)
-        if self.type in ("number", "integer"):
+        if self.type == "date":
+            object.__setattr__(self, "fill", _day(owner, "fill", self.fill))
+        if self.type in ("number", "integer", "date"):
             value = _number(owner, "fill", self.fill)
             lower, upper = self.lower, self.upper
             if lower is not None and upper is not None and not lower <= value <= upper:

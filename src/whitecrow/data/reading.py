@@ -253,8 +253,10 @@ def _check_schema(card: Card, schema: Any) -> None:
                 f"The card lists the column {column.name!r}, which the data do not have."
             )
         arrow = schema.field(column.name).type
-        nested = types.is_nested(arrow) or types.is_binary(arrow)
-        if nested or (column.type == "date" and types.is_floating(arrow)):
+        unreadable = types.is_nested(arrow) or types.is_binary(arrow)
+        if column.numeric:
+            unreadable = unreadable or types.is_temporal(arrow)
+        if unreadable or (column.type == "date" and types.is_floating(arrow)):
             raise InvalidInput(
                 f"The column {column.name!r} holds {arrow} in the data, which cannot be read as "
                 f"the card's {column.type!r}."
@@ -333,10 +335,10 @@ def _convert(array: Any, column: Column) -> tuple[npt.NDArray[Any], dict[str, np
     if column.type == "category":
         return _convert_category(array, column)
     values = _days(array) if column.type == "date" else _numbers(array)
-    values, bad = _mend_missing(values, np.isnan(values), column)
+    missing = np.isnan(values)
     if column.type == "integer":
-        wrong = np.isfinite(values) & (values != np.floor(values))
-        bad[_MISSING] = bad[_MISSING] | wrong
+        missing |= np.isfinite(values) & (values != np.floor(values))
+    values, bad = _mend_missing(values, missing, column)
     if column.bounded:
         outside = (values < column.lower) | (values > column.upper)
         if column.outside == "clip":
