@@ -18,18 +18,9 @@ def release(question: Identify, facts: IdentifyFacts, source: Source | None = No
     λ is the tighter bound of ``proof.md`` (Theorem 2), capped at a constant from the public error
     floor; under differential privacy it is equation (4), for ``reach`` is then ``beta``.
     """
-    model = question.model
-    bound = law.discrepancy(
-        facts.copies,
-        facts.neighbours,
-        beta=model.beta,
-        k=question.reach,
-        radius_is_zero=model.radius == 0,
-        tight=True,
-    )
-    truth = law.is_anomaly(facts.copies, facts.neighbours, beta=model.beta)
-    cap = law.error_cap(facts.step, question.floor)
-    return truth != turned_over(law.capped(bound, cap), facts.step, source)
+    truth = law.is_anomaly(facts.copies, facts.neighbours, beta=question.model.beta)
+    bound = question.bound(facts.copies, facts.neighbours, facts.step)
+    return truth != turned_over(bound, facts.step, source)
 
 
 def turned_over(bound: int | None, step: Fraction, source: Source | None) -> bool:

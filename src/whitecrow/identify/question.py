@@ -194,9 +194,9 @@ class Identify:
         words, figures = identify_words(self, card.contribution, public)
         return Description(f"{words} {price.statement()}", price, figures)
 
-    def wrong(self, copies: int, neighbours: int, contribution: int = 1) -> float:
-        """Return the error probability for given counts: a public function of a guess."""
-        bound = law.discrepancy(
+    def bound(self, copies: int, neighbours: int, step: Fraction) -> int | None:
+        """Return the λ that the mechanism uses for given counts; None for an exact answer."""
+        found = law.discrepancy(
             copies,
             neighbours,
             beta=self.model.beta,
@@ -204,5 +204,9 @@ class Identify:
             radius_is_zero=self.model.radius == 0,
             tight=True,
         )
+        return law.capped(found, law.error_cap(step, self.floor))
+
+    def wrong(self, copies: int, neighbours: int, contribution: int = 1) -> float:
+        """Return the error probability for guessed counts: a public function of the guess."""
         step = self.epsilon / contribution
-        return law.flip_probability(law.capped(bound, law.error_cap(step, self.floor)), step)
+        return law.flip_probability(self.bound(copies, neighbours, step), step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whitecrow.identify import law
 from whitecrow.identify.mechanism import turned_over
 from whitecrow.identify.screen.facts import ScreenFacts
 from whitecrow.identify.screen.question import Screen
@@ -13,7 +12,5 @@ __all__ = ["release"]
 
 def release(question: Screen, facts: ScreenFacts, source: Source | None = None) -> bool:
     """Return whether the record would be an anomaly, turned over with a small probability."""
-    beta = question.model.beta
-    bound = law.novelty_discrepancy(facts.neighbours, beta=beta)
-    cap = law.error_cap(facts.step, question.floor)
-    return (facts.neighbours < beta) != turned_over(min(bound, cap), facts.step, source)
+    truth = facts.neighbours < question.model.beta
+    return truth != turned_over(question.bound(facts.neighbours, facts.step), facts.step, source)

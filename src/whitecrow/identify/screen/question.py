@@ -138,8 +138,12 @@ class Screen:
         words, figures = screen_words(self, card.contribution, public)
         return Description(f"{words} {price.statement()}", price, figures)
 
+    def bound(self, neighbours: int, step: Fraction) -> int:
+        """Return the λ that the mechanism uses for a given count."""
+        found = law.novelty_discrepancy(neighbours, beta=self.model.beta)
+        return min(found, law.error_cap(step, self.floor))
+
     def wrong(self, neighbours: int, contribution: int = 1) -> float:
         """Return the error probability for a guessed count: a public function of the guess."""
         step = self.epsilon / contribution
-        bound = law.novelty_discrepancy(neighbours, beta=self.model.beta)
-        return law.flip_probability(min(bound, law.error_cap(step, self.floor)), step)
+        return law.flip_probability(self.bound(neighbours, step), step)
