@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from whitecrow.noise._check import Rational, positive_whole, ratio, ratios, refuse
-from whitecrow.noise._coins import exp_coin
+from whitecrow.noise._coins import COIN_WIDTH, exp_coin
 from whitecrow.noise._enclose import Bounds, exp_neg
 from whitecrow.noise._source import Source, system_source
 from whitecrow.noise._table import WIDTH, Table
 
 __all__ = [
+    "choose",
     "exponential_levels",
     "exponential_mechanism",
+    "flip_in_order",
     "level_table",
     "permute_and_flip",
     "top",
@@ -94,13 +96,13 @@ def exponential_levels(
     return level_table(heights, whole, rate).draw(source or system_source())
 
 
-def _choose(utilities: Sequence[Rational], eta: Fraction, source: Source) -> int:
-    """Draw an index by the exponential mechanism: a level, then one of its members."""
+def choose(utilities: Sequence[Rational], eta: Fraction, source: Source, width: int = WIDTH) -> int:
+    """Draw by the exponential mechanism: a level, then one of its members; arguments trusted."""
     members: dict[Rational, list[int]] = {}
     for index, utility in enumerate(utilities):
         members.setdefault(utility, []).append(index)
     levels = list(members)
-    table = level_table(levels, [len(members[level]) for level in levels], eta)
+    table = level_table(levels, [len(members[level]) for level in levels], eta, width)
     chosen = members[levels[table.draw(source)]]
     return chosen[source.below(len(chosen))]
 
@@ -130,7 +132,7 @@ def exponential_mechanism(
     """
     owner = "exponential_mechanism"
     rate = Fraction(*ratio(eta, owner, "eta", zero=True))
-    return _choose(ratios(utilities, owner, "utilities"), rate, source or system_source())
+    return choose(ratios(utilities, owner, "utilities"), rate, source or system_source())
 
 
 def permute_and_flip(
@@ -157,19 +159,27 @@ def permute_and_flip(
     1
     """
     owner = "permute_and_flip"
-    numerator, denominator = ratio(eta, owner, "eta", zero=True)
-    rate = Fraction(numerator, denominator)
-    values = ratios(utilities, owner, "utilities")
-    source = source or system_source()
-    best = max(values)
-    order = list(range(len(values)))
-    for last in range(len(order) - 1, -1, -1):
-        pick = source.below(last + 1)
-        order[last], order[pick] = order[pick], order[last]
-        exponent = rate * (best - values[order[last]])
-        if exp_coin(source, exponent.numerator, exponent.denominator):
-            break
-    return order[last]  # the best candidate's coin always shows heads, so the loop has broken
+    rate = Fraction(*ratio(eta, owner, "eta", zero=True))
+    return flip_in_order(ratios(utilities, owner, "utilities"), rate, source or system_source())
+
+
+def flip_in_order(
+    utilities: Sequence[Rational], eta: Fraction, source: Source, width: int = COIN_WIDTH
+) -> int:
+    """Draw by permute-and-flip; the arguments are trusted.
+
+    The random order is made as it is walked: a step of Fisher and Yates, then the coin.
+    """
+    best = max(utilities)
+    order = list(range(len(utilities)))
+    while True:
+        pick = source.below(len(order))
+        order[-1], order[pick] = order[pick], order[-1]
+        candidate = order.pop()
+        exponent = eta * (best - utilities[candidate])
+        # The best candidate's coin always shows heads, so the walk ends before the list does.
+        if exp_coin(source, exponent.numerator, exponent.denominator, width):
+            return candidate
 
 
 def top(
@@ -204,6 +214,6 @@ def top(
     left = list(range(len(values)))
     chosen = []
     for _ in range(h):
-        pick = _choose([values[index] for index in left], rate, source)
+        pick = choose([values[index] for index in left], rate, source)
         chosen.append(left.pop(pick))
     return chosen

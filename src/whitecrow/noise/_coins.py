@@ -12,9 +12,17 @@ from whitecrow.noise._enclose import Bounds, divide, exp_neg
 from whitecrow.noise._source import Source, system_source
 from whitecrow.noise._table import undercuts
 
-__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_logistic", "exp_coin", "logistic"]
+__all__ = [
+    "COIN_WIDTH",
+    "bernoulli",
+    "bernoulli_exp",
+    "bernoulli_logistic",
+    "exp_coin",
+    "logistic",
+    "logistic_coin",
+]
 
-_FIRST = 32  # bits compared at a time: half a word decides all but one draw in a billion
+COIN_WIDTH = 32  # bits compared at a time: half a word decides all but one draw in a billion
 
 
 def bernoulli(p: Rational, source: Source | None = None) -> bool:
@@ -34,7 +42,7 @@ def bernoulli(p: Rational, source: Source | None = None) -> bool:
     return (source or system_source()).below(denominator) < numerator
 
 
-def exp_coin(source: Source, numerator: int, denominator: int, width: int = _FIRST) -> bool:
+def exp_coin(source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH) -> bool:
     """Return True with probability ``exp(-numerator/denominator)``; the arguments are trusted."""
     return undercuts(
         source, lambda bits: exp_neg(numerator, denominator, bits), source.bits(width), width, width
@@ -66,6 +74,19 @@ def logistic(numerator: int, denominator: int, bits: int) -> Bounds:
     )[1]
 
 
+def logistic_coin(
+    source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH
+) -> bool:
+    """Return True with probability ``e^-x / (1 + e^-x)``; the arguments are trusted."""
+    return undercuts(
+        source,
+        lambda bits: logistic(numerator, denominator, bits),
+        source.bits(width),
+        width,
+        width,
+    )
+
+
 def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:
     """Return True with probability exactly ``e^-x / (1 + e^-x)``, for ``x >= 0``.
 
@@ -78,11 +99,4 @@ def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:
     False
     """
     numerator, denominator = ratio(x, "bernoulli_logistic", "x", zero=True)
-    source = source or system_source()
-    return undercuts(
-        source,
-        lambda bits: logistic(numerator, denominator, bits),
-        source.bits(_FIRST),
-        _FIRST,
-        _FIRST,
-    )
+    return logistic_coin(source or system_source(), numerator, denominator)

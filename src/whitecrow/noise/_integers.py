@@ -6,6 +6,7 @@ tables they need are kept for the next draw.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import isqrt
 
@@ -15,7 +16,14 @@ from whitecrow.noise._enclose import Bounds, divide, exp_neg, powers
 from whitecrow.noise._source import Source, system_source
 from whitecrow.noise._table import WIDTH, Table, undercuts
 
-__all__ = ["Gaussian", "Geometric", "discrete_gaussian", "discrete_laplace", "geometric"]
+__all__ = [
+    "Gaussian",
+    "Geometric",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "geometric",
+    "two_sided",
+]
 
 _BITS = 128  # precision of the tables before they are cut to words
 _REACH = 46  # tables go to weights e^-46 < 2^-64; what lies beyond is one more index
@@ -98,7 +106,7 @@ class Gaussian:
     the parabola (``proof.md`` 6).
     """
 
-    __slots__ = ("block", "keep", "numerator", "reach", "table", "twice", "width")
+    __slots__ = ("block", "count", "keep", "numerator", "reach", "table", "twice", "width")
 
     def __init__(
         self,
@@ -110,10 +118,11 @@ class Gaussian:
     ) -> None:
         # The weight of k is exp(-k^2 * self.numerator / self.twice).
         self.numerator, self.twice, self.width = denominator, 2 * numerator, width
+        self.reach = reach
         deviation = isqrt(numerator // denominator)
         self.block = block = 1 << max(0, (deviation // fineness).bit_length() - 1)
         step = denominator * block * block
-        self.reach = count = isqrt(reach * self.twice // step) + 1
+        self.count = count = isqrt(reach * self.twice // step) + 1
         low, high, self.keep = self._weights(step, count)
         least, most = self._tail(_BITS)
         self.table = Table([*low, least], [*high, most], _BITS, self._refine, width)
@@ -132,22 +141,23 @@ class Gaussian:
         return low[:count], high[:count], keep
 
     def _tail(self, bits: int) -> Bounds:
-        """Enclose the mass of the geometric envelope from block ``reach`` on."""
+        """Enclose the mass of the geometric envelope from block ``count`` on."""
         step = self.numerator * self.block * self.block
-        head = exp_neg(self.reach * self.reach * step, self.twice, bits)
-        low, high = _series(2 * self.reach * step, self.twice, 0, bits)
+        head = exp_neg(self.count * self.count * step, self.twice, bits)
+        low, high = _series(2 * self.count * step, self.twice, 0, bits)
         return head[0] * low >> bits, (head[1] * high >> bits) + 1
 
     def _refine(self, index: int, bits: int) -> Bounds:
-        if index == self.reach:
+        if index == self.count:
             return self._tail(bits)
         start = index * self.block
         return exp_neg(start * start * self.numerator, self.twice, bits)
 
-    def magnitude(self, source: Source, index: int) -> int | None:
-        """Return a magnitude of the drawn block, or None where the coin says to draw again."""
-        if index == self.reach:
-            return self._far_magnitude(source)
+    def magnitude(self, source: Source) -> int | None:
+        """Return one magnitude, or None where the coin says to draw again."""
+        index = self.table.draw(source)
+        if index == self.count:
+            return self.far_magnitude(source)
         start = index * self.block
         if self.block == 1:
             return start
@@ -168,24 +178,34 @@ class Gaussian:
             self.width,
         )
 
-    def _far_magnitude(self, source: Source) -> int | None:
-        slope = 2 * self.reach * self.block * self.block
-        beyond = Geometric(slope * self.numerator, self.twice, self.width).draw(source)
-        value = (self.reach + beyond) * self.block + source.bits(self.block.bit_length() - 1)
-        excess = value * value - (self.reach * self.block) ** 2 - slope * beyond
+    def far_magnitude(self, source: Source) -> int | None:
+        """Return one magnitude of the blocks past the table, or None."""
+        slope = 2 * self.count * self.block * self.block
+        law = Geometric(slope * self.numerator, self.twice, self.width, reach=self.reach)
+        beyond = law.draw(source)
+        value = (self.count + beyond) * self.block + source.bits(self.block.bit_length() - 1)
+        excess = value * value - (self.count * self.block) ** 2 - slope * beyond
         kept = exp_coin(source, excess * self.numerator, self.twice, self.width)
         return value if kept else None
 
     def draw(self, source: Source) -> int:
         """Return one draw."""
-        while True:
-            value = self.magnitude(source, self.table.draw(source))
-            if value is None:
-                continue
-            if not source.bits(1):
-                return value
-            if value:  # zero has one sign only
-                return -value
+        return two_sided(self.magnitude, source)
+
+
+def two_sided(magnitude: Callable[[Source], int | None], source: Source) -> int:
+    """Give a magnitude a random sign; draw again where it is None, or a zero with a minus.
+
+    Zero has one sign only: kept with both, it would come twice too often.
+    """
+    while True:
+        value = magnitude(source)
+        if value is None:
+            continue
+        if not source.bits(1):
+            return value
+        if value:
+            return -value
 
 
 @lru_cache(maxsize=256)
@@ -236,14 +256,7 @@ def discrete_laplace(scale: Rational, source: Source | None = None) -> int:
     0
     """
     numerator, denominator = ratio(scale, "discrete_laplace", "scale")
-    law = _geometric(denominator, numerator)
-    source = source or system_source()
-    while True:
-        value = law.draw(source)
-        if not source.bits(1):
-            return value
-        if value:  # zero has one sign only, or it would come twice too often
-            return -value
+    return two_sided(_geometric(denominator, numerator).draw, source or system_source())
 
 
 def discrete_gaussian(variance: Rational, source: Source | None = None) -> int:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 
-from whitecrow.noise._source import PooledSource
+from whitecrow.noise._source import PooledSource, Source
 
-__all__ = ["SeededSource"]
+__all__ = ["SeededSource", "seeded"]
 
 
 class SeededSource(PooledSource):
@@ -36,3 +36,20 @@ class SeededSource(PooledSource):
         block = self._key + self._block.to_bytes(16, "little")
         self._block += 1
         return hashlib.shake_256(block).digest(count)
+
+
+def seeded(seed: int | str | bytes) -> Source:
+    """Return a repeatable source; **hazardous**: noise drawn from it can be subtracted by anyone.
+
+    Parameters
+    ----------
+    seed : int, str or bytes
+        The same seed gives the same draws on every machine.
+
+    Examples
+    --------
+    >>> from whitecrow.noise import discrete_laplace
+    >>> discrete_laplace(10, seeded(1)) == discrete_laplace(10, seeded(1))
+    True
+    """
+    return SeededSource(seed)

@@ -39,6 +39,8 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 _MASK = (1 << WIDTH) - 1
 _LARGEST = 1 << 50  # scales up to here cannot overflow 64 bits
+_RADIX = 1024  # larger tables than those of a single draw: many draws share the work of making them
+_FINENESS = 64
 
 
 def _words(source: Source, size: int) -> Words:
@@ -104,7 +106,7 @@ def _two_sided(source: Source, magnitudes: Callable[[int], Draws], size: int) ->
 def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Draws:
     """Draw block, member and first coin word of ``size`` magnitudes; drop the refused ones."""
     index = _indices(source, law.table, size)
-    far = np.flatnonzero(index == law.reach)
+    far = np.flatnonzero(index == law.count)
     value = index * law.block
     kept = np.ones(size, dtype=bool)
     if law.block > 1:
@@ -112,11 +114,11 @@ def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Draws:
         value = value + inside.astype(np.int64)
         words = _words(source, size)
         ratios = np.array([*law.keep, 0], dtype=np.uint64)[index]
-        for place in np.flatnonzero((words >= ratios) & (index < law.reach)):
+        for place in np.flatnonzero((words >= ratios) & (index < law.count)):
             start = int(index[place]) * law.block
             kept[place] = law.keeps(source, int(value[place]), start, int(words[place]))
     for place in far:
-        magnitude = law.magnitude(source, law.reach)
+        magnitude = law.far_magnitude(source)
         kept[place] = magnitude is not None
         value[place] = magnitude or 0
     return value[kept]
@@ -189,7 +191,7 @@ def geometric(x: Rational, size: int, source: Source | None = None) -> Draws:
     numerator, denominator = ratio(x, owner, "x")
     if denominator > _LARGEST * numerator:
         raise refuse(owner, "x", "at least 2**-50 for draws in 64 bits", "a smaller number")
-    law = Geometric(numerator, denominator)
+    law = Geometric(numerator, denominator, radix=_RADIX)
     return _geometrics(source or system_source(), law, _size(size, owner))
 
 
@@ -204,7 +206,7 @@ def discrete_laplace(scale: Rational, size: int, source: Source | None = None) -
     """
     owner = "bulk.discrete_laplace"
     numerator, denominator = _bounded(ratio(scale, owner, "scale"), _LARGEST, owner, "scale")
-    law = Geometric(denominator, numerator)
+    law = Geometric(denominator, numerator, radix=_RADIX)
     origin = source or system_source()
     return _two_sided(origin, lambda n: _geometrics(origin, law, n), _size(size, owner))
 
@@ -220,7 +222,7 @@ def discrete_gaussian(variance: Rational, size: int, source: Source | None = Non
     """
     owner = "bulk.discrete_gaussian"
     pair = _bounded(ratio(variance, owner, "variance"), _LARGEST**2, owner, "variance")
-    law = Gaussian(*pair)
+    law = Gaussian(*pair, fineness=_FINENESS)
     origin = source or system_source()
     return _two_sided(origin, lambda n: _gaussian_magnitudes(origin, law, n), _size(size, owner))
 

@@ -1,0 +1,184 @@
+"""What samplers accept and refuse, and what holds for every parameter."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whitecrow import noise
+from whitecrow.errors import InvalidInput
+from whitecrow.noise import bulk, laws
+from whitecrow.noise._seeded import seeded
+
+scales = st.fractions(min_value=F(1, 10**6), max_value=10**9, max_denominator=10**9)
+
+POSITIVE = {
+    "geometric x": lambda v: noise.geometric(v),
+    "discrete_laplace scale": lambda v: noise.discrete_laplace(v),
+    "discrete_gaussian variance": lambda v: noise.discrete_gaussian(v),
+    "core_tail scale": lambda v: noise.core_tail(v, 2),
+    "student_t scale": lambda v: noise.student_t(v, 2),
+    "cauchy scale": lambda v: noise.cauchy(v),
+    "bulk.geometric x": lambda v: bulk.geometric(v, 2),
+    "bulk.discrete_laplace scale": lambda v: bulk.discrete_laplace(v, 2),
+    "bulk.discrete_gaussian variance": lambda v: bulk.discrete_gaussian(v, 2),
+    "bulk.core_tail scale": lambda v: bulk.core_tail(v, 2, 2),
+}
+NOT_NEGATIVE = {
+    "bernoulli p": lambda v: noise.bernoulli(v),
+    "bernoulli_exp x": lambda v: noise.bernoulli_exp(v),
+    "bernoulli_logistic x": lambda v: noise.bernoulli_logistic(v),
+    "exponential_mechanism eta": lambda v: noise.exponential_mechanism([1], v),
+    "exponential_levels eta": lambda v: noise.exponential_levels([1], [1], v),
+    "permute_and_flip eta": lambda v: noise.permute_and_flip([1], v),
+    "top eta": lambda v: noise.top([1], v, 1),
+    "bulk.bernoulli p": lambda v: bulk.bernoulli(v, 2),
+    "bulk.bernoulli_exp x": lambda v: bulk.bernoulli_exp(v, 2),
+    "bulk.bernoulli_logistic x": lambda v: bulk.bernoulli_logistic(v, 2),
+}
+ALL = POSITIVE | NOT_NEGATIVE
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("value", [0.5, "1/2", None, True, float("nan"), np.float64(2), 1j])
+def test_anything_but_a_rational_is_refused_without_showing_it(name, value):
+    owner, parameter = name.split()
+    with pytest.raises(InvalidInput) as refusal:
+        ALL[name](value)
+    kind = type(value).__name__
+    assert str(refusal.value) == (
+        f"The '{parameter}' parameter of {owner} must be a Fraction or a whole number. "
+        f"Got a {kind} instead. "
+        "A float has no place in a draw: write Fraction('0.1') or Fraction(1, 10)."
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_negative_parameter_is_refused_without_showing_it(name):
+    with pytest.raises(InvalidInput, match=r"Got a negative number instead\.$") as refusal:
+        ALL[name](F(-7919, 3))
+    assert "7919" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_a_zero_scale_is_refused(name):
+    with pytest.raises(InvalidInput, match=r"must be greater than 0\. Got zero instead\.$"):
+        POSITIVE[name](0)
+
+
+@pytest.mark.parametrize("name", NOT_NEGATIVE)
+def test_zero_is_a_fine_rate(name):
+    NOT_NEGATIVE[name](0)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("value", [1, F(1), np.int64(1), np.uint8(1), type("Half", (F,), {})(1, 2)])
+def test_whole_numbers_and_fractions_of_every_kind_are_taken(name, value):
+    ALL[name](value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: noise.bernoulli(F(3, 2)), "'p' parameter of bernoulli"),
+        (lambda: bulk.bernoulli(F(3, 2), 1), "'p' parameter of bulk.bernoulli"),
+        (lambda: noise.core_tail(1, 0), "'tail' parameter of core_tail"),
+        (lambda: noise.core_tail(1, F(5, 2)), "'tail' parameter of core_tail"),
+        (lambda: noise.student_t(1, 0), "'degrees' parameter of student_t"),
+        (lambda: noise.exponential_mechanism([], 1), "at least one entry"),
+        (lambda: noise.exponential_mechanism([1, 0.5], 1), "'utilities' parameter"),
+        (lambda: noise.permute_and_flip([], 1), "at least one entry"),
+        (lambda: noise.permute_and_flip(np.array([0.5]), 1), "'utilities' parameter"),
+        (lambda: noise.top([1, 2], 1, 3), "'h' parameter of top"),
+        (lambda: noise.top([1, 2], 1, 0), "'h' parameter of top"),
+        (lambda: noise.exponential_levels([1, 2], [1], 1), "'counts' parameter"),
+        (lambda: noise.exponential_levels([1, 2], [0, 0], 1), "not all 0"),
+        (lambda: noise.exponential_levels([1, 2], [2, -1], 1), "'counts' parameter"),
+        (lambda: noise.exponential_levels([1, 2], [2, F(1, 2)], 1), "'counts' parameter"),
+        (lambda: bulk.discrete_laplace(1, -1), "'size' parameter of bulk.discrete_laplace"),
+        (lambda: bulk.discrete_laplace(2**51, 1), "at most 1125899906842624"),
+        (lambda: bulk.discrete_gaussian(2**101, 1), "draws in 64 bits"),
+        (lambda: bulk.geometric(F(1, 2**51), 1), "draws in 64 bits"),
+        (lambda: laws.core_tail_quantile(1.0, 2), "'probability' parameter"),
+    ],
+)
+def test_each_wrong_parameter_gets_its_own_sentence(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+@settings(deadline=None, max_examples=60)
+@given(scale=scales, seed=st.integers())
+def test_every_scale_gives_a_whole_number_and_the_same_seed_the_same_one(scale, seed):
+    for draw in (
+        lambda source: noise.geometric(1 / scale, source),
+        lambda source: noise.discrete_laplace(scale, source),
+        lambda source: noise.discrete_gaussian(scale, source),
+        lambda source: noise.core_tail(scale, 2, source),
+        lambda source: noise.student_t(scale, 4, source),
+        lambda source: noise.cauchy(scale, source),
+    ):
+        value = draw(seeded(seed))
+        assert type(value) is int
+        assert value == draw(seeded(seed))
+
+
+@pytest.mark.parametrize("scale", [F(1, 10**30), F(10**30)])
+def test_scales_far_beyond_machine_numbers_are_sampled(scale):
+    source = seeded("far")
+    small = scale < 1
+    for draw in (
+        lambda: noise.discrete_laplace(scale, source),
+        lambda: noise.discrete_gaussian(scale * scale, source),
+        lambda: noise.student_t(scale, 3, source),
+    ):
+        drawn = [abs(draw()) for _ in range(20)]
+        assert (max(drawn) == 0) == small
+        assert small or 10**28 < max(drawn) < 10**34
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    utilities=st.lists(st.integers(-5, 5) | st.fractions(-5, 5, max_denominator=6), min_size=1),
+    eta=st.fractions(0, 3, max_denominator=10),
+    seed=st.integers(),
+)
+def test_choices_are_indices_and_the_top_list_has_no_repeats(utilities, eta, seed):
+    source = seeded(seed)
+    assert 0 <= noise.exponential_mechanism(utilities, eta, source) < len(utilities)
+    assert 0 <= noise.permute_and_flip(utilities, eta, source) < len(utilities)
+    assert (
+        0 <= noise.exponential_levels(utilities, [1] * len(utilities), eta, source) < len(utilities)
+    )
+    everyone = noise.top(utilities, eta, len(utilities), source)
+    assert sorted(everyone) == list(range(len(utilities)))
+
+
+def test_a_level_without_candidates_is_never_drawn():
+    source = seeded("empty level")
+    drawn = {noise.exponential_levels([9, 0, 1], [0, 1, 1], F(1, 9), source) for _ in range(300)}
+    assert drawn == {1, 2}
+
+
+def test_public_names_are_those_promised():
+    assert set(noise.__all__) == {
+        "Source",
+        "bernoulli",
+        "bernoulli_exp",
+        "bernoulli_logistic",
+        "cauchy",
+        "core_tail",
+        "discrete_gaussian",
+        "discrete_laplace",
+        "exponential_levels",
+        "exponential_mechanism",
+        "geometric",
+        "permute_and_flip",
+        "student_t",
+        "system_source",
+        "top",
+    }
