@@ -1,0 +1,153 @@
+"""How many points can one ball hold: the admissible bounds under the smooth sensitivity.
+
+A function mu of finite multisets of points is *admissible* for a radius (`mechanisms.md` 3.1) if
+
+* (M1) mu(P) is at least the number of points of P within the radius of any one place;
+* (M2) mu grows with P;
+* (M3) one more point raises mu by at most 1.
+
+Three are used here, chosen by the number of columns alone:
+
+======== ======================================== ==============================================
+columns  mu                                       exact?
+======== ======================================== ==============================================
+1        the longest window of two radii          yes
+2        the fullest of a fixed family of boxes   yes, for a radius larger by at most 2 in 10^8
+         of centres, by branch and bound
+3 ...    degeneracy + 1 of the graph of points    an upper bound, often close
+         within two radii
+======== ======================================== ==============================================
+
+Two points within a radius of one place are within two radii of each other, but for rounding; the
+constants below are margins that no rounding of a double reaches (see `count/proof.md`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.errors import invalid
+from whitecrow.neighbours.closeness import lower
+
+__all__ = ["METRICS", "as_points", "ball_cover", "cover"]
+
+Points = NDArray[np.float64]
+
+METRICS = ("euclidean", "manhattan", "chebyshev")
+"""The metrics whose balls are those of a norm, so that packing bounds exist."""
+
+_WIDER = 1.0 + 2.0**-40
+_TINY = 2.0**-500
+_SIDE = 1.0 + 2.0**-9
+_EDGE = 1 << 30
+
+
+def ball_cover(points: ArrayLike, radius: float, metric: str = "euclidean") -> int:
+    """Return the most points that a closed ball of this radius holds, wherever its centre.
+
+    Exact with one or two columns, an admissible upper bound with more.
+
+    Parameters
+    ----------
+    points : array of shape (n, d) or (n,)
+        Finite numbers; repeated points count as often as they come.
+    radius : float
+        Of the closed ball.
+    metric : {"euclidean", "manhattan", "chebyshev"}
+
+    Examples
+    --------
+    >>> ball_cover([0, 1, 2, 5], radius=1)
+    3
+    >>> ball_cover([[0, 0], [2, 0], [1, 1], [5, 5]], radius=1)
+    3
+    """
+    found = as_points(points, "ball_cover")
+    if metric not in METRICS:
+        raise invalid("ball_cover", "metric", f"one of {', '.join(METRICS)}", metric)
+    if isinstance(radius, bool) or not (0 <= radius < float("inf")):
+        raise invalid("ball_cover", "radius", "a finite number of at least 0", radius)
+    return cover(found, float(radius), metric, 0, len(found))
+
+
+def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) -> int:
+    """Return mu(points) cut to ``floor .. ceiling``; the cuts save time and change nothing else."""
+    if len(points) <= floor or floor >= ceiling:
+        return floor
+    width = 2.0 * radius * _WIDER + _TINY
+    if points.shape[1] == 1:
+        from whitecrow.anomaly._kernels.disc import longest_window
+
+        found = int(longest_window(np.sort(points[:, 0]), width))
+    elif points.shape[1] == 2 and radius > 0:
+        found = _fullest_disc(points, radius, metric, floor)
+    else:
+        from whitecrow.anomaly._kernels.core import deepest_core
+
+        form = lower(metric, width, (), points.shape[1])
+        found = int(deepest_core(points.copy(), form.kind, form.threshold, floor, ceiling))
+    return max(floor, min(found, ceiling))
+
+
+def as_points(points: ArrayLike, owner: str) -> Points:
+    """Return points as a matrix of doubles, one row each; plain numbers are one column."""
+    try:
+        found = np.ascontiguousarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full((1, 1), np.nan)
+    if found.ndim == 1:
+        found = found.reshape(-1, 1)
+    if found.ndim != 2 or found.shape[1] < 1 or not np.isfinite(found).all():
+        raise invalid(owner, "points", "finite numbers, one row for each point", type(points))
+    return found
+
+
+def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:
+    """Sort the points into a grid and search the boxes of centres, the most promising first."""
+    from whitecrow.anomaly._kernels.disc import densest_disc
+
+    form = lower(metric, radius, (), 2)
+    side = radius * _SIDE
+    # Moving far points to the edge of the grid brings no two points further apart, so mu stays
+    # admissible whatever the data; it keeps every index below within 63 bits.
+    inside = np.clip(points, -_EDGE * side, _EDGE * side)
+    cells = np.floor(inside / side).astype(np.int64)
+    keys = _key(cells)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    occupied = np.unique(keys)
+    around = np.arange(-1, 2)
+    near = occupied[:, None] + _key_step(around[:, None], around[None, :]).reshape(1, -1)
+    candidates = np.unique(near)
+    strips = candidates[:, None] + _key_step(around, 0)[None, :]
+    starts = np.searchsorted(keys, strips - 1, side="left")
+    stops = np.searchsorted(keys, strips + 1, side="right")
+    bounds = (stops - starts).sum(axis=1)
+    promising = np.flatnonzero(bounds > floor)
+    ranked = promising[np.argsort(-bounds[promising], kind="stable")]
+    roots = np.stack([(candidates[ranked] >> 32) - _EDGE, (candidates[ranked] & _MASK) - _EDGE], 1)
+    return int(
+        densest_disc(
+            np.ascontiguousarray(inside[order]),
+            starts[ranked],
+            stops[ranked],
+            bounds[ranked],
+            roots,
+            side,
+            form.kind,
+            form.threshold,
+            floor,
+        )
+    )
+
+
+_MASK = (1 << 32) - 1
+
+
+def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    return ((cells[:, 0] + _EDGE) << 32) + (cells[:, 1] + _EDGE)
+
+
+def _key_step(columns: NDArray[np.int64], rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    return (columns << 32) + rows

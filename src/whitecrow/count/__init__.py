@@ -1,0 +1,7 @@
+"""How many outliers are there in a subspace? A number, under differential privacy."""
+
+from whitecrow.count.facts import gather
+from whitecrow.count.mechanism import release
+from whitecrow.count.question import Count
+
+__all__ = ["Count", "gather", "release"]

@@ -1,0 +1,29 @@
+"""What ``count`` must know of the data: the count, and the sensitivity its noise is scaled by."""
+
+from __future__ import annotations
+
+from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
+from whitecrow.count.question import Count
+from whitecrow.data import Dataset
+from whitecrow.neighbours import Engine
+from whitecrow.question import Progress
+
+__all__ = ["gather"]
+
+
+def gather(
+    question: Count, dataset: Dataset, engine: Engine, progress: Progress | None = None
+) -> OutlierFacts:
+    """Count neighbours as far as the noise needs them, then outliers and sensitivity."""
+    if progress is not None:
+        progress(0, 1, "counting outliers")
+    found = outlier_facts(
+        dataset,
+        engine,
+        question.closeness(dataset.card),
+        question.model.beta,
+        question.calibration(dataset.card),
+    )
+    if progress is not None:
+        progress(1, 1, "counting outliers")
+    return found

@@ -1,0 +1,15 @@
+"""Where facts become an answer: the count plus noise scaled by its sensitivity."""
+
+from __future__ import annotations
+
+from whitecrow.anomaly.outlier_facts import OutlierFacts, noisy_count
+from whitecrow.count.question import Count
+from whitecrow.noise import Source
+
+__all__ = ["release"]
+
+
+def release(question: Count, facts: OutlierFacts, source: Source | None = None) -> int:
+    """Return the noisy count, raised to 0 unless the raw value was asked for."""
+    raw = noisy_count(facts, source)
+    return raw if question.raw else max(0, raw)

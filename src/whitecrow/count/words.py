@@ -1,0 +1,70 @@
+"""What ``describe`` says of a count, from public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from whitecrow.anomaly.calibration import Calibration
+from whitecrow.anomaly.outliers import whole
+from whitecrow.count.question import Count
+from whitecrow.data import Card
+
+__all__ = ["count_words", "error_figures", "error_words"]
+
+_NOISES = {
+    "smooth": "noise of Laplace core and power tail, scaled by the smooth sensitivity",
+    "global": "discrete Laplace noise, scaled by the global sensitivity",
+    "analytic_gaussian": "discrete Gaussian noise, scaled by the global sensitivity",
+    "paper_gaussian": "the paper's Gaussian noise, scaled by the smooth sensitivity",
+}
+
+
+def count_words(
+    question: Count, card: Card, public: Mapping[str, object]
+) -> tuple[str, dict[str, Any]]:
+    """Return the words and the figures of a description."""
+    crowding = whole("describe", "crowding", public.get("crowding", question.crowding), least=0)
+    columns = question.subspace(card)
+    calibration = question.calibration(card)
+    figures = {
+        "mechanism": calibration.mechanism,
+        "columns": list(columns),
+        **error_figures(calibration, crowding),
+    }
+    mean = ", distances averaged over the columns" if question.normalised else ""
+    words = (
+        f"The number of records that have at most {question.model.beta} records, themselves "
+        f"included, within {question.model.radius:g} of them ({question.model.metric} over "
+        f"{', '.join(columns)}{mean}), by {calibration.mechanism}"
+        f"{' (chosen from public facts)' if question.mechanism == 'auto' else ''}: "
+        f"{_NOISES[calibration.mechanism]}. {error_words(calibration, figures)}"
+    )
+    return words, figures
+
+
+def error_figures(calibration: Calibration, crowding: int) -> dict[str, Any]:
+    """Return the expected error of a count, and the error at the worst."""
+    expected = calibration.expected_sensitivity(crowding)
+    worst = float(calibration.cap)
+    return {
+        "crowding": crowding,
+        "median_error": calibration.error(0.5, expected),
+        "error_95": calibration.error(0.95, expected),
+        "worst_median_error": calibration.error(0.5, worst),
+        "worst_error_95": calibration.error(0.95, worst),
+        "global_sensitivity": calibration.cap,
+    }
+
+
+def error_words(calibration: Calibration, figures: Mapping[str, Any]) -> str:
+    """Say how far off the answer will be."""
+    error = f"{figures['median_error']:.3g} (median) and {figures['error_95']:.3g} (95 %)"
+    if calibration.decay is None:
+        return f"Error, whatever the data: {error}."
+    return (
+        f"Expected error: {error}, if about {figures['crowding']} records near the threshold share "
+        f"a ball (a public guess); whatever the data, {figures['worst_median_error']:.3g} and "
+        f"{figures['worst_error_95']:.3g}. The error itself is not released, for it depends on "
+        "the data."
+    )

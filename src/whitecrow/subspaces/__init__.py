@@ -1,0 +1,11 @@
+"""Where do outliers live? A ranked list of subspaces, under differential privacy.
+
+:mod:`~whitecrow.subspaces.tune` (which radius makes about a given share of the records outliers?)
+has the same shape.
+"""
+
+from whitecrow.subspaces.facts import SubspaceFacts, gather
+from whitecrow.subspaces.mechanism import release
+from whitecrow.subspaces.question import Subspaces
+
+__all__ = ["SubspaceFacts", "Subspaces", "gather", "release"]

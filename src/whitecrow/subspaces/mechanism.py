@@ -1,0 +1,34 @@
+"""Where facts become an answer: peeling with the exponential mechanism, then noisy counts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from whitecrow.anomaly.outlier_facts import noisy_count
+from whitecrow.noise import Source, top
+from whitecrow.subspaces.facts import SubspaceFacts
+from whitecrow.subspaces.question import Subspaces
+
+__all__ = ["release"]
+
+
+def release(
+    question: Subspaces, facts: SubspaceFacts, source: Source | None = None
+) -> list[dict[str, Any]]:
+    """Return the subspaces drawn, best first; with ``count_share``, how many outliers they have.
+
+    Each draw takes a candidate with probability proportional to ``exp(eta count / cap)`` among
+    those not drawn yet (``proof.md``); the counts are drawn afterwards, each with its own noise.
+    """
+    utilities = [
+        Fraction(outliers, cap) for outliers, cap in zip(facts.outliers, facts.caps, strict=True)
+    ]
+    answer = []
+    for index in top(utilities, facts.eta, question.top, source):
+        entry: dict[str, Any] = {"columns": list(facts.candidates[index])}
+        if question.count_share:
+            raw = noisy_count(facts.count(index), source)
+            entry |= {"count": max(0, raw), "raw": raw}
+        answer.append(entry)
+    return answer
