@@ -1,0 +1,57 @@
+"""Detectors for one record in one population, each an exact function of the two.
+
+============================  ====================================================================
+:class:`Grubbs`               too many standard deviations from the mean
+:class:`LocalOutlierFactor`   much less dense than its neighbours
+:class:`Histogram`            in a bin with too small a share
+:class:`FewWithin`            the distance model: few records within reach
+:class:`FittedDetector`       any deterministic scikit-learn or PyOD detector (slow)
+============================  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from whitecrow.anomaly.detectors.adapter import FittedDetector
+from whitecrow.anomaly.detectors.base import Detector, Values
+from whitecrow.anomaly.detectors.distance import FewWithin
+from whitecrow.anomaly.detectors.grubbs import Grubbs
+from whitecrow.anomaly.detectors.histogram import Histogram
+from whitecrow.anomaly.detectors.lof import LocalOutlierFactor, window
+from whitecrow.errors import InvalidInput, invalid
+
+__all__ = [
+    "Detector",
+    "FewWithin",
+    "FittedDetector",
+    "Grubbs",
+    "Histogram",
+    "LocalOutlierFactor",
+    "Values",
+    "detector_from_json",
+    "window",
+]
+
+_KINDS: dict[str, type[Detector]] = {
+    found.kind: found for found in (Grubbs, LocalOutlierFactor, Histogram, FewWithin)
+}
+_KINDS[FittedDetector.kind] = FittedDetector
+
+
+def detector_from_json(data: Mapping[str, Any]) -> Detector:
+    """Build any detector from the JSON object it wrote.
+
+    Examples
+    --------
+    >>> detector_from_json({"kind": "lof", "k": 5, "threshold": "2"})
+    LocalOutlierFactor(k=5, threshold=Fraction(2, 1))
+    """
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if kind not in _KINDS:
+        raise invalid("the question", "detector", f"of a kind among {', '.join(_KINDS)}", kind)
+    try:
+        return _KINDS[kind].from_json(data)
+    except KeyError as missing:
+        raise InvalidInput(f"The detector '{kind}' lacks its parameter {missing}.") from None

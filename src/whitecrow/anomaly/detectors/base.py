@@ -1,0 +1,44 @@
+"""What a detector is: a fixed function of one population and one of its members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Detector", "Values", "centred"]
+
+Values = NDArray[np.int64]
+"""A population's metric in whole steps of a public resolution, ascending; the record included."""
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Says of one record of a population whether its metric is an outlier there.
+
+    The verdict is a function of the *multiset* of values and of the record's own value, computed
+    in exact arithmetic: no order of records, no other route of evaluation and no rounding can
+    change it. Privacy proofs rest on this (``mechanisms.md`` 4.2).
+    """
+
+    kind: ClassVar[str]
+
+    def outlier(self, values: Values, own: int) -> bool:
+        """Return the verdict on a member with value ``own`` among ascending ``values``."""
+
+    def words(self) -> str:
+        """Say when a record is an outlier."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object with the detector's ``kind``."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Detector:
+        """Build the detector that :meth:`to_json` wrote."""
+
+
+def centred(values: Values, own: int) -> list[int]:
+    """Return the values relative to the record's own, as unbounded integers."""
+    return [int(value) - own for value in values]

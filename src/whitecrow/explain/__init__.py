@@ -1,0 +1,28 @@
+"""In which context is this record an outlier?
+
+``question.py`` says what is asked, ``facts.py`` sees the other records from the record,
+``search.py`` finds a context, ``mechanism.py`` releases it; ``proof.md`` proves what it costs.
+"""
+
+from whitecrow.explain.facts import ExplainFacts, gather
+from whitecrow.explain.mechanism import release
+from whitecrow.explain.question import Explain
+from whitecrow.explain.utilities import (
+    CustomUtility,
+    Isolation,
+    Overlap,
+    Population,
+    register_utility,
+)
+
+__all__ = [
+    "CustomUtility",
+    "Explain",
+    "ExplainFacts",
+    "Isolation",
+    "Overlap",
+    "Population",
+    "gather",
+    "register_utility",
+    "release",
+]

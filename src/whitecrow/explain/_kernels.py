@@ -1,0 +1,310 @@
+"""Compiled evaluation of one record in many contexts.
+
+A context is a set of *free bits*: one bit for each attribute value that is not the record's own.
+Another record needs the bits of its own values (its *signature*) and is in the context iff the
+signature is a subset of the context. Everything here works on signatures alone.
+
+Members are centred on the record (``y = member - record`` in whole steps); the record itself is
+``y = 0``, belongs to every context, and is in none of the arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from whitecrow.anomaly.detectors._kernels import NO, YES, bin_of, grubbs, lof
+
+# --- one context at a time: signatures of any length, in words of 64 bits -------------------------
+
+
+@njit(cache=True, inline="always")
+def _inside(signatures, cell, context):  # type: ignore[no-untyped-def]
+    lacks = np.uint64(0)
+    for word in range(context.shape[0]):
+        lacks |= signatures[cell, word] & ~context[word]
+    return lacks == 0
+
+
+@njit(cache=True)
+def batch_sums(signatures, amounts, contexts, own):  # type: ignore[no-untyped-def]
+    """Sum ``amounts`` over the cells of each context, plus the record's ``own``."""
+    found = np.empty(contexts.shape[0], amounts.dtype)
+    for q in range(contexts.shape[0]):
+        total = own
+        for cell in range(amounts.shape[0]):
+            if _inside(signatures, cell, contexts[q]):
+                total += amounts[cell]
+        found[q] = total
+    return found
+
+
+@njit(cache=True)
+def batch_grubbs(signatures, size, total, squares, shares, side, contexts):  # type: ignore[no-untyped-def]
+    """Grubbs verdicts for each context."""
+    found = np.empty(contexts.shape[0], np.uint8)
+    for q in range(contexts.shape[0]):
+        n, s1, s2 = 1, 0, 0.0
+        for cell in range(size.shape[0]):
+            if _inside(signatures, cell, contexts[q]):
+                n += size[cell]
+                s1 += total[cell]
+                s2 += squares[cell]
+        found[q] = grubbs(n, float(s1), s2, shares[n], side)
+    return found
+
+
+@njit(cache=True)
+def _members(signatures, context, inside):  # type: ignore[no-untyped-def]
+    for cell in range(inside.shape[0]):
+        inside[cell] = _inside(signatures, cell, context)
+
+
+@njit(cache=True)
+def batch_lof(signatures, left, left_cell, right, right_cell, k, threshold, contexts):  # type: ignore[no-untyped-def]
+    """LOF verdicts; ``left`` and ``right`` hold the other records outward from this one."""
+    reach = 3 * k
+    found = np.empty(contexts.shape[0], np.uint8)
+    inside = np.empty(signatures.shape[0], np.bool_)
+    z = np.zeros(2 * reach + 2, np.int64)
+    kd = np.empty(2 * reach + 2, np.int64)
+    first = np.empty(2 * reach + 2, np.int64)
+    for q in range(contexts.shape[0]):
+        _members(signatures, contexts[q], inside)
+        before = 0
+        for i in range(left.shape[0]):
+            if before == reach:
+                break
+            if inside[left_cell[i]]:
+                before += 1
+                z[reach - before] = left[i]
+        z[reach] = 0
+        after = 0
+        for i in range(right.shape[0]):
+            if after == reach:
+                break
+            if inside[right_cell[i]]:
+                after += 1
+                z[reach + after] = right[i]
+        found[q] = lof(z[reach - before :], before, before + after + 1, k, threshold, kd, first)
+    return found
+
+
+@njit(cache=True)
+def batch_histogram(  # type: ignore[no-untyped-def]
+    signatures, size, low, high, left, left_cell, right, right_cell, bins, share, whole, contexts
+):
+    """Histogram verdicts: fewer than ``share/whole`` of the members in the record's bin."""
+    found = np.empty(contexts.shape[0], np.uint8)
+    inside = np.empty(signatures.shape[0], np.bool_)
+    for q in range(contexts.shape[0]):
+        _members(signatures, contexts[q], inside)
+        n, lo, hi = 1, 0, 0
+        for cell in range(size.shape[0]):
+            if inside[cell]:
+                n += size[cell]
+                lo = min(lo, low[cell])
+                hi = max(hi, high[cell])
+        start, stop = bin_of(lo, hi, bins[n] if bins.shape[0] > 1 else bins[0])
+        enough = -((-share * n) // whole)
+        members = 1
+        i = 0
+        while members < enough and i < left.shape[0] and left[i] >= start:
+            members += inside[left_cell[i]]
+            i += 1
+        i = 0
+        while members < enough and i < right.shape[0] and right[i] <= stop:
+            members += inside[right_cell[i]]
+            i += 1
+        found[q] = YES if members < enough else NO
+    return found
+
+
+# --- all contexts at once: signatures of at most 32 bits ------------------------------------------
+# The high bits of a context are the *outer* part, the low bits the *inner* part. For one outer part
+# the inner table is a subset-sum (zeta) transform that stays in cache.
+
+
+@njit(cache=True)
+def _fold(table, bits):  # type: ignore[no-untyped-def]
+    """Replace each entry by the sum over its subsets."""
+    for bit in range(bits):
+        step = 1 << bit
+        for start in range(0, 1 << bits, 2 * step):
+            for i in range(start, start + step):
+                table[i + step] += table[i]
+
+
+@njit(cache=True)
+def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
+    """Replace each entry by the smallest low and the largest high over its subsets."""
+    for bit in range(bits):
+        step = 1 << bit
+        for start in range(0, 1 << bits, 2 * step):
+            for i in range(start, start + step):
+                low[i + step] = min(low[i + step], low[i])
+                high[i + step] = max(high[i + step], high[i])
+
+
+@njit(cache=True)
+def _scatter(signatures, amounts, own, outer, bits):  # type: ignore[no-untyped-def]
+    """The inner table of one amount for one outer part."""
+    table = np.zeros(1 << bits, amounts.dtype)
+    table[0] = own
+    mask = np.uint32((1 << bits) - 1)
+    for cell in range(signatures.shape[0]):
+        if not (signatures[cell] >> np.uint32(bits)) & ~outer:
+            table[signatures[cell] & mask] += amounts[cell]
+    _fold(table, bits)
+    return table
+
+
+@njit(cache=True, parallel=True)
+def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ignore[no-untyped-def]
+    """Sum ``amounts`` over every context whose outer part lies in ``start .. stop-1``."""
+    block = 1 << bits
+    for part in prange(stop - start):
+        table = _scatter(signatures, amounts, own, np.uint32(start + part), bits)
+        base = (start + part) * block
+        for i in range(block):
+            found[base + i] = table[i]
+
+
+@njit(cache=True, parallel=True)
+def direct_grubbs(signatures, size, total, squares, shares, side, bits, start, stop, found):  # type: ignore[no-untyped-def]
+    """Grubbs verdicts of every context whose outer part lies in ``start .. stop-1``."""
+    block = 1 << bits
+    for part in prange(stop - start):
+        outer = np.uint32(start + part)
+        n = _scatter(signatures, size, 1, outer, bits)
+        s1 = _scatter(signatures, total, 0, outer, bits)
+        s2 = _scatter(signatures, squares, 0.0, outer, bits)
+        base = (start + part) * block
+        for i in range(block):
+            found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side)
+
+
+@njit(cache=True)
+def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignore[no-untyped-def]
+    """Keep the records whose high bits fit, at most ``most`` of each low part, outward."""
+    count[:] = 0
+    mask = np.uint32((1 << bits) - 1)
+    kept = 0
+    for i in range(y.shape[0]):
+        if not (cell[i] >> np.uint32(bits)) & ~outer:
+            low = cell[i] & mask
+            if count[low] < most:
+                count[low] += 1
+                out_y[kept] = y[i]
+                out_cell[kept] = low
+                kept += 1
+    return kept
+
+
+@njit(cache=True, parallel=True)
+def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, start, stop, found):  # type: ignore[no-untyped-def]
+    """LOF verdicts of every context whose outer part lies in ``start .. stop-1``.
+
+    A context's verdict needs the nearest ``3k`` members on each side, so that many of each cell
+    suffice: the lists shrink once for the outer part, once for the middle bits, and the low bits
+    scan what is left.
+    """
+    reach = 3 * k
+    block = 1 << bits
+    for part in prange(stop - start):
+        outer = np.uint32(start + part)
+        count = np.zeros(block, np.int32)
+        a_y = np.empty(left.shape[0], np.int64)
+        a_cell = np.empty(left.shape[0], np.uint32)
+        b_y = np.empty(right.shape[0], np.int64)
+        b_cell = np.empty(right.shape[0], np.uint32)
+        a = _nearest(left, left_cell, outer, bits, reach, count, a_y, a_cell)
+        b = _nearest(right, right_cell, outer, bits, reach, count, b_y, b_cell)
+        c_y = np.empty(a, np.int64)
+        c_cell = np.empty(a, np.uint32)
+        d_y = np.empty(b, np.int64)
+        d_cell = np.empty(b, np.uint32)
+        count = np.zeros(1 << low, np.int32)
+        z = np.zeros(2 * reach + 2, np.int64)
+        kd = np.empty(2 * reach + 2, np.int64)
+        first = np.empty(2 * reach + 2, np.int64)
+        for middle in range(1 << (bits - low)):
+            mid = np.uint32(middle)
+            c = _nearest(a_y[:a], a_cell[:a], mid, low, reach, count, c_y, c_cell)
+            d = _nearest(b_y[:b], b_cell[:b], mid, low, reach, count, d_y, d_cell)
+            base = (start + part) * block + (middle << low)
+            for inner in range(1 << low):
+                lacks = ~np.uint32(inner)
+                before = 0
+                for i in range(c):
+                    z[reach - 1 - before] = c_y[i]
+                    before += not (c_cell[i] & lacks)
+                    if before == reach:
+                        break
+                z[reach] = 0
+                after = 0
+                for i in range(d):
+                    z[reach + 1 + after] = d_y[i]
+                    after += not (d_cell[i] & lacks)
+                    if after == reach:
+                        break
+                found[base + inner] = lof(
+                    z[reach - before :], before, before + after + 1, k, threshold, kd, first
+                )
+
+
+@njit(cache=True, parallel=True)
+def direct_histogram(  # type: ignore[no-untyped-def]
+    signatures,
+    size,
+    low,
+    high,
+    left,
+    left_cell,
+    right,
+    right_cell,
+    bins,
+    share,
+    whole,
+    bits,
+    start,
+    stop,
+    found,
+):
+    """Histogram verdicts of every context whose outer part lies in ``start .. stop-1``."""
+    block = 1 << bits
+    mask = np.uint32(block - 1)
+    for part in prange(stop - start):
+        outer = np.uint32(start + part)
+        n = _scatter(signatures, size, 1, outer, bits)
+        lo = np.zeros(block, np.int64)
+        hi = np.zeros(block, np.int64)
+        for cell in range(signatures.shape[0]):
+            if not (signatures[cell] >> np.uint32(bits)) & ~outer:
+                place = signatures[cell] & mask
+                lo[place] = min(lo[place], low[cell])
+                hi[place] = max(hi[place], high[cell])
+        _fold_span(lo, hi, bits)
+        count = np.zeros(block, np.int64)
+        most = left.shape[0] + right.shape[0]
+        a_y = np.empty(left.shape[0], np.int64)
+        a_cell = np.empty(left.shape[0], np.uint32)
+        b_y = np.empty(right.shape[0], np.int64)
+        b_cell = np.empty(right.shape[0], np.uint32)
+        a = _nearest(left, left_cell, outer, bits, most, count, a_y, a_cell)
+        b = _nearest(right, right_cell, outer, bits, most, count, b_y, b_cell)
+        base = (start + part) * block
+        for i in range(block):
+            first, last = bin_of(lo[i], hi[i], bins[n[i]] if bins.shape[0] > 1 else bins[0])
+            enough = -((-share * n[i]) // whole)
+            lacks = ~np.uint32(i)
+            members = 1
+            j = 0
+            while members < enough and j < a and a_y[j] >= first:
+                members += not (a_cell[j] & lacks)
+                j += 1
+            j = 0
+            while members < enough and j < b and b_y[j] <= last:
+                members += not (b_cell[j] & lacks)
+                j += 1
+            found[base + i] = YES if members < enough else NO

@@ -1,0 +1,41 @@
+"""Where facts become an answer: a private search of the context graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whitecrow.explain.draws import SourceDraws
+from whitecrow.explain.facts import ExplainFacts
+from whitecrow.explain.question import Explain
+from whitecrow.explain.search import search
+from whitecrow.explain.utilities import Overlap
+from whitecrow.noise import Source
+
+__all__ = ["release"]
+
+
+def release(question: Explain, facts: ExplainFacts, source: Source | None = None) -> dict[str, Any]:
+    """Return a context as plain JSON: values by attribute, in words, and as an SQL condition.
+
+    Where no matching context was found, ``context`` is None. Under the conditional notion that
+    answer has the same law on every pair the promise covers, since it depends on the data
+    through the matching set alone; under the differential notion it does not occur.
+    """
+    found = search(
+        facts.search,
+        facts.graph,
+        SourceDraws(source),
+        eta=facts.eta,
+        samples=question.samples,
+        start=facts.start,
+        anchored=isinstance(question.utility, Overlap),
+    )
+    if found is None:
+        words = f"in no context was the record found to be an outlier in {question.metric}"
+        return {"context": None, "words": words, "where": None}
+    space = facts.space
+    return {
+        "context": space.labels(found),
+        "words": space.words(found),
+        "where": space.where(found),
+    }
