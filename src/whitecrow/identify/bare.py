@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.errors import invalid
 from whitecrow.identify.facts import IdentifyFacts
 from whitecrow.identify.law import error_cap
 from whitecrow.identify.mechanism import release
@@ -52,6 +53,8 @@ def identify(
     >>> identify([[0.0], [0.1], [9.0]], [9.0], beta=1, radius=1, k=1, epsilon=100)
     True
     """
+    if rng is not None and not isinstance(rng, Source):
+        raise invalid("identify", "rng", "a Source such as hazmat.seeded(1)", type(rng).__name__)
     values = np.atleast_2d(np.asarray(data, dtype=np.float64))
     place = np.atleast_1d(np.asarray(record, dtype=np.float64))
     question = Identify(

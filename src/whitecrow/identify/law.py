@@ -16,6 +16,7 @@ import math
 from fractions import Fraction
 
 from whitecrow.errors import invalid
+from whitecrow.privacy import exact
 
 __all__ = [
     "capped",
@@ -136,7 +137,7 @@ def capped(bound: int | None, cap: int) -> int | None:
     return None if bound is None else min(bound, cap)
 
 
-def flip_probability(discrepancy: int | None, epsilon: Fraction | float) -> float:
+def flip_probability(discrepancy: int | None, epsilon: object) -> float:
     """Return the probability of a wrong answer, ``exp(-ε(λ-1)) / (1+exp(ε))``, as a float.
 
     For people and plots only: answers are drawn exactly, without this number, because a
@@ -153,7 +154,8 @@ def flip_probability(discrepancy: int | None, epsilon: Fraction | float) -> floa
         return 0.0
     if discrepancy < 1:
         raise invalid("flip_probability", "discrepancy", "at least 1, or None", discrepancy)
-    return math.exp(-float(epsilon * discrepancy)) / (1.0 + math.exp(-float(epsilon)))
+    rate = exact(epsilon, owner="flip_probability")
+    return math.exp(-float(rate * discrepancy)) / (1.0 + math.exp(-float(rate)))
 
 
 def _check_counts(copies: int, neighbours: int, *, beta: int, k: int) -> None:

@@ -41,6 +41,7 @@ _Place = tuple[tuple[str, ...], str, tuple[float, ...]]
 # raise a price, and only for balls that all but touch.
 _RELATIVE = 1e-9
 _ABSOLUTE = 1e-150
+_ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
 _ANGLE = 1e-7
 
@@ -185,7 +186,9 @@ def _exact(place: _Place) -> bool:
 def _arrays(balls: Sequence[Location]) -> tuple[_Array, _Array]:
     centers = np.array([ball["center"] for ball in balls], dtype=np.float64)
     radii = np.array([ball["radius"] for ball in balls], dtype=np.float64)
-    return centers, radii * (1.0 + _RELATIVE) + _ABSOLUTE
+    # Squares of larger radii overflow, and then every record counts as close.
+    radii = np.where(radii > _ENDLESS, np.inf, radii * (1.0 + _RELATIVE) + _ABSOLUTE)
+    return centers, radii
 
 
 def _touching(place: _Place, balls: Sequence[Location], new: Location) -> NDArray[np.bool_]:
@@ -292,28 +295,23 @@ def _arcs(
     """
     distances = np.hypot(across[:, 0], across[:, 1])
     misses = distances + radii < radius * (1.0 - _RELATIVE)  # a disc well inside the circle
-    own, others = (
-        radius / np.where(distances > 0, distances, np.inf),
-        radii / np.where(distances > 0, distances, np.inf),
-    )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        own, others = radius / distances, radii / distances
         cosines = (own * own + 1.0 - others * others) / (2.0 * own)
     covered = (own < 1e-6) | (distances + radius <= radii * (1.0 + _RELATIVE))
     covered |= ~np.isfinite(cosines)
-    half = np.where(covered, np.pi, np.arccos(np.clip(np.where(covered, -1.0, cosines), -1, 1)))
-    half = np.minimum(half + _ANGLE, np.pi)
+    half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
     middle = np.arctan2(across[:, 1], across[:, 0])
     kept = ~misses
     half, middle, weights = half[kept], middle[kept], weights[kept]
-    starts = np.where(half >= np.pi, -np.pi, middle - half)
-    ends = np.where(half >= np.pi, np.pi, middle + half)
-    below, above = starts < -np.pi, ends > np.pi  # cut where the angle jumps; not both
+    whole = half >= np.pi
+    starts = np.where(whole, -np.pi, middle - half)
+    ends = np.where(whole, np.pi, middle + half)
+    # An arc that passes the angle where -pi and pi meet is cut there in two.
+    below, above = starts < -np.pi, ends > np.pi
+    left, right = np.full(above.sum(), -np.pi), np.full(below.sum(), np.pi)
     return (
-        np.concatenate(
-            [np.maximum(starts, -np.pi), starts[below] + 2 * np.pi, -np.pi + 0 * ends[above]]
-        ),
-        np.concatenate(
-            [np.minimum(ends, np.pi), np.pi + 0 * starts[below], ends[above] - 2 * np.pi]
-        ),
+        np.concatenate([np.maximum(starts, -np.pi), starts[below] + 2 * np.pi, left]),
+        np.concatenate([np.minimum(ends, np.pi), right, ends[above] - 2 * np.pi]),
         np.concatenate([weights, weights[below], weights[above]]),
     )

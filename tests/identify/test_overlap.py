@@ -1,0 +1,236 @@
+"""Spatial accounting: exact in one and two dimensions, never too little elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.data import Card, Column
+from whitecrow.identify import Identify
+from whitecrow.identify.lookahead import Lookahead
+from whitecrow.identify.overlap import Atlas, batch_price, extra_price, location
+from whitecrow.identify.screen import Screen
+
+TENTH = Fraction(1, 10)
+
+
+def ball(*center, radius, metric="euclidean", ranges=(), columns=None):
+    return {
+        "columns": columns or [f"c{i}" for i in range(len(center))],
+        "metric": metric,
+        "ranges": list(ranges),
+        "center": [float(x) for x in center],
+        "radius": float(radius),
+    }
+
+
+def inside(point, one):
+    gaps = [abs(a - b) for a, b in zip(point, one["center"], strict=True)]
+    distance = {
+        "euclidean": math.hypot(*gaps),
+        "manhattan": sum(gaps),
+        "chebyshev": max(gaps),
+    }[one["metric"]]
+    return distance <= one["radius"] * (1 + 1e-12) + 1e-12
+
+
+def crossings(a, b):
+    """The points where the borders of two balls meet, for the brute-force depth."""
+    (x0, y0), (x1, y1) = a["center"], b["center"]
+    if a["metric"] == "euclidean":
+        d = math.hypot(x1 - x0, y1 - y0)
+        r, s = a["radius"], b["radius"]
+        if d == 0 or d > r + s or d < abs(r - s):
+            return []
+        along = (d * d + r * r - s * s) / (2 * d)
+        up = math.sqrt(max(0.0, r * r - along * along))
+        ux, uy = (x1 - x0) / d, (y1 - y0) / d
+        return [(x0 + along * ux + t * up * uy, y0 + along * uy - t * up * ux) for t in (1, -1)]
+    if a["metric"] == "chebyshev":
+        edges = lambda one, axis: [one["center"][axis] + t * one["radius"] for t in (1, -1)]  # noqa: E731
+        return [(x, y) for x in edges(a, 0) for y in edges(b, 1)] + [
+            (x, y) for x in edges(b, 0) for y in edges(a, 1)
+        ]
+    turn = lambda one: {  # noqa: E731
+        **one,
+        "metric": "chebyshev",
+        "center": [sum(one["center"]), one["center"][0] - one["center"][1]],
+    }
+    return [((u + v) / 2, (u - v) / 2) for u, v in crossings(turn(a), turn(b))]
+
+
+def brute(balls, epsilons):
+    if len(balls[0]["center"]) == 1:
+        candidates = [(b["center"][0] + t * b["radius"],) for b in balls for t in (-1, 0, 1)]
+    else:
+        candidates = [tuple(b["center"]) for b in balls]
+        for a, b in itertools.combinations(balls, 2):
+            candidates += crossings(a, b)
+        if balls[0]["metric"] != "euclidean":
+            candidates += [p for b in balls for p in crossings(b, b)]
+    return max(
+        sum((e for b, e in zip(balls, epsilons, strict=True) if inside(z, b)), Fraction(0))
+        for z in candidates
+    )
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_depth_equals_brute_force(metric, width):
+    rng = np.random.default_rng(7)
+    for _ in range(150):
+        count = int(rng.integers(1, 13))
+        balls = [
+            ball(*rng.uniform(0, 4, width), radius=rng.uniform(0.1, 2.0), metric=metric)
+            for _ in range(count)
+        ]
+        epsilons = [Fraction(int(n), 60) for n in rng.integers(1, 20, count)]
+        assert batch_price(balls, epsilons) == brute(balls, epsilons)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_whole_numbers_with_many_ties_equal_brute_force(metric, width):
+    rng = np.random.default_rng(11)
+    for _ in range(100):
+        count = int(rng.integers(1, 10))
+        balls = [
+            ball(*rng.integers(0, 5, width), radius=int(rng.integers(0, 3)), metric=metric)
+            for _ in range(count)
+        ]
+        epsilons = [TENTH] * count
+        assert batch_price(balls, epsilons) == brute(balls, epsilons)
+
+
+def test_one_by_one_costs_what_the_batch_costs():
+    rng = np.random.default_rng(3)
+    balls = [ball(*rng.uniform(0, 5, 2), radius=rng.uniform(0.2, 1.5)) for _ in range(25)]
+    epsilons = [Fraction(int(n), 10) for n in rng.integers(1, 5, 25)]
+    atlas = Atlas()
+    for place, (b, e) in enumerate(zip(balls, epsilons, strict=True)):
+        earlier = list(zip(balls[:place], epsilons[:place], strict=True))
+        assert extra_price(earlier, b, e) == atlas.extra(b, e)
+        atlas.add(b, e)
+        assert atlas.price == batch_price(balls[: place + 1], epsilons[: place + 1])
+
+
+def test_elsewhere_the_price_is_never_below_the_depth_found_by_sampling():
+    rng = np.random.default_rng(5)
+    for width, metric in ((3, "euclidean"), (4, "manhattan"), (3, "chebyshev")):
+        balls = [
+            ball(*rng.uniform(0, 2, width), radius=rng.uniform(0.3, 1.2), metric=metric)
+            for _ in range(15)
+        ]
+        price = batch_price(balls, [TENTH] * 15)
+        points = rng.uniform(-0.5, 2.5, (3000, width))
+        deepest = max(sum(inside(p, b) for b in balls) for p in points)
+        assert price >= deepest * TENTH
+        assert price <= 15 * TENTH
+
+
+def test_far_apart_questions_cost_one_in_any_dimension():
+    for metric, ranges in (("euclidean", ()), ("hamming", ()), ("gower", (100.0,) * 5)):
+        balls = [ball(*[40.0 * i] * 5, radius=0.01, metric=metric, ranges=ranges) for i in range(4)]
+        assert batch_price(balls, [TENTH] * 4) == TENTH
+    cities = [
+        ball(*place, radius=100, metric="haversine")
+        for place in ((48.86, 2.35), (52.52, 13.40), (-33.87, 151.2))
+    ]
+    assert batch_price(cities, [TENTH] * 3) == TENTH
+    near = ball(48.9, 2.4, radius=100, metric="haversine")
+    assert batch_price([*cities, near], [TENTH] * 4) == 2 * TENTH
+
+
+def test_touching_balls_share_their_border():
+    """Closed balls: the record exactly between two of them is in both."""
+    for metric in ("euclidean", "manhattan", "chebyshev"):
+        pair = [ball(0, 0, radius=1, metric=metric), ball(2, 0, radius=1, metric=metric)]
+        assert batch_price(pair, [TENTH] * 2) == 2 * TENTH
+    assert batch_price([ball(0, radius=1), ball(2, radius=1)], [TENTH] * 2) == 2 * TENTH
+    thirds = [ball(0.1, 0, radius=0.1), ball(0.3, 0, radius=0.1)]
+    assert batch_price(thirds, [TENTH] * 2) == 2 * TENTH
+
+
+def test_a_hidden_ball_and_equal_balls_are_counted():
+    big, small = ball(0, 0, radius=5), ball(0.5, 0.5, radius=0.25)
+    assert batch_price([big, small], [TENTH, TENTH]) == 2 * TENTH
+    assert batch_price([small] * 7, [TENTH] * 7) == 7 * TENTH
+    points = [ball(1, 1, radius=0), ball(1, 1, radius=0), ball(1, 1.5, radius=0)]
+    assert batch_price(points, [TENTH] * 3) == 2 * TENTH
+    assert batch_price([*points, ball(1, 1.2, radius=0.3)], [TENTH] * 4) == 3 * TENTH
+
+
+def test_huge_tiny_and_far_away_balls_are_never_undercharged():
+    far = 1e15
+    pair = [ball(far, far, radius=0.5), ball(far + 1, far, radius=0.5)]
+    assert batch_price(pair, [TENTH] * 2) == 2 * TENTH
+    # Squares of these radii overflow or underflow; the predicate then calls everything close.
+    endless = [ball(0, 0, radius=1e200), ball(1e250, 0, radius=1e200)]
+    assert batch_price(endless, [TENTH] * 2) == 2 * TENTH
+    tiny = [ball(0, 0, radius=1e-170), ball(1e-165, 0, radius=1e-170)]
+    assert batch_price(tiny, [TENTH] * 2) == 2 * TENTH
+
+
+def test_other_columns_or_metrics_add_up():
+    one, other = ball(0, radius=1, columns=["a"]), ball(50, radius=1, columns=["b"])
+    assert batch_price([one, other], [TENTH, TENTH]) == 2 * TENTH
+    manhattan = {**ball(50, radius=1, columns=["a"]), "metric": "manhattan"}
+    assert batch_price([one, manhattan], [TENTH, TENTH]) == 2 * TENTH
+    assert batch_price([one, None], [TENTH, TENTH]) == 2 * TENTH
+    assert extra_price([(one, TENTH)], None, TENTH) == TENTH
+    assert batch_price([], []) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 3), st.integers(1, 9)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_order_and_company_never_lower_a_price(places, random):
+    balls = [ball(x, y, radius=r) for x, y, r, _ in places]
+    epsilons = [Fraction(w, 7) for *_, w in places]
+    whole = batch_price(balls, epsilons)
+    order = list(range(len(balls)))
+    random.shuffle(order)
+    assert batch_price([balls[i] for i in order], [epsilons[i] for i in order]) == whole
+    assert batch_price(balls[:-1], epsilons[:-1]) <= whole <= sum(epsilons)
+    assert whole >= max(epsilons)
+
+
+def test_questions_know_their_location():
+    card = Card(
+        "c", (Column("age", lower=0, upper=120), Column("ward", "category", categories=("A",)))
+    )
+    model = DistanceAnomaly(3, 5)
+    for question in (
+        Identify({"age": 61}, model=model, k=1, epsilon="0.1"),
+        Screen({"age": 61}, model=model, epsilon="0.1"),
+    ):
+        found = location(question, card)
+        assert found == json.loads(json.dumps(found))
+        assert found["center"] == [61.0]
+        assert found["radius"] == 5.0
+    histogram = Lookahead(["ward"], model=DistanceAnomaly(3, 0), k=1, epsilon="0.1")
+    assert location(histogram, card) is None
+
+
+def test_a_thousand_questions_are_priced_in_a_second_or_two():
+    import time
+
+    rng = np.random.default_rng(1)
+    balls = [ball(*rng.uniform(0, 10, 2), radius=0.5) for _ in range(1000)]
+    start = time.perf_counter()
+    batch_price(balls, [TENTH] * 1000)
+    assert time.perf_counter() - start < 20  # a guard against cubic behaviour, not a benchmark
