@@ -24,7 +24,9 @@ if TYPE_CHECKING:
         WhitecrowError,
     )
     from whitecrow.explain import Explain
-    from whitecrow.identify import Identify, Lookahead, Screen
+    from whitecrow.identify import Identify
+    from whitecrow.identify.lookahead import Lookahead
+    from whitecrow.identify.screen import Screen
     from whitecrow.privacy import (
         ConditionalPrivacy,
         DifferentialPrivacy,
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     )
     from whitecrow.publish import Publish
     from whitecrow.question import Description, Release
-    from whitecrow.subspaces import Subspaces, Tune
+    from whitecrow.subspaces import Subspaces
+    from whitecrow.subspaces.tune import Tune
 
 _WHERE = {
     # the curator and what comes back
@@ -44,11 +47,11 @@ _WHERE = {
     # the model and the questions
     "DistanceAnomaly": "whitecrow.anomaly",
     "Identify": "whitecrow.identify",
-    "Screen": "whitecrow.identify",
-    "Lookahead": "whitecrow.identify",
+    "Screen": "whitecrow.identify.screen",
+    "Lookahead": "whitecrow.identify.lookahead",
     "Count": "whitecrow.count",
     "Subspaces": "whitecrow.subspaces",
-    "Tune": "whitecrow.subspaces",
+    "Tune": "whitecrow.subspaces.tune",
     "Explain": "whitecrow.explain",
     "Publish": "whitecrow.publish",
     # guarantees
