@@ -52,7 +52,7 @@ def _plain(value: object, name: str, owner: str) -> Value:
         return int(value)
     if isinstance(value, str):
         return value
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int) and not (isinstance(value, float) and math.isfinite(value)):
         hint = f"That is its value for {name!r}; every value must be known."
         raise invalid(owner, "record", "finite numbers, texts and dates", value, hint)
     # 61 and 61.0 are one number, and so are 0.0 and -0.0.
