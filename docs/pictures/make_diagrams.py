@@ -1,6 +1,6 @@
 """Draws the pictures of the documentation: plain SVG, computed from the definitions they show.
 
-``python docs/pictures.py`` writes them to ``docs/_static``; a test keeps them up to date.
+Run ``python docs/pictures/make_diagrams.py`` to write them again; a test keeps them up to date.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "_static"
+FOLDER = Path(__file__).parent
 INK, QUIET, PAPER = "#22303c", "#8b98a5", "#fcfbf7"
 BLUE, ORANGE, RED, GREEN = "#2f6fb0", "#d98a1f", "#c0392b", "#3d8b5f"
 
