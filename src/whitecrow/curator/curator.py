@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow.curator import balance, wall
+from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
+from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.registry import Answering, answering, code_for
+from whitecrow.curator.simulate import simulated
 from whitecrow.data import Card, Dataset, read
 from whitecrow.errors import InvalidInput, PolicyViolation
-from whitecrow.ledger import Budget, Closed, Entry, Ledger, Standing
+from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
+from whitecrow.ledger.states import States
 from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals
 from whitecrow.question import Description, Progress, Question, Release, digest
+
+if TYPE_CHECKING:
+    from whitecrow.publish import Publish, Publisher
 
 __all__ = ["Curator"]
 
@@ -51,14 +60,14 @@ class Curator:
         ledger: Ledger,
         *,
         name: str,
-        policy: Policy,
         analyst: str,
     ) -> None:
         self._dataset = dataset
         self._engine = engine
         self._ledger = ledger
+        path = ledger.database.path
+        self._log = None if path is None else path.with_name(f"{path.name}-custodian.log")
         self.name = name
-        self.policy = policy
         self.analyst = analyst
 
     @classmethod
@@ -130,7 +139,6 @@ class Curator:
             open_engine(dataset, engine),
             store,
             name=account,
-            policy=Policy.from_json(standing.policy),
             analyst=analyst,
         )
 
@@ -144,6 +152,11 @@ class Curator:
     def card(self) -> Card:
         """The dataset's public facts."""
         return self._dataset.card
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return _policy(self._ledger.standing(self.name).policy)
 
     @property
     def ledger(self) -> Ledger:
@@ -162,6 +175,43 @@ class Curator:
         question.check(self.card)
         return question.describe(self.card, **public)
 
+    def plan(self, questions: Sequence[Question]) -> Plan:
+        """Say what a batch would cost together (spatial accounting), before asking."""
+        orders = []
+        for question in questions:
+            price = self._priced(question)[1]
+            orders.append(self._order(question, price, self.analyst))
+        quote = self._ledger.quote(self.name, orders)
+        return Plan.of(quote, orders)
+
+    def advise(self, question: Question, *, error: float | None = None, **public: Any) -> Advice:
+        """Say which price a wanted error has, or which error the question's price buys.
+
+        Parameters
+        ----------
+        question : Question
+            What would be asked.
+        error : float, optional
+            The wanted error, for instance 0.05 for a yes or no that is wrong once in twenty.
+        **public
+            Guesses for the question's ``describe``, such as ``typical_neighbours=3``.
+        """
+        code_for(question)
+        question.check(self.card)
+        return advise(question, self.card, error=error, public=public)
+
+    def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
+        """Answer a question ``runs`` times about made-up records that fit the card.
+
+        Nothing of the data is read and nothing is spent: ``size`` records are drawn uniformly
+        within the card's bounds.
+        """
+        code = code_for(question)
+        question.check(self.card)
+        made_up = simulated(self.card, size)
+        facts = code.gather(question, made_up, open_engine(made_up), None)
+        return tuple(code.release(question, facts, None) for _ in range(runs))
+
     # Asking
 
     def ask(
@@ -178,36 +228,79 @@ class Curator:
         """
         who = analyst or self.analyst
         code, price = self._priced(question)
-        self.policy.check(question.kind, price, who)
-        held = self._ledger.reserve(
+        found, standing = self._reserve(question, price, who)
+        charged = isinstance(found, Reservation)
+        if isinstance(found, Reservation):
+            found = self._answer(question, code, found, progress)
+        if not found.answered:
+            raise wall.failure()
+        return Release(
+            question={"kind": question.kind, **question.to_json()},
+            answer=found.answer,
+            guarantee=price,
+            statement=price.statement(),
+            charged=charged,
+            ledger={
+                "spent": balance.spent(standing.spent, standing.budget),
+                "remaining": self._remaining(standing, who).to_json(),
+            },
+        )
+
+    def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
+        """Open a publication that is kept current: its price is paid once, updates are free.
+
+        Its state is kept in the ledger's store; opening it again goes on where it was.
+        """
+        from whitecrow.publish import Publisher
+
+        price = self._priced(question)[1]
+        opened = {"publisher": digest(question)}
+        found, _ = self._reserve(question, price, analyst or self.analyst)
+        if isinstance(found, Reservation):
+            held = found
+            try:
+                found = self._ledger.settle(self.name, held, opened)
+            finally:
+                held.release()
+        if found.answer != opened:
+            raise PolicyViolation(
+                "This very question was asked as a finished series; a publication that goes on "
+                "needs its own price: change its horizon or its start."
+            )
+        return Publisher(question, self.card, store=States(self._ledger, self.name))
+
+    def _reserve(
+        self, question: Question, price: Guarantee, who: str
+    ) -> tuple[Reservation | Closed, Standing]:
+        """Check the policy in force and commit the spend, in one transaction."""
+        return self._ledger.reserve(
             self.name,
+            self._order(question, price, who),
+            rule=lambda rules: _policy(rules).check(question.kind, price, who),
+        )
+
+    def _order(self, question: Question, price: Guarantee, who: str) -> Order:
+        return Order(
             analyst=who,
             digest=digest(question),
             question={"kind": question.kind, "question": question.to_json()},
             price=price,
             location=_location(question, price, self.card),
         )
-        if not isinstance(held, Closed):
-            found = wall.answer(
-                question, code, self._dataset, self._engine, progress=progress, source=None
+
+    def _answer(
+        self, question: Question, code: Answering, held: Reservation, progress: Progress | None
+    ) -> Closed:
+        """Compute behind the wall, and store what came of it before anybody sees it."""
+        try:
+            released = wall.answer(
+                question, code, self._dataset, self._engine, progress=progress, log=self._log
             )
-            if found is None:
-                closed = self._ledger.fail(self.name, held)
-            else:
-                closed = self._ledger.settle(self.name, held, found.value)
-            charged = True
-        else:
-            closed, charged = held, False
-        if not closed.answered:
-            raise wall.failure()
-        return Release(
-            question={"kind": question.kind, **question.to_json()},
-            answer=closed.answer,
-            guarantee=price,
-            statement=price.statement(),
-            charged=charged,
-            ledger=self._state(who),
-        )
+            if released is None:
+                return self._ledger.fail(self.name, held)
+            return self._ledger.settle(self.name, held, released.value)
+        finally:
+            held.release()
 
     def _priced(self, question: Question) -> tuple[Answering, Guarantee]:
         code = code_for(question)
@@ -289,7 +382,6 @@ class Curator:
             budget=None if budget is None else Budget.of(budget),
             policy=None if rules is None else rules.to_json(),
         )
-        self.policy = rules or self.policy
 
     def allow(self, analyst: str, budget: object, *, reason: str) -> None:
         """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""
@@ -307,21 +399,25 @@ class Curator:
 
     def _remaining(self, standing: Standing, who: str) -> Remaining:
         caps = [(standing.spent, standing.budget)]
-        mine = standing.accounts.get(who)
-        if mine is not None and mine[1] is not None:
-            caps.append((mine[0], mine[1]))
-        return balance.remaining(caps, self.policy.notions)
-
-    def _state(self, who: str) -> dict[str, Any]:
-        standing = self._ledger.standing(self.name)
-        return {
-            "spent": balance.spent(standing.spent, standing.budget),
-            "remaining": self._remaining(standing, who).to_json(),
-        }
+        mine = standing.shares.get(who)
+        if mine is not None and mine.budget is not None:
+            caps.append((mine.spent, mine.budget))
+        return balance.remaining(caps, _policy(standing.policy).notions)
 
     def close(self) -> None:
         """Give the store's connections back."""
         self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+@lru_cache(maxsize=64)
+def _policy(written: str) -> Policy:
+    return Policy.from_json(json.loads(written))
 
 
 def _file(source: object) -> Path | None:
@@ -348,7 +444,7 @@ def _location(question: Question, price: Guarantee, card: Card) -> dict[str, Any
 def _same_promise(standing: Standing, budget: Budget | None, policy: Policy | None) -> None:
     for what, given, known in (
         ("budget", budget, standing.budget),
-        ("policy", policy, Policy.from_json(standing.policy)),
+        ("policy", policy, _policy(standing.policy)),
     ):
         if given is not None and given != known:
             raise PolicyViolation(

@@ -8,16 +8,20 @@ the computation.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
+import traceback
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from whitecrow.curator.registry import Answering
 from whitecrow.data import Dataset
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import Engine
-from whitecrow.noise import Source
 from whitecrow.question import Progress, Question
 
 __all__ = ["CUSTODIAN_LOG", "FAILED", "Answer", "answer", "failure", "steady"]
@@ -29,7 +33,8 @@ FAILED = (
 """All that an analyst learns of a failure."""
 
 CUSTODIAN_LOG = logging.getLogger("whitecrow.custodian")
-"""For the custodian's eyes. It reaches no handler unless the custodian adds one here."""
+"""For the custodian's eyes: it reaches no handler unless the custodian adds one here. The same goes
+to a file beside the ledger's, readable by its owner only."""
 CUSTODIAN_LOG.addHandler(logging.NullHandler())
 CUSTODIAN_LOG.propagate = False
 
@@ -50,17 +55,29 @@ def answer(
     engine: Engine,
     *,
     progress: Progress | None,
-    source: Source | None,
+    log: Path | None,
 ) -> Answer | None:
     """Gather facts and release an answer; None if anything went wrong."""
     try:
         facts = code.gather(question, dataset, engine, steady(progress))
-        released = code.release(question, facts, source)
+        released = code.release(question, facts, None)
         # Through text and back: a stored answer and a fresh one are the same value.
         return Answer(json.loads(json.dumps(released, allow_nan=False)))
     except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
-        CUSTODIAN_LOG.exception("the computation of a %s question failed", question.kind)
+        CUSTODIAN_LOG.exception("the computation of a question failed: %s", question.kind)
+        _write_down(log, question.kind)
         return None
+
+
+def _write_down(log: Path | None, kind: str) -> None:
+    """Add the cause to the custodian's file, which nobody else may read."""
+    if log is None:
+        return
+    text = f"{datetime.now(UTC).isoformat()} {kind}\n{traceback.format_exc()}\n"
+    with contextlib.suppress(OSError):
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            file.write(text)
 
 
 def failure() -> Unavailable:

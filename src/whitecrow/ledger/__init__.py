@@ -3,7 +3,19 @@
 from whitecrow.ledger.account import Account
 from whitecrow.ledger.budget import LINES, Budget
 from whitecrow.ledger.chain import Entry
-from whitecrow.ledger.page import Closed, Reservation
-from whitecrow.ledger.store import Ledger, Standing
+from whitecrow.ledger.page import Closed, Reservation, Share, Standing
+from whitecrow.ledger.store import Ledger, Order, Quote
 
-__all__ = ["LINES", "Account", "Budget", "Closed", "Entry", "Ledger", "Reservation", "Standing"]
+__all__ = [
+    "LINES",
+    "Account",
+    "Budget",
+    "Closed",
+    "Entry",
+    "Ledger",
+    "Order",
+    "Quote",
+    "Reservation",
+    "Share",
+    "Standing",
+]

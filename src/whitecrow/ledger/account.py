@@ -1,7 +1,9 @@
 """What has been spent: the running sums of one account, by the rules of section 6.
 
-Every formula is :mod:`whitecrow.privacy`'s; here they are only applied to sums that can be kept up
-to date entry by entry, and that `verify` recomputes from the entries alone.
+One rule (a joint release keeps the sum of the budgets on the intersection of the edge sets) applied
+to sums that can be kept up to date entry by entry, and that `verify` recomputes from the entries
+alone. Zones are intersected and notions converted by :mod:`whitecrow.privacy`; tests compare every
+line with :func:`whitecrow.privacy.totals` and with brute force.
 
 Spatial accounting. A *located* question (identify, screen) depends only on the records of one ball.
 A person is one record, so what it can lose is the sum over the balls it lies in (mechanisms, 10.2).
@@ -27,7 +29,6 @@ from whitecrow.privacy import (
     Unit,
     ZeroConcentrated,
     Zone,
-    compose,
     intersect,
     rounded_down,
     rounded_up,
@@ -39,9 +40,6 @@ from whitecrow.privacy import (
 __all__ = ["Account", "Located", "admit", "guarantee", "in_unit", "is_for_everyone", "overrun"]
 
 _ZERO = Fraction(0)
-
-Joint = DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy
-"""A promise with an epsilon and a delta."""
 
 
 @dataclass(frozen=True)
@@ -145,52 +143,47 @@ class Account:
             return replace(grown, epsilon=self.epsilon + price.epsilon)
         return replace(grown, sensitive=self.sensitive + price.epsilon)
 
-    def line(self, line: str, delta: Fraction) -> Joint | None:
-        """Return the joint promise of the releases that count on a line, read at ``delta``.
+    def spent(self, line: str, delta: Fraction) -> Fraction | None:
+        """The epsilon of the releases that count on a line, read at ``delta``.
 
         None when no finite bound holds even for them: concentrated releases with no delta left to
         read them at. Whether *other* releases break the line is :meth:`unbounded`.
         """
-        # Located releases of both notions are summed point by point, not notion by notion.
-        alone = line == "differential"
-        nearby = self.located.differential if alone else self.located.sensitive
-        parts: list[Guarantee] = [DifferentialPrivacy(self.epsilon + nearby, self.delta, self.unit)]
-        if not alone and self.zones:
-            first, *others = self.zones
-            parts.append(
-                SensitivePrivacy(
-                    self.sensitive,
-                    first.tau,
-                    first.radius,
-                    first.metric,
-                    first.columns,
-                    and_also=tuple(others),
-                )
-            )
-        if line == "conditional" and self.conditions:
-            parts.append(
-                ConditionalPrivacy(self.conditional, self.conditions[0], self.conditions[1:])
-            )
+        total = self.epsilon
+        if line == "differential":
+            total += self.located.differential
+        else:
+            # Located releases of both notions are summed point by point, not notion by notion.
+            total += self.located.sensitive + self.sensitive
+        if line == "conditional":
+            total += self.conditional
         if self.rho:
             left = delta - self.delta
             if left <= 0:
                 return None
             # Read once, as a sum, at all the delta that is left: the law of the joint release.
-            parts.append(to_approximate(ZeroConcentrated(self.rho, self.unit), left))
-        joint = compose(parts)
-        assert not isinstance(joint, ZeroConcentrated)  # no part is
-        return joint
+            total += to_approximate(ZeroConcentrated(self.rho, self.unit), left).epsilon
+        return total
+
+    def line(self, line: str, delta: Fraction) -> Guarantee | None:
+        """Return the joint promise of the releases that count on a line, read at ``delta``."""
+        epsilon = self.spent(line, delta)
+        if epsilon is None:
+            return None
+        spent = delta if self.rho else self.delta
+        conditions = self.conditions if line == "conditional" else ()
+        zones = () if line == "differential" else self.zones
+        if conditions:
+            return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], spent, zones)
+        if zones:
+            return sensitive(epsilon, zones, spent)
+        return DifferentialPrivacy(epsilon, spent, self.unit)
 
     def unbounded(self, line: str) -> bool:
         """Whether a weaker release exists, so that this line no longer bounds everything."""
         if line == "differential":
             return bool(self.zones or self.conditions)
         return line == "sensitive" and bool(self.conditions)
-
-    def spent(self, line: str, delta: Fraction) -> Fraction | None:
-        """The epsilon of a line; None where no finite bound holds."""
-        joint = self.line(line, delta)
-        return None if joint is None else joint.epsilon
 
     def totals(self, delta: Fraction) -> Totals:
         """One promise a line, None where the total is unbounded."""
@@ -273,11 +266,14 @@ def admit(
 def overrun(whose: str, line: str, requested: Fraction, remaining: Fraction) -> BudgetExhausted:
     """Build the one form of message for a budget that does not suffice."""
     remaining = max(remaining, _ZERO)
+    hint = ""
+    if line == "delta" and not remaining:
+        hint = " A budget with a delta is written as '1, 1e-6'."
     what = "delta" if line == "delta" else f"{line} budget"
     return BudgetExhausted(
         f"{whose} has not enough {what} left: requested {text(requested)} "
         f"({rounded_up(requested)}), remaining {text(remaining)} ({rounded_down(remaining)}), "
-        f"short by {text(requested - remaining)}. Nothing was spent.",
+        f"short by {text(requested - remaining)}. Nothing was spent.{hint}",
         requested=text(requested),
         remaining=text(remaining),
     )
@@ -306,6 +302,14 @@ def guarantee(data: Mapping[str, Any]) -> Guarantee:
         tuple(data.get("and_also", [])),
         data["delta"],
         _zones(data.get("zones", [])),
+    )
+
+
+def sensitive(epsilon: Fraction, zones: tuple[Zone, ...], delta: Fraction) -> SensitivePrivacy:
+    """The promise to records that lie in all of the zones."""
+    first, *others = zones
+    return SensitivePrivacy(
+        epsilon, first.tau, first.radius, first.metric, first.columns, delta, tuple(others)
     )
 
 

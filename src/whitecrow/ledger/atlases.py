@@ -15,7 +15,7 @@ from whitecrow.ledger.account import Account, Located, guarantee, is_for_everyon
 from whitecrow.ledger.chain import Entry
 from whitecrow.privacy import Guarantee, Unit
 
-__all__ = ["Atlas", "AtlasMaker", "Charts", "recount"]
+__all__ = ["Atlas", "AtlasMaker", "Charts", "Sum", "recount"]
 
 Location = dict[str, Any]
 
@@ -35,6 +35,22 @@ class Atlas(Protocol):
 
 
 AtlasMaker = Callable[[], Atlas]
+
+
+class Sum:
+    """The atlas that knows no places: everything adds up, which is never too little."""
+
+    def __init__(self) -> None:
+        self.price = Fraction(0)
+
+    def extra(self, new: Location, epsilon: Fraction) -> Fraction:
+        """What one more ball would add."""
+        return epsilon
+
+    def add(self, new: Location, epsilon: Fraction) -> Fraction:
+        """Add a ball; return what it added."""
+        self.price += epsilon
+        return epsilon
 
 
 class Charts:
@@ -84,9 +100,16 @@ class Charts:
 
 
 def recount(
-    written: Iterable[Entry], unit: Unit, make: AtlasMaker | None, *, without: int | None = None
+    written: Iterable[Entry],
+    unit: Unit,
+    make: AtlasMaker | None = None,
+    *,
+    without: int | None = None,
 ) -> Account:
-    """Add an account up from its entries alone, leaving out what is void and ``without``."""
+    """Add an account up from its entries, leaving out what was given back and ``without``.
+
+    Without an atlas, what located releases cost is left at zero (their zones do count).
+    """
     spent = Account(unit=unit)
     charts = None if make is None else Charts(make)
     for entry in _standing(list(written)):
@@ -94,8 +117,9 @@ def recount(
             continue
         content = entry.content
         price, location = guarantee(content["price"]), content["location"]
-        located = charts is not None and location is not None
-        extra = charts.add(price, location) if charts is not None and located else None
+        extra = None
+        if location is not None:
+            extra = Located() if charts is None else charts.add(price, location)
         spent = spent.with_release(price, extra)
     return spent
 

@@ -115,8 +115,8 @@ def _engine(url: URL, in_memory: bool) -> Engine:
     # Statements carry questions and answers: they stay out of every error message.
     options: dict[str, Any] = {"hide_parameters": True}
     if backend == "postgresql":
-        options["pool_pre_ping"] = False
-        options["connect_args"] = {"connect_timeout": 10}
+        # An ask holds a second connection for its claim: a bounded pool could lock itself up.
+        options |= {"max_overflow": -1, "connect_args": {"connect_timeout": 10}}
     else:
         options["connect_args"] = {"timeout": _WAIT_SECONDS, "check_same_thread": False}
         if in_memory:

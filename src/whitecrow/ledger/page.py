@@ -1,30 +1,63 @@
-"""One dataset's account, open for writing inside one transaction.
+"""One dataset's account, open inside one transaction.
 
-All SQL that touches entries and accounts is here. The page is opened by locking the dataset's row,
-so whatever it reads is the newest there is and stays so until the transaction ends.
+All SQL that touches entries and accounts is here. A page that may write is opened by locking the
+dataset's row, so whatever it reads is the newest there is and stays so until the transaction ends.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger.account import Account
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
+from whitecrow.ledger.claims import Claim
 from whitecrow.ledger.schema import accounts, datasets, entries
 from whitecrow.privacy import Unit
 
-__all__ = ["DATASET", "Closed", "Page", "Reservation"]
+__all__ = ["Closed", "Page", "Reservation", "Share", "Standing"]
 
-DATASET = ""
-"""The name under which the dataset's own account is kept beside the analysts'."""
+
+@dataclass(frozen=True)
+class Share:
+    """An analyst's own account: what was spent, and the cap if there is one."""
+
+    spent: Account
+    budget: Budget | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a dataset stands: the promise in force and the accounts under it.
+
+    Parameters
+    ----------
+    budget : Budget
+        The dataset's cap.
+    policy : str
+        The custodian's policy, canonical JSON.
+    spent : Account
+        What all analysts together have spent.
+    shares : mapping
+        The analysts' own accounts, by name.
+    seq, head : int, str
+        The end of the chain.
+    """
+
+    budget: Budget
+    policy: str
+    spent: Account
+    shares: Mapping[str, Share]
+    seq: int
+    head: str
 
 
 @dataclass(frozen=True)
@@ -35,12 +68,24 @@ class Reservation:
     ----------
     seq : int
         The reserving entry.
+    digest, analyst : str
+        The question, and who asked it first.
     fresh : bool
         False if an earlier, interrupted ask had already paid.
+    claim : Claim, optional
+        The right to compute the answer.
     """
 
     seq: int
+    digest: str
+    analyst: str
     fresh: bool = False
+    claim: Claim | None = field(default=None, compare=False, repr=False)
+
+    def release(self) -> None:
+        """Give up the right to compute."""
+        if self.claim is not None:
+            self.claim.release()
 
 
 @dataclass(frozen=True)
@@ -49,10 +94,8 @@ class Closed:
 
     Parameters
     ----------
-    seq : int
-        The reserving entry.
-    by : int
-        The entry that closed it.
+    seq, by : int
+        The reserving entry, and the one that closed it.
     answered : bool
         False if the computation failed.
     answer : JSON value
@@ -79,7 +122,7 @@ class Page:
     """
 
     def __init__(self, connection: Connection, dataset: str, *, lock: bool = True) -> None:
-        self._connection = connection
+        self.connection = connection
         row = connection.execute(_LOCK if lock else _READ, {"name": dataset}).one_or_none()
         if row is None:
             raise InvalidInput(f"The ledger knows no dataset {dataset!r}.")
@@ -87,32 +130,29 @@ class Page:
         self.id: int = row.id
         self.seq: int = row.seq
         self.head: str = row.head
-        self.budget = Budget.of(json.loads(row.budget))
-        self.policy: Mapping[str, Any] = json.loads(row.policy)
+        self.budget = _budget(row.budget)
+        self.policy: str = row.policy
+        self.spent = _account(row.spent)
 
     @classmethod
     def create(
-        cls,
-        connection: Connection,
-        dataset: str,
-        budget: Budget,
-        policy: Mapping[str, Any],
-        unit: Unit,
+        cls, connection: Connection, dataset: str, budget: Budget, policy: str, unit: Unit
     ) -> Page:
         """Open a new account."""
-        found = {"budget": budget.to_json(), "policy": policy}
         connection.execute(
             insert(datasets),
             {
                 "name": dataset,
                 "seq": 0,
                 "head": GENESIS,
-                **{key: canonical(value) for key, value in found.items()},
+                "budget": canonical(budget.to_json()),
+                "policy": policy,
+                "spent": canonical(Account(unit=unit).to_json()),
             },
         )
         page = cls(connection, dataset)
-        page.write(DATASET, Account(unit=unit), None, new=True)
-        page.append("open", body={**found, "unit": unit})
+        body = {"budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
+        page.append("open", body=body)
         return page
 
     # Writing
@@ -126,91 +166,121 @@ class Page:
         digest: str = "",
         closes: int | None = None,
     ) -> Entry:
-        """Write one entry and move the end of the chain; a page appends once."""
-        at = datetime.now(UTC).isoformat(timespec="microseconds")
+        """Write one entry, move the end of the chain, and write the page's sums and promise."""
         entry = Entry.sealed(
             dataset=self.name,
             seq=self.seq + 1,
             kind=kind,
-            at=at,
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
             analyst=analyst,
             digest=digest,
             closes=closes,
             body=canonical(body),
             previous=self.head,
         )
-        self._connection.execute(_APPEND, {**vars(entry), "dataset": self.id})
+        self.connection.execute(_APPEND, {**vars(entry), "dataset": self.id})
         self.seq, self.head = entry.seq, entry.hash
-        self._connection.execute(_MOVE, {"page": self.id, "seq": self.seq, "head": self.head})
-        return entry
-
-    def promise(self, budget: Budget, policy: Mapping[str, Any]) -> None:
-        """Replace the standing promise."""
-        self.budget, self.policy = budget, policy
-        self._connection.execute(
-            update(datasets).where(datasets.c.id == self.id),
-            {"budget": canonical(budget.to_json()), "policy": canonical(policy)},
-        )
-
-    def write(self, name: str, spent: Account, budget: Budget | None, *, new: bool) -> None:
-        """Write an account's sums and cap."""
-        self._connection.execute(
-            _INSERT_ACCOUNT if new else _UPDATE_ACCOUNT,
+        self.connection.execute(
+            _MOVE,
             {
                 "page": self.id,
-                "whose": name,
-                "spent": canonical(spent.to_json()),
-                "budget": None if budget is None else canonical(budget.to_json()),
+                "seq": self.seq,
+                "head": self.head,
+                "budget": canonical(self.budget.to_json()),
+                "policy": self.policy,
+                "spent": canonical(self.spent.to_json()),
+            },
+        )
+        return entry
+
+    def write_share(self, analyst: str, share: Share, *, new: bool) -> None:
+        """Write an analyst's account."""
+        budget = None if share.budget is None else canonical(share.budget.to_json())
+        self.connection.execute(
+            _INSERT_SHARE if new else _UPDATE_SHARE,
+            {
+                "page": self.id,
+                "whose": analyst,
+                "spent": canonical(share.spent.to_json()),
+                "budget": budget,
             },
         )
 
     # Reading
 
-    def accounts(self, analyst: str | None = None) -> dict[str, tuple[Account, Budget | None]]:
-        """The dataset's account and one analyst's, or everybody's, by name."""
-        rows = (
-            self._connection.execute(_ALL_ACCOUNTS, {"page": self.id})
-            if analyst is None
-            else self._connection.execute(_ACCOUNTS, {"page": self.id, "whose": analyst})
-        )
-        return {
-            row.analyst: (
-                Account.from_json(json.loads(row.spent)),
-                None if row.budget is None else Budget.of(json.loads(row.budget)),
-            )
-            for row in rows
-        }
+    def share(self, analyst: str) -> Share | None:
+        """One analyst's account."""
+        row = self.connection.execute(_SHARE, {"page": self.id, "whose": analyst}).one_or_none()
+        return None if row is None else _share(row)
+
+    def shares(self) -> dict[str, Share]:
+        """Every analyst's account."""
+        rows = self.connection.execute(_SHARES, {"page": self.id})
+        return {row.analyst: _share(row) for row in rows}
+
+    def standing(self, shares: Mapping[str, Share]) -> Standing:
+        """Where the dataset stands, with these analysts' accounts."""
+        return Standing(self.budget, self.policy, self.spent, shares, self.seq, self.head)
 
     def outcome(self, digest: str) -> Reservation | Closed | None:
         """What became of a question: open, closed, or never asked (or void)."""
         found: Reservation | Closed | None = None
-        for row in self._connection.execute(_BY_QUESTION, {"page": self.id, "digest": digest}):
+        for row in self.connection.execute(_BY_QUESTION, {"page": self.id, "digest": digest}):
             if row.kind == "reserve":
-                found = Reservation(row.seq)
+                found = Reservation(row.seq, digest, row.analyst)
             elif row.kind == "void":
                 found = None
             else:
                 answered = row.kind == "settle"
-                answer = json.loads(row.body)["answer"] if answered else None
+                answer = _parsed(row.body)["answer"] if answered else None
                 found = Closed(row.closes, row.seq, answered, answer)
         return found
 
     def entries(self, after: int = 0, *, kinds: Iterable[str] = ()) -> Iterator[Entry]:
         """Entries in order."""
         query = _entries_after(tuple(kinds))
-        for row in self._connection.execute(query, {"page": self.id, "after": after}):
+        for row in self.connection.execute(query, {"page": self.id, "after": after}):
             yield _entry(row, self.name)
 
     def entry(self, seq: int) -> Entry | None:
         """One entry."""
-        row = self._connection.execute(_ONE, {"page": self.id, "seq": seq}).one_or_none()
+        row = self.connection.execute(_ONE, {"page": self.id, "seq": seq}).one_or_none()
         return None if row is None else _entry(row, self.name)
+
+
+def _parsed(written: str) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError:
+        raise LedgerCorrupt(
+            "The ledger holds a text that is not JSON; run 'whitecrow ledger verify'."
+        ) from None
+
+
+@lru_cache(maxsize=64)
+def _budget(written: str) -> Budget:
+    return Budget.of(_parsed(written))
+
+
+@lru_cache(maxsize=64)
+def _account(written: str) -> Account:
+    try:
+        return Account.from_json(_parsed(written))
+    except (KeyError, ValueError, TypeError):
+        raise LedgerCorrupt(
+            "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
+        ) from None
+
+
+def _share(row: Row[Any]) -> Share:
+    return Share(_account(row.spent), None if row.budget is None else _budget(row.budget))
 
 
 def _entry(row: Row[Any], dataset: str) -> Entry:
     return Entry(**{**row._mapping, "dataset": dataset})
 
 
+@lru_cache
 def _entries_after(kinds: tuple[str, ...]) -> Any:
     query = select(entries).where(
         entries.c.dataset == bindparam("page"), entries.c.seq > bindparam("after")
@@ -227,23 +297,23 @@ _APPEND = insert(entries)
 _MOVE = (
     update(datasets)
     .where(datasets.c.id == bindparam("page"))
-    .values(seq=bindparam("seq"), head=bindparam("head"))
+    .values({name: bindparam(name) for name in ("seq", "head", "budget", "policy", "spent")})
 )
-_INSERT_ACCOUNT = insert(accounts).values(
+_INSERT_SHARE = insert(accounts).values(
     dataset=bindparam("page"),
     analyst=bindparam("whose"),
     spent=bindparam("spent"),
     budget=bindparam("budget"),
 )
-_UPDATE_ACCOUNT = (
+_UPDATE_SHARE = (
     update(accounts)
     .where(accounts.c.dataset == bindparam("page"), accounts.c.analyst == bindparam("whose"))
     .values(spent=bindparam("spent"), budget=bindparam("budget"))
 )
-_ALL_ACCOUNTS = select(accounts).where(accounts.c.dataset == bindparam("page"))
-_ACCOUNTS = _ALL_ACCOUNTS.where(accounts.c.analyst.in_([DATASET, bindparam("whose")]))
+_SHARES = select(accounts).where(accounts.c.dataset == bindparam("page"))
+_SHARE = _SHARES.where(accounts.c.analyst == bindparam("whose"))
 _BY_QUESTION = (
-    select(entries.c.seq, entries.c.kind, entries.c.closes, entries.c.body)
+    select(entries.c.seq, entries.c.kind, entries.c.analyst, entries.c.closes, entries.c.body)
     .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("digest"))
     .order_by(entries.c.seq)
 )

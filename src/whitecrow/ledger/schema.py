@@ -33,13 +33,14 @@ datasets = Table(
     # The standing promise: the newest budget and policy of the chain.
     Column("budget", Text, nullable=False),
     Column("policy", Text, nullable=False),
+    # What all analysts together have spent.
+    Column("spent", Text, nullable=False),
 )
 
 accounts = Table(
     "accounts",
     METADATA,
     Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    # The empty name is the account of the dataset itself, of all analysts together.
     Column("analyst", String(200), nullable=False),
     Column("budget", Text, nullable=True),
     Column("spent", Text, nullable=False),

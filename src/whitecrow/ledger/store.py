@@ -8,54 +8,81 @@ of paying twice. The custodian may ``void`` a reservation that was never answere
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import select
 
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, Unavailable
 from whitecrow.ledger.account import Account, Located, admit, in_unit
-from whitecrow.ledger.atlases import AtlasMaker, Charts, Location, recount
+from whitecrow.ledger.atlases import AtlasMaker, Charts, Location, Sum, recount
 from whitecrow.ledger.budget import Budget
-from whitecrow.ledger.chain import Entry
+from whitecrow.ledger.chain import Entry, canonical
+from whitecrow.ledger.claims import claims_of
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
-from whitecrow.ledger.page import DATASET, Closed, Page, Reservation
+from whitecrow.ledger.page import Closed, Page, Reservation, Share, Standing
 from whitecrow.ledger.schema import datasets
 from whitecrow.privacy import Guarantee, Unit
 
-__all__ = ["Ledger", "Standing"]
+__all__ = ["Ledger", "Order", "Quote"]
+
+PATIENCE_SECONDS = 60.0
+"""How long an ask waits for another one that is computing the same answer."""
+
+_EVERYBODY = ""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a dataset stands: the promise in force and the accounts under it.
+class Order:
+    """What is to be charged.
 
     Parameters
     ----------
-    budget : Budget
-        The dataset's cap.
-    policy : mapping
-        The custodian's policy, as recorded.
-    accounts : mapping
-        By name: what was spent and the cap, if any. The empty name is the dataset.
-    seq, head : int, str
-        The end of the chain.
+    analyst : str
+        Who asks.
+    digest : str
+        The identity of the question.
+    question : mapping
+        Its canonical JSON, for the record.
+    price : Guarantee
+        What the release will promise.
+    location : mapping, optional
+        The ball a located question looks at; its price must be pure.
     """
 
-    budget: Budget
-    policy: Mapping[str, Any]
-    accounts: Mapping[str, tuple[Account, Budget | None]]
-    seq: int
-    head: str
+    analyst: str
+    digest: str
+    question: Mapping[str, Any]
+    price: Guarantee
+    location: Location | None = None
 
-    @property
-    def spent(self) -> Account:
-        """What all analysts together have spent."""
-        return self.accounts[DATASET][0]
+
+@dataclass(frozen=True)
+class Quote:
+    """What questions would cost together.
+
+    Parameters
+    ----------
+    before, after : Account
+        The dataset's account now, and if all were asked.
+    budget : Budget
+        The dataset's cap.
+    charged : int
+        How many would be charged; the others were answered before, or come twice.
+    refusal : BudgetExhausted or None
+        Why not all of them fit.
+    """
+
+    before: Account
+    after: Account
+    budget: Budget
+    charged: int
+    refusal: BudgetExhausted | None
 
 
 class Ledger:
@@ -66,24 +93,27 @@ class Ledger:
     url : str or Path
         ``sqlite:///file``, ``sqlite://`` (in memory), ``postgresql+psycopg://...``, or a file name.
     atlas : callable, optional
-        Makes an empty atlas for spatial accounting. Without one, located questions add up.
+        Makes an empty atlas for spatial accounting; by default located questions add up.
 
     Examples
     --------
     >>> from whitecrow.privacy import DifferentialPrivacy
     >>> ledger = Ledger("sqlite://")
     >>> _ = ledger.open("clinic", budget=Budget.of("1"))
-    >>> price = DifferentialPrivacy("1/4")
-    >>> held = ledger.reserve("clinic", analyst="ana", digest="d", question={}, price=price)
+    >>> order = Order("ana", "digest", {}, DifferentialPrivacy("1/4"))
+    >>> held, standing = ledger.reserve("clinic", order)
+    >>> standing.spent.epsilon
+    Fraction(1, 4)
     >>> ledger.settle("clinic", held, 17).answer
     17
-    >>> again = ledger.reserve("clinic", analyst="ana", digest="d", question={}, price=price)
+    >>> again, _ = ledger.reserve("clinic", order)
     >>> again.answer
     17
     """
 
-    def __init__(self, url: str | Path, *, atlas: AtlasMaker | None = None) -> None:
+    def __init__(self, url: str | Path, *, atlas: AtlasMaker = Sum) -> None:
         self.database = Database(url)
+        self._claims = claims_of(self.database)
         self._atlas = atlas
         self._charts: dict[tuple[int, str], Charts] = {}
         migrate(self.database)
@@ -96,74 +126,115 @@ class Ledger:
 
     # A question's way
 
-    def find(self, dataset: str, digest: str) -> Reservation | Closed | None:
-        """What became of a question, without locking anything."""
-        with self.page(dataset, write=False) as page:
-            return page.outcome(digest)
-
     def reserve(
-        self,
-        dataset: str,
-        *,
-        analyst: str,
-        digest: str,
-        question: Mapping[str, Any],
-        price: Guarantee,
-        location: Location | None = None,
-    ) -> Reservation | Closed:
+        self, dataset: str, order: Order, *, rule: Callable[[str], None] | None = None
+    ) -> tuple[Reservation | Closed, Standing]:
         """Commit a spend, unless the question was asked before.
 
         Parameters
         ----------
-        dataset, analyst : str
-            Whose data, who asks.
-        digest : str
-            The identity of the question.
-        question : mapping
-            Its canonical JSON, for the record.
-        price : Guarantee
-            What the release will promise.
-        location : mapping, optional
-            The ball a located question looks at; its price must be pure.
+        dataset : str
+            Whose account.
+        order : Order
+            What to charge.
+        rule : callable, optional
+            Called with the policy in force; raises to refuse. Nothing is spent then.
+
+        Returns
+        -------
+        Reservation or Closed
+            The right to compute the answer; or the answer.
+        Standing
+            The dataset's accounts and this analyst's, after the spend.
 
         Raises
         ------
         BudgetExhausted
             If the dataset's cap or the analyst's would be exceeded.
         """
-        with self.page(dataset) as page:
-            known = page.outcome(digest)
-            if known is not None:
-                return known
-            found = page.accounts(analyst)
-            unit = found[DATASET][0].unit
-            price = in_unit(price, unit)
-            if self._atlas is None:
-                location = None
-            extras = {}
-            for name in dict.fromkeys((DATASET, analyst)):
-                account, budget = found.get(name, (Account(unit=unit), None))
-                extra = None if location is None else self._extra(page, name, price, location)
-                if name == DATASET:
-                    account = admit(account, page.budget, price, extra, whose="The dataset")
-                elif budget is not None:
-                    account = admit(account, budget, price, extra, whose=f"Analyst {name!r}")
-                else:
-                    account = account.with_release(price, extra)
-                page.write(name, account, budget, new=name not in found)
-                extras[name] = None if extra is None else extra.to_json()
-            entry = page.append(
-                "reserve",
-                analyst=analyst,
-                digest=digest,
-                body={
-                    "question": question,
-                    "price": price.to_json(),
-                    "location": location,
-                    "extra": None if location is None else extras,
-                },
-            )
-            return Reservation(entry.seq, fresh=True)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            found, standing = self._reserve(dataset, order, rule)
+            if isinstance(found, Closed) or found.claim is not None:
+                return found, standing
+            if time.monotonic() > until:
+                raise Unavailable(
+                    "This very question is being answered by another process; ask again later. It "
+                    "is not charged twice."
+                )
+            time.sleep(0.005)
+
+    def _reserve(
+        self, dataset: str, order: Order, rule: Callable[[str], None] | None
+    ) -> tuple[Reservation | Closed, Standing]:
+        claim = None
+        try:
+            with self.page(dataset) as page:
+                if rule is not None:
+                    rule(page.policy)
+                share = page.share(order.analyst)
+                found = page.outcome(order.digest)
+                if found is None:
+                    found, share = self._charge(page, order, share)
+                if isinstance(found, Reservation):
+                    # Taken before the commit: whoever can see the reservation can see the claim.
+                    claim = self._claims.take(page.id, found.seq)
+                    found = replace(found, claim=claim)
+                standing = page.standing({} if share is None else {order.analyst: share})
+        except BaseException:
+            if claim is not None:
+                claim.release()
+            raise
+        return found, standing
+
+    def _charge(self, page: Page, order: Order, share: Share | None) -> tuple[Reservation, Share]:
+        mine = share or Share(Account(unit=page.spent.unit), None)
+        price = in_unit(order.price, page.spent.unit)
+        body = {
+            "question": order.question,
+            "price": price.to_json(),
+            "location": order.location,
+        }
+        extra = own = None
+        if order.location is not None:
+            extra = self._extra(page, _EVERYBODY, price, order.location)
+            own = self._extra(page, order.analyst, price, order.location)
+            body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
+        page.spent = admit(page.spent, page.budget, price, extra, whose="The dataset")
+        if mine.budget is None:
+            grown = mine.spent.with_release(price, own)
+        else:
+            whose = f"Analyst {order.analyst!r}"
+            grown = admit(mine.spent, mine.budget, price, own, whose=whose)
+        mine = Share(grown, mine.budget)
+        page.write_share(order.analyst, mine, new=share is None)
+        entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
+        return Reservation(entry.seq, order.digest, order.analyst, fresh=True), mine
+
+    def quote(self, dataset: str, orders: Sequence[Order]) -> Quote:
+        """Say what these questions would cost together, asked in this order; nothing is spent."""
+        with self.page(dataset, write=False) as page:
+            unit, spent = page.spent.unit, page.spent
+            charts = Charts(self._atlas)
+            charts.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
+            known = [page.outcome(order.digest) is not None for order in orders]
+            budget, before = page.budget, page.spent
+        refusal: BudgetExhausted | None = None
+        seen: set[str] = set()
+        for order, free in zip(orders, known, strict=True):
+            if free or order.digest in seen:
+                continue
+            seen.add(order.digest)
+            price, extra = in_unit(order.price, unit), None
+            if order.location is not None:
+                extra = charts.add(price, order.location)
+            if refusal is None:
+                try:
+                    admit(spent, budget, price, extra, whose="The dataset")
+                except BudgetExhausted as refused:
+                    refusal = refused
+            spent = spent.with_release(price, extra)
+        return Quote(before, spent, budget, len(seen), refusal)
 
     def settle(self, dataset: str, held: Reservation, answer: Any) -> Closed:
         """Store the answer with its spend; the first answer to a reservation is the only one."""
@@ -175,37 +246,23 @@ class Ledger:
 
     def _close(self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]) -> Closed:
         with self.page(dataset) as page:
-            reserved = page.entry(held.seq)
-            if reserved is None or reserved.kind != "reserve":
-                raise InvalidInput(f"Entry {held.seq} is not a reservation.")
-            known = page.outcome(reserved.digest)
-            if isinstance(known, Closed) and known.seq == held.seq:
-                return known
+            known = page.outcome(held.digest)
             if known is None or known.seq != held.seq:
                 raise PolicyViolation(
                     "This question's spend was given back while it was being computed; nothing was "
                     "released. Ask again."
                 )
+            if isinstance(known, Closed):
+                return known
             entry = page.append(
-                kind,
-                analyst=reserved.analyst,
-                digest=reserved.digest,
-                closes=held.seq,
-                body=body,
+                kind, analyst=held.analyst, digest=held.digest, closes=held.seq, body=body
             )
             return Closed(held.seq, entry.seq, kind == "settle", body.get("answer"))
 
-    def _extra(self, page: Page, name: str, price: Guarantee, location: Location) -> Located:
+    def _extra(self, page: Page, whose: str, price: Guarantee, location: Location) -> Located:
         """What a located question adds to one account; inside the transaction that decides."""
-        assert self._atlas is not None
-        charts = self._charts.setdefault((page.id, name), Charts(self._atlas))
-        charts.catch_up(
-            lambda after: (
-                entry
-                for entry in page.entries(after, kinds=("reserve", "void"))
-                if name in (DATASET, entry.analyst)
-            )
-        )
+        charts = self._charts.setdefault((page.id, whose), Charts(self._atlas))
+        charts.catch_up(lambda after: _of(page.entries(after, kinds=("reserve", "void")), whose))
         return charts.extra(price, location)
 
     # The custodian's acts
@@ -219,12 +276,12 @@ class Ledger:
         unit: Unit = "add_remove",
     ) -> Standing:
         """Register a dataset, or return what stands for it if it is known."""
-        with self.database.transaction() as connection:
-            known = connection.execute(
-                select(datasets.c.id).where(datasets.c.name == dataset)
-            ).one_or_none()
-            if known is None:
-                Page.create(connection, dataset, budget, policy or {}, unit)
+        if dataset not in self.datasets():
+            with self.database.transaction() as connection:
+                # Looked up again: another process may have been first.
+                known = connection.execute(select(datasets.c.id).where(datasets.c.name == dataset))
+                if known.one_or_none() is None:
+                    Page.create(connection, dataset, budget, canonical(policy or {}), unit)
         return self.standing(dataset)
 
     def amend(
@@ -237,19 +294,15 @@ class Ledger:
     ) -> None:
         """Change the promise: a deliberate act, with a reason, that the chain remembers."""
         _need_reason(reason)
+        body: dict[str, Any] = {"reason": reason}
         with self.page(dataset) as page:
-            page.promise(
-                page.budget if budget is None else budget,
-                page.policy if policy is None else policy,
-            )
-            page.append(
-                "amend",
-                body={
-                    "reason": reason,
-                    "budget": page.budget.to_json(),
-                    "policy": page.policy,
-                },
-            )
+            if budget is not None:
+                page.budget = budget
+                body["budget"] = budget.to_json()
+            if policy is not None:
+                page.policy = canonical(policy)
+                body["policy"] = policy
+            page.append("amend", body=body)
 
     def allow(self, dataset: str, analyst: str, budget: Budget | None, *, reason: str) -> None:
         """Set what one analyst may spend, beside the dataset's cap; None lifts it."""
@@ -257,9 +310,9 @@ class Ledger:
         if not analyst:
             raise InvalidInput("An analyst has a name that is not empty.")
         with self.page(dataset) as page:
-            found = page.accounts(analyst)
-            spent = found.get(analyst, (Account(unit=found[DATASET][0].unit), None))[0]
-            page.write(analyst, spent, budget, new=analyst not in found)
+            share = page.share(analyst)
+            spent = Account(unit=page.spent.unit) if share is None else share.spent
+            page.write_share(analyst, Share(spent, budget), new=share is None)
             written = None if budget is None else budget.to_json()
             page.append("allow", analyst=analyst, body={"reason": reason, "budget": written})
 
@@ -269,7 +322,8 @@ class Ledger:
         Raises
         ------
         PolicyViolation
-            If the entry is not a reservation, or was answered: what was released stays spent.
+            If the entry is not a reservation, or was answered: what was released stays spent. Or
+            if the answer is being computed at this moment.
         """
         _need_reason(reason)
         with self.page(dataset) as page:
@@ -281,36 +335,52 @@ class Ledger:
                 raise PolicyViolation(f"Entry {seq} is already void.")
             if isinstance(outcome, Closed) and outcome.answered:
                 raise PolicyViolation(f"Entry {seq} was answered; what was released stays spent.")
-            written = list(page.entries(kinds=("reserve", "void")))
-            located = {}
-            found = page.accounts(reserved.analyst)
-            for name, (account, budget) in found.items():
-                mine = (entry for entry in written if name in (DATASET, entry.analyst))
-                left = recount(mine, account.unit, self._atlas, without=seq)
-                page.write(name, left, budget, new=False)
-                located[name] = left.located.to_json()
-            page.append(
-                "void",
-                analyst=reserved.analyst,
-                digest=reserved.digest,
-                # An entry is closed once: a void after a failure closes the failure.
-                closes=seq if isinstance(outcome, Reservation) else outcome.by,
-                body={"reason": reason, "reserve": seq, "located": located},
-            )
+            claim = self._claims.take(page.id, seq)
+            if claim is None:
+                raise PolicyViolation(f"Entry {seq} is being answered at this moment.")
+            try:
+                self._void(page, reserved, outcome, reason)
+            finally:
+                claim.release()
+
+    def _void(
+        self, page: Page, reserved: Entry, outcome: Reservation | Closed, reason: str
+    ) -> None:
+        written = list(page.entries(kinds=("reserve", "void")))
+        share = page.share(reserved.analyst)
+        assert share is not None
+        unit, seq = page.spent.unit, reserved.seq
+        page.spent = recount(written, unit, self._atlas, without=seq)
+        mine = recount(_of(written, reserved.analyst), unit, self._atlas, without=seq)
+        page.write_share(reserved.analyst, Share(mine, share.budget), new=False)
+        page.append(
+            "void",
+            analyst=reserved.analyst,
+            digest=reserved.digest,
+            # An entry is closed once: a void after a failure closes the failure.
+            closes=seq if isinstance(outcome, Reservation) else outcome.by,
+            body={
+                "reason": reason,
+                "reserve": seq,
+                "located": {
+                    "dataset": page.spent.located.to_json(),
+                    "analyst": mine.located.to_json(),
+                },
+            },
+        )
 
     # Looking
 
     def standing(self, dataset: str) -> Standing:
         """Where a dataset stands now."""
         with self.page(dataset, write=False) as page:
-            return Standing(page.budget, page.policy, page.accounts(), page.seq, page.head)
+            return page.standing(page.shares())
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
         with self.database.transaction(write=False) as connection:
-            return tuple(
-                connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
-            )
+            names = connection.execute(select(datasets.c.name).order_by(datasets.c.name))
+            return tuple(names.scalars())
 
     def entries(self, dataset: str, *, after: int = 0) -> list[Entry]:
         """The entries of a dataset, in order."""
@@ -318,21 +388,38 @@ class Ledger:
             return list(page.entries(after))
 
     def unsettled(self, dataset: str) -> list[Entry]:
-        """Reservations without an answer: interrupted, failed, or being computed now."""
-        open_: dict[int, Entry] = {}
+        """Spends without an answer, interrupted or failed; what is being computed is left out."""
+        waiting: dict[int, Entry] = {}
         with self.page(dataset, write=False) as page:
             for entry in page.entries(kinds=("reserve", "settle", "void")):
                 if entry.kind == "reserve":
-                    open_[entry.seq] = entry
+                    waiting[entry.seq] = entry
                 elif entry.kind == "settle":
-                    del open_[int(entry.closes or 0)]
+                    waiting.pop(int(entry.closes or 0), None)
                 else:
-                    del open_[entry.content["reserve"]]
-        return list(open_.values())
+                    waiting.pop(entry.content["reserve"], None)
+            return [entry for entry in waiting.values() if self._is_free(page.id, entry.seq)]
+
+    def _is_free(self, dataset: int, seq: int) -> bool:
+        claim = self._claims.take(dataset, seq)
+        if claim is None:
+            return False
+        claim.release()
+        return True
 
     def close(self) -> None:
         """Give all connections back."""
         self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def _of(written: Iterator[Entry] | list[Entry], whose: str) -> list[Entry]:
+    return [entry for entry in written if whose in (_EVERYBODY, entry.analyst)]
 
 
 def _need_reason(reason: str) -> None:

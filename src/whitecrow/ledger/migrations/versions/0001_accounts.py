@@ -16,6 +16,7 @@ def upgrade() -> None:
         sa.Column("head", sa.String(64), nullable=False),
         sa.Column("budget", sa.Text, nullable=False),
         sa.Column("policy", sa.Text, nullable=False),
+        sa.Column("spent", sa.Text, nullable=False),
     )
     op.create_table(
         "accounts",

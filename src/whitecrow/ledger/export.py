@@ -1,0 +1,62 @@
+"""Write an account out, for auditors and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from whitecrow.ledger.chain import canonical
+from whitecrow.ledger.store import Ledger
+
+__all__ = ["to_csv", "to_json"]
+
+_COLUMNS = (
+    "dataset",
+    "seq",
+    "kind",
+    "at",
+    "analyst",
+    "digest",
+    "closes",
+    "body",
+    "previous",
+    "hash",
+)
+
+
+def to_json(ledger: Ledger, dataset: str) -> dict[str, Any]:
+    """Return the whole account as a plain JSON object; rationals as text."""
+    standing = ledger.standing(dataset)
+    return {
+        "dataset": dataset,
+        "budget": standing.budget.to_json(),
+        "spent": standing.spent.to_json(),
+        "analysts": {
+            analyst: {
+                "budget": None if share.budget is None else share.budget.to_json(),
+                "spent": share.spent.to_json(),
+            }
+            for analyst, share in standing.shares.items()
+        },
+        "head": standing.head,
+        "entries": [entry.to_json() for entry in ledger.entries(dataset)],
+    }
+
+
+def to_csv(ledger: Ledger, dataset: str) -> str:
+    """Return the entries as CSV, one line each; the body is canonical JSON.
+
+    A cell that a spreadsheet would take for a formula is prefixed with an apostrophe.
+    """
+    written = io.StringIO()
+    table = csv.writer(written)
+    table.writerow(_COLUMNS)
+    for entry in ledger.entries(dataset):
+        content = {**entry.to_json(), "body": canonical(entry.content)}
+        table.writerow([_harmless(content[column]) for column in _COLUMNS])
+    return written.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell

@@ -1,0 +1,78 @@
+"""Where publishers keep their state between two updates: private, versioned, in the same store.
+
+A state holds exact sums and drawn noise. It is not part of the chain, and no export contains it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+
+from whitecrow.ledger.chain import canonical
+from whitecrow.ledger.schema import publishers
+from whitecrow.ledger.store import Ledger
+
+__all__ = ["States"]
+
+
+class States:
+    """The states of one dataset's publishers: a compare-and-swap on (key, version).
+
+    Parameters
+    ----------
+    ledger, dataset : Ledger, str
+        Whose.
+
+    Examples
+    --------
+    >>> from whitecrow.ledger import Budget
+    >>> ledger = Ledger("sqlite://")
+    >>> _ = ledger.open("clinic", budget=Budget.of("1"))
+    >>> states = States(ledger, "clinic")
+    >>> states.save("mean", 0, {"done": 0}), states.save("mean", 0, {"done": 0})
+    (True, False)
+    >>> states.load("mean")
+    (0, {'done': 0})
+    """
+
+    def __init__(self, ledger: Ledger, dataset: str) -> None:
+        self._ledger, self._dataset = ledger, dataset
+
+    def __repr__(self) -> str:
+        return f"<States of {self._dataset!r}, withheld>"
+
+    def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Return the latest version and its state, or None if there is none."""
+        with self._ledger.page(self._dataset, write=False) as page:
+            row = page.connection.execute(_LOAD, {"page": page.id, "key": key}).one_or_none()
+        return None if row is None else (row.version, json.loads(row.state))
+
+    def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
+        """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
+        # The page's lock makes looking and writing one step.
+        with self._ledger.page(self._dataset) as page:
+            values = {"page": page.id, "key": key, "version": version, "state": canonical(state)}
+            row = page.connection.execute(_LOAD, {"page": page.id, "key": key}).one_or_none()
+            if version != (0 if row is None else row.version + 1):
+                return False
+            page.connection.execute(_INSERT if row is None else _UPDATE, values)
+        return True
+
+
+_LOAD = select(publishers.c.version, publishers.c.state).where(
+    publishers.c.dataset == bindparam("page"), publishers.c.name == bindparam("key")
+)
+_INSERT = insert(publishers).values(
+    dataset=bindparam("page"),
+    name=bindparam("key"),
+    version=bindparam("version"),
+    state=bindparam("state"),
+)
+_UPDATE = (
+    update(publishers)
+    .where(publishers.c.dataset == bindparam("page"), publishers.c.name == bindparam("key"))
+    .values(version=bindparam("version"), state=bindparam("state"))
+)
