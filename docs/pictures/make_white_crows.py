@@ -49,13 +49,13 @@ def main() -> None:
         ]
         right.plot(counts, wrong, color=colour, linewidth=2.2, label=name)
     right.axvline(BETA + 0.5, color=QUIET, linewidth=1, linestyle=":")
-    right.text(BETA - 1, 0.4, "anomaly", ha="right", color=QUIET)
-    right.text(BETA + 2, 0.4, "normal", color=QUIET)
+    right.text(BETA - 8, 0.02, "anomaly", ha="right", color=QUIET)
+    right.text(BETA + 12, 0.06, "normal", color=QUIET)
     right.set(
         xlabel="records within the radius, itself included", ylabel="probability of a wrong answer"
     )
     right.set_title("How often the answer is wrong", loc="left", fontsize=10.5)
-    right.legend(frameon=False, loc="upper right")
+    right.legend(frameon=False, loc="center right", bbox_to_anchor=(1.02, 0.62))
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
