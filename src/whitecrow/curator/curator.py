@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow.curator import balance, wall
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
+from whitecrow.curator.opening import account_name, beside, opened_ledger, policy_of
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.registry import Answering, answering, code_for
 from whitecrow.curator.simulate import simulated
+from whitecrow.curator.spatial import location
 from whitecrow.data import Card, Dataset, read
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from whitecrow.publish import Publish, Publisher
 
 __all__ = ["Curator"]
-
-DEFAULT_BUDGET = "1"
 
 
 class Curator:
@@ -120,27 +118,14 @@ class Curator:
         if not isinstance(analyst, str) or not analyst:
             raise InvalidInput("The analyst must have a name that is not empty.")
         dataset = read(source, card, progress=progress)
-        path = _file(source)
-        account = name or (path.stem if path else dataset.card.name)
-        if ledger is None:
-            ledger = "sqlite://" if path is None else path.with_name(f"{path.stem}.whitecrow.db")
-        store = Ledger(ledger, atlas=_atlas)
-        wanted = None if budget is None else Budget.of(budget)
-        rules = None if policy is None else Policy.of(policy)
-        standing = store.open(
-            account,
-            budget=wanted or Budget.of(DEFAULT_BUDGET),
-            policy=(rules or Policy()).to_json(),
-            unit=(rules or Policy()).unit,
-        )
-        _same_promise(standing, wanted, rules)
-        return cls(
-            dataset,
-            open_engine(dataset, engine),
-            store,
-            name=account,
-            analyst=analyst,
-        )
+        account = name or account_name(source, dataset.card)
+        store = opened_ledger(account, ledger or beside(source) or "sqlite://", budget, policy)
+        try:
+            found = open_engine(dataset, engine)
+        except BaseException:
+            store.close()
+            raise
+        return cls(dataset, found, store, name=account, analyst=analyst)
 
     def __repr__(self) -> str:
         return f"<Curator of {self.name!r} for {self.analyst!r}>"
@@ -156,7 +141,7 @@ class Curator:
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return _policy(self._ledger.standing(self.name).policy)
+        return policy_of(self._ledger.standing(self.name).policy)
 
     @property
     def ledger(self) -> Ledger:
@@ -276,7 +261,7 @@ class Curator:
         return self._ledger.reserve(
             self.name,
             self._order(question, price, who),
-            rule=lambda rules: _policy(rules).check(question.kind, price, who),
+            rule=lambda rules: policy_of(rules).check(question.kind, price, who),
         )
 
     def _order(self, question: Question, price: Guarantee, who: str) -> Order:
@@ -285,7 +270,7 @@ class Curator:
             digest=digest(question),
             question={"kind": question.kind, "question": question.to_json()},
             price=price,
-            location=_location(question, price, self.card),
+            location=location(question, price, self.card),
         )
 
     def _answer(
@@ -402,7 +387,7 @@ class Curator:
         mine = standing.shares.get(who)
         if mine is not None and mine.budget is not None:
             caps.append((mine.spent, mine.budget))
-        return balance.remaining(caps, _policy(standing.policy).notions)
+        return balance.remaining(caps, policy_of(standing.policy).notions)
 
     def close(self) -> None:
         """Give the store's connections back."""
@@ -413,42 +398,3 @@ class Curator:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-
-@lru_cache(maxsize=64)
-def _policy(written: str) -> Policy:
-    return Policy.from_json(json.loads(written))
-
-
-def _file(source: object) -> Path | None:
-    if isinstance(source, Path):
-        return source
-    return Path(source) if isinstance(source, str) and "://" not in source else None
-
-
-def _atlas() -> Any:
-    from whitecrow.identify.overlap import Atlas
-
-    return Atlas()
-
-
-def _location(question: Question, price: Guarantee, card: Card) -> dict[str, Any] | None:
-    """The ball a question looks at; only pure releases can be summed place by place."""
-    ball = getattr(question, "location", None)
-    if ball is None or getattr(price, "delta", 1) != 0:
-        return None
-    found: dict[str, Any] = ball(card)
-    return found
-
-
-def _same_promise(standing: Standing, budget: Budget | None, policy: Policy | None) -> None:
-    for what, given, known in (
-        ("budget", budget, standing.budget),
-        ("policy", policy, _policy(standing.policy)),
-    ):
-        if given is not None and given != known:
-            raise PolicyViolation(
-                f"This dataset's account already promises another {what}: "
-                f"{known.to_json()}. Opening does not change a promise; leave {what}= out, or let "
-                "the custodian call Curator.amend with a reason."
-            )

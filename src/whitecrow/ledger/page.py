@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, insert, or_, select, update
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger.account import Account
@@ -242,6 +242,11 @@ class Page:
         for row in self.connection.execute(query, {"page": self.id, "after": after}):
             yield _entry(row, self.name)
 
+    def unsettled(self) -> list[Entry]:
+        """Reservations that nothing has closed, or only a failure that was not given back."""
+        rows = self.connection.execute(_UNSETTLED, {"page": self.id})
+        return [_entry(row, self.name) for row in rows]
+
     def entry(self, seq: int) -> Entry | None:
         """One entry."""
         row = self.connection.execute(_ONE, {"page": self.id, "seq": seq}).one_or_none()
@@ -315,6 +320,25 @@ _SHARE = _SHARES.where(accounts.c.analyst == bindparam("whose"))
 _BY_QUESTION = (
     select(entries.c.seq, entries.c.kind, entries.c.analyst, entries.c.closes, entries.c.body)
     .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("digest"))
+    .order_by(entries.c.seq)
+)
+_closing, _voiding = entries.alias(), entries.alias()
+_UNSETTLED = (
+    select(entries)
+    .outerjoin(
+        _closing,
+        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
+    )
+    .outerjoin(
+        _voiding,
+        and_(_voiding.c.dataset == entries.c.dataset, _voiding.c.closes == _closing.c.seq),
+    )
+    .where(
+        entries.c.dataset == bindparam("page"),
+        entries.c.kind == "reserve",
+        or_(_closing.c.kind.is_(None), _closing.c.kind == "fail"),
+        _voiding.c.seq.is_(None),
+    )
     .order_by(entries.c.seq)
 )
 _ONE = select(entries).where(

@@ -389,16 +389,8 @@ class Ledger:
 
     def unsettled(self, dataset: str) -> list[Entry]:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""
-        waiting: dict[int, Entry] = {}
         with self.page(dataset, write=False) as page:
-            for entry in page.entries(kinds=("reserve", "settle", "void")):
-                if entry.kind == "reserve":
-                    waiting[entry.seq] = entry
-                elif entry.kind == "settle":
-                    waiting.pop(int(entry.closes or 0), None)
-                else:
-                    waiting.pop(entry.content["reserve"], None)
-            return [entry for entry in waiting.values() if self._is_free(page.id, entry.seq)]
+            return [entry for entry in page.unsettled() if self._is_free(page.id, entry.seq)]
 
     def _is_free(self, dataset: int, seq: int) -> bool:
         claim = self._claims.take(dataset, seq)

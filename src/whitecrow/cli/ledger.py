@@ -1,0 +1,259 @@
+"""``whitecrow ledger``: show, verify, export and mend an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whitecrow.cli.screen_output import Output
+from whitecrow.errors import InvalidInput, LedgerCorrupt
+
+if TYPE_CHECKING:
+    from whitecrow.ledger import Ledger, Standing
+
+_SOURCE = click.argument("source", metavar="SOURCE")
+_DATASET = click.option("--dataset", help="Which account, if the ledger holds several.")
+_REASON = click.option("--reason", required=True, help="Why; the chain keeps it.")
+
+
+@click.group("ledger")
+def command() -> None:
+    """The account of what has been spent. SOURCE is a data file (its ledger lies beside it), a
+    ledger file, or a database URL.
+    """
+
+
+@command.command("show", epilog="Example: whitecrow ledger show patients.parquet")
+@_SOURCE
+@_DATASET
+@click.pass_obj
+def show(output: Output, source: str, dataset: str | None) -> None:
+    """What was spent, what remains, what was promised, and which spends have no answer."""
+    with _opened(source) as ledger:
+        names = [_chosen(ledger, dataset)] if dataset else list(ledger.datasets())
+        accounts = [_account(ledger, name) for name in names]
+    words = "\n\n".join(_words(account) for account in accounts) or "The ledger is empty."
+    output.show({"accounts": accounts}, words)
+
+
+@command.command("verify", epilog="Example: whitecrow ledger verify patients.parquet")
+@_SOURCE
+@click.option("--head", help="The newest hash as noted earlier; the chain must contain it.")
+@click.pass_obj
+def verify(output: Output, source: str, head: str | None) -> None:
+    """Recompute every chain and every sum; exit 1 and name the first bad entry otherwise."""
+    from whitecrow.curator.spatial import new_atlas
+    from whitecrow.ledger import verification
+
+    with _opened(source) as ledger:
+        found = [verification.verify(ledger, name, atlas=new_atlas) for name in ledger.datasets()]
+        known = {entry.hash for one in found for entry in ledger.entries(one.dataset)}
+    for finding in found:
+        if not finding.ok:
+            where = "" if finding.bad is None else f", entry {finding.bad}"
+            raise LedgerCorrupt(f"The account of {finding.dataset!r}{where}: {finding.reason}.")
+    if head is not None and head not in known:
+        raise LedgerCorrupt("No entry has the noted hash: the chain was cut or replaced.")
+    lines = [
+        f"{one.dataset}: {one.entries} entries, chain and sums are right, head {one.head}"
+        for one in found
+    ]
+    output.show(
+        {"ok": True, "accounts": [one.to_json() for one in found]},
+        "\n".join(lines) or "The ledger is empty.",
+    )
+
+
+@command.command(
+    "export", epilog="Example: whitecrow ledger export patients.parquet --format csv --out a.csv"
+)
+@_SOURCE
+@_DATASET
+@click.option("--format", "form", type=click.Choice(["json", "csv"]), default="json")
+@click.option("--out", type=click.Path(dir_okay=False), help="Where to (default: print).")
+@click.pass_obj
+def export(output: Output, source: str, dataset: str | None, form: str, out: str | None) -> None:
+    """Write the account out, entry by entry, for auditors and spreadsheets."""
+    import json
+
+    from whitecrow.ledger.export import to_csv, to_json
+
+    with _opened(source) as ledger:
+        name = _chosen(ledger, dataset)
+        exported = to_json(ledger, name) if form == "json" else {"csv": to_csv(ledger, name)}
+    text = exported["csv"] if form == "csv" else json.dumps(exported, indent=1, ensure_ascii=False)
+    if out is None:
+        output.show(exported, text.rstrip("\n"))
+        return
+    Path(out).write_text(text, encoding="utf-8")
+    output.show({"written": out}, f"Wrote {out}.")
+
+
+@command.command(
+    "void", epilog='Example: whitecrow ledger void patients.parquet 17 --reason "power cut"'
+)
+@_SOURCE
+@click.argument("entry", type=int)
+@_REASON
+@_DATASET
+@click.pass_obj
+def void(output: Output, source: str, entry: int, reason: str, dataset: str | None) -> None:
+    """Give back the spend of ENTRY, which never led to an answer."""
+    with _opened(source) as ledger:
+        name = _chosen(ledger, dataset)
+        ledger.void(name, entry, reason=reason)
+    output.show({"voided": entry}, f"Entry {entry} of {name!r} is void; its spend is given back.")
+
+
+@command.command(
+    "allow", epilog='Example: whitecrow ledger allow patients.parquet ana 1/2 --reason "thesis"'
+)
+@_SOURCE
+@click.argument("analyst")
+@click.argument("budget")
+@_REASON
+@_DATASET
+@click.pass_obj
+def allow(
+    output: Output, source: str, analyst: str, budget: str, reason: str, dataset: str | None
+) -> None:
+    """Cap what ANALYST may spend, beside the dataset's own cap ('none' lifts it)."""
+    from whitecrow.ledger import Budget
+
+    cap = None if budget == "none" else Budget.of(budget)
+    with _opened(source) as ledger:
+        ledger.allow(_chosen(ledger, dataset), analyst, cap, reason=reason)
+    written = None if cap is None else cap.to_json()
+    output.show({"analyst": analyst, "budget": written}, f"{analyst}: {written or 'no own cap'}")
+
+
+@command.command(
+    "amend", epilog='Example: whitecrow ledger amend patients.parquet --budget 2 --reason "vote"'
+)
+@_SOURCE
+@click.option("--budget", help="The dataset's cap: '2', or '2, 1e-6' with a delta.")
+@click.option("--policy", type=click.Path(dir_okay=False), help="A policy (TOML).")
+@_REASON
+@_DATASET
+@click.pass_obj
+def amend(
+    output: Output,
+    source: str,
+    budget: str | None,
+    policy: str | None,
+    reason: str,
+    dataset: str | None,
+) -> None:
+    """Change the promise: the dataset's budget, its policy, or both."""
+    from whitecrow.curator import Policy
+    from whitecrow.ledger import Budget
+
+    if budget is None and policy is None:
+        raise InvalidInput("Say what to amend: --budget, --policy, or both.")
+    with _opened(source) as ledger:
+        name = _chosen(ledger, dataset)
+        ledger.amend(
+            name,
+            reason=reason,
+            budget=None if budget is None else Budget.of(budget),
+            policy=None if policy is None else Policy.of(policy).to_json(),
+        )
+        account = _account(ledger, name)
+    output.show(account, _words(account))
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[Ledger]:
+    """Open the ledger that belongs to a source, if there is one: looking never makes one."""
+    from whitecrow.curator.opening import beside
+    from whitecrow.curator.spatial import new_atlas
+    from whitecrow.ledger import Ledger
+
+    url: str | Path = source
+    if "://" not in source:
+        path = Path(source)
+        is_ledger = path.suffix in (".db", ".sqlite", ".sqlite3")
+        url = path if is_ledger else beside(path) or path
+        if not Path(url).exists():
+            raise InvalidInput(f"There is no ledger {str(url)!r}; asking a question makes one.")
+    with Ledger(url, atlas=new_atlas) as ledger:
+        yield ledger
+
+
+def _chosen(ledger: Ledger, dataset: str | None) -> str:
+    known = ledger.datasets()
+    if dataset is None and len(known) == 1:
+        return known[0]
+    if dataset not in known:
+        listed = ", ".join(known) or "none"
+        raise InvalidInput(f"Name the account with --dataset; the ledger holds: {listed}.")
+    return dataset
+
+
+def _account(ledger: Ledger, name: str) -> dict[str, Any]:
+    from whitecrow.curator.balance import remaining, spent
+    from whitecrow.curator.opening import policy_of
+
+    standing = ledger.standing(name)
+    notions = policy_of(standing.policy).notions
+    left = remaining([(standing.spent, standing.budget)], notions)
+    return {
+        "dataset": name,
+        "budget": standing.budget.to_json(),
+        "spent": spent(standing.spent, standing.budget),
+        "remaining": left.to_json(),
+        "promise": list(standing.spent.totals(standing.budget.delta).statements()),
+        "policy": policy_of(standing.policy).to_json(),
+        "analysts": _analysts(standing),
+        "unsettled": [
+            {"entry": entry.seq, "at": entry.at, "analyst": entry.analyst}
+            for entry in ledger.unsettled(name)
+        ],
+        "entries": standing.seq,
+        "head": standing.head,
+    }
+
+
+def _analysts(standing: Standing) -> dict[str, Any]:
+    from whitecrow.curator.balance import spent
+
+    return {
+        analyst: {
+            "budget": None if share.budget is None else share.budget.to_json(),
+            "spent": spent(share.spent, share.budget or standing.budget),
+        }
+        for analyst, share in sorted(standing.shares.items())
+    }
+
+
+def _words(account: dict[str, Any]) -> str:
+    """Show amounts rounded to the safe side: spent up, remaining down."""
+    from fractions import Fraction
+
+    from whitecrow.privacy import rounded_down, rounded_up
+
+    def up(amount: str) -> str:
+        return amount if amount == "unbounded" else rounded_up(Fraction(amount))
+
+    lines = [f"{account['dataset']}: {account['entries']} entries, head {account['head']}"]
+    for line, amount in account["spent"].items():
+        cap, left = account["budget"][line], account["remaining"].get(line)
+        words = f"  {line:<13} spent {up(amount)} of {up(cap)}"
+        if left is not None:
+            words += f", a question may still cost {rounded_down(Fraction(left))}"
+        lines.append(words)
+    lines += [f"  {statement}" for statement in account["promise"]]
+    for analyst, share in account["analysts"].items():
+        cap = share["budget"]
+        own = "" if cap is None else f" of {up(cap['conditional'])}"
+        lines.append(f"  analyst {analyst}: spent {up(share['spent']['conditional'])}{own}")
+    for entry in account["unsettled"]:
+        lines.append(
+            f"  entry {entry['entry']} ({entry['analyst']}, {entry['at']}) has no answer; its "
+            f"spend is kept. To give it back: ledger void SOURCE {entry['entry']} --reason ..."
+        )
+    return "\n".join(lines)
