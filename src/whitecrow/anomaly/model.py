@@ -94,6 +94,8 @@ class DistanceAnomaly:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build the model that :meth:`to_json` wrote."""
+        if not isinstance(data, Mapping):
+            raise invalid("a question", "model", 'an object with "beta" and "radius"', data)
         return cls(data["beta"], data["radius"], data.get("metric", "euclidean"))
 
 
