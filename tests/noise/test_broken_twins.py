@@ -97,7 +97,7 @@ def test_a_coin_of_the_wrong_sign_of_exponent_is_rejected():
 
 
 def test_a_table_that_keeps_the_doubtful_words_is_rejected():
-    low, high = powers(1, 2, 4, 64)
+    low, high = powers(exp_neg(1, 2, 64), 3, 64)
     table = Table(low, high, 64, lambda i, bits: exp_neg(i, 2, bits), width=5)
     shares = bounds.exponential_levels([0, -1, -2, -3], [1] * 4, F(1, 2))
     assert not _tree_rejects(table.draw, lambda i: shares[i], 20, 5)

@@ -3,8 +3,8 @@
 Two kinds. *Bit trees* run the whole sampler on every string of bits up to a depth, with words of a
 few bits so that the rare paths of a 64-bit word are common: an exact sampler satisfies
 ``decided <= probability <= decided + undecided`` for every outcome, and no inexact one does at
-every depth. *Primitive trees* replace the two primitives, whose bit trees have been checked, by their
-exact laws, and so reach the whole law of what is built from them to nine digits.
+every depth. *Primitive trees* replace the two primitives, whose bit trees have been checked, by
+their exact laws, and so reach the whole law of what is built from them to nine digits.
 """
 
 from __future__ import annotations

@@ -84,13 +84,22 @@ def exp_neg(numerator: int, denominator: int, bits: int) -> Bounds:
     return max(0, value - _ERROR) >> drop, ((value + _ERROR) >> drop) + 1
 
 
-def powers(numerator: int, denominator: int, count: int, bits: int) -> tuple[list[int], list[int]]:
-    """Enclose ``exp(-k * numerator/denominator)`` for ``k = 0 .. count-1`` by repeated products."""
-    low_step, high_step = exp_neg(numerator, denominator, bits)
-    low, high = [1 << bits], [1 << bits]
-    for _ in range(count - 1):
-        low.append(low[-1] * low_step >> bits)
-        high.append((high[-1] * high_step >> bits) + 1)
+def powers(base: Bounds, count: int, bits: int) -> tuple[list[int], list[int]]:
+    """Enclose the powers 0 .. count of a number in [0, 1], given its enclosure.
+
+    Examples
+    --------
+    >>> powers((128, 128), 3, bits=8)
+    ([256, 128, 64, 32], [256, 129, 65, 33])
+    """
+    low_base, high_base = base
+    least = most = 1 << bits
+    low, high = [least], [most]
+    for _ in range(count):
+        least = least * low_base >> bits
+        most = (most * high_base >> bits) + 1
+        low.append(least)
+        high.append(most)
     return low, high
 
 

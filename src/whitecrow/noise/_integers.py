@@ -29,15 +29,10 @@ _BITS = 128  # precision of the tables before they are cut to words
 _REACH = 46  # tables go to weights e^-46 < 2^-64; what lies beyond is one more index
 
 
-def _series(numerator: int, denominator: int, power: int, bits: int) -> Bounds:
-    """Enclose the sum of ``e^(-kx)`` over ``k >= power``, for ``x = numerator/denominator``."""
-    head = exp_neg(power * numerator, denominator, bits)
-    low, high = exp_neg(numerator, denominator, bits)
+def _tail(head: Bounds, ratio: Bounds, bits: int) -> Bounds:
+    """Enclose ``head + head * ratio + head * ratio^2 + ...``, the ratio surely below 1."""
     one = 1 << bits
-    if high >= one:  # too coarse to tell e^-x from 1: ask again with more bits
-        finer = _series(numerator, denominator, power, 2 * bits)
-        return finer[0] >> bits, (finer[1] >> bits) + 1
-    return divide(head, (one - high, one - low), bits)
+    return divide(head, (one - ratio[1], one - ratio[0]), bits)
 
 
 class Geometric:
@@ -55,26 +50,27 @@ class Geometric:
         numerator: int,
         denominator: int,
         width: int = WIDTH,
-        radix: int = 32,
+        radix: int = 16,
         reach: int = _REACH,
     ) -> None:
         self.digits: list[tuple[Table, int]] = []
+        # Each place takes the radix-th power of the one before, which costs precision.
+        bits = _BITS + (denominator // numerator).bit_length()
+        base = exp_neg(numerator, denominator, bits)
         place = 1
         while numerator * place * radix < reach * denominator:
-            self.digits.append((_digit(numerator * place, denominator, radix, width), place))
+            low, high = powers(base, radix, bits)
+            weights = _Powers(numerator * place, denominator)
+            table = Table(low[:radix], high[:radix], bits, weights.refine, width)
+            self.digits.append((table, place))
+            base = low[radix], high[radix]
             place *= radix
-        step = numerator * place
         self.place = place
-        self.span = span = -(-reach * denominator // step)
-        low, high = powers(step, denominator, span, _BITS)
-        least, most = _series(step, denominator, span, _BITS)
-
-        def refine(index: int, bits: int) -> Bounds:
-            if index == span:
-                return _series(step, denominator, span, bits)
-            return exp_neg(index * step, denominator, bits)
-
-        self.top = Table([*low, least], [*high, most], _BITS, refine, width)
+        self.span = span = -(-reach * denominator // (numerator * place))
+        low, high = powers(base, span, bits)
+        low[span], high[span] = _tail((low[span], high[span]), base, bits)
+        weights = _Powers(numerator * place, denominator, span)
+        self.top = Table(low, high, bits, weights.refine, width)
 
     def draw(self, source: Source) -> int:
         """Return one draw."""
@@ -88,12 +84,25 @@ class Geometric:
         return total + lead * self.place
 
 
-def _digit(numerator: int, denominator: int, radix: int, width: int) -> Table:
-    """Return the table of one digit: weights ``e^(-k numerator/denominator)``, k below radix."""
-    low, high = powers(numerator, denominator, radix, _BITS)
-    return Table(
-        low, high, _BITS, lambda index, bits: exp_neg(index * numerator, denominator, bits), width
-    )
+def _times(first: Bounds, second: Bounds) -> Bounds:
+    """Enclose a product of two numbers in [0, 1], both at the tables' precision."""
+    return first[0] * second[0] >> _BITS, (first[1] * second[1] >> _BITS) + 1
+
+
+class _Powers:
+    """The weights ``e^(-kx)``, ``x = numerator/denominator``; from ``span`` on they are one sum."""
+
+    __slots__ = ("denominator", "numerator", "span")
+
+    def __init__(self, numerator: int, denominator: int, span: int = -1) -> None:
+        self.numerator, self.denominator, self.span = numerator, denominator, span
+
+    def refine(self, index: int, bits: int) -> Bounds:
+        """Enclose the weight of an index."""
+        weight = exp_neg(index * self.numerator, self.denominator, bits)
+        if index != self.span:
+            return weight
+        return _tail(weight, exp_neg(self.numerator, self.denominator, bits), bits)
 
 
 class Gaussian:
@@ -106,14 +115,14 @@ class Gaussian:
     the parabola (``proof.md`` 6).
     """
 
-    __slots__ = ("block", "count", "keep", "numerator", "reach", "table", "twice", "width")
+    __slots__ = ("block", "count", "keep", "numerator", "reach", "step", "table", "twice", "width")
 
     def __init__(
         self,
         numerator: int,
         denominator: int,
         width: int = WIDTH,
-        fineness: int = 8,
+        fineness: int = 2,
         reach: int = _REACH,
     ) -> None:
         # The weight of k is exp(-k^2 * self.numerator / self.twice).
@@ -121,37 +130,35 @@ class Gaussian:
         self.reach = reach
         deviation = isqrt(numerator // denominator)
         self.block = block = 1 << max(0, (deviation // fineness).bit_length() - 1)
-        step = denominator * block * block
-        self.count = count = isqrt(reach * self.twice // step) + 1
-        low, high, self.keep = self._weights(step, count)
-        least, most = self._tail(_BITS)
-        self.table = Table([*low, least], [*high, most], _BITS, self._refine, width)
+        self.step = step = denominator * block * block
+        self.count = isqrt(reach * self.twice // step) + 1
+        low, high, self.keep = self._weights()
+        self.table = Table(low, high, _BITS, self._refine, width)
 
-    def _weights(self, step: int, count: int) -> tuple[list[int], list[int], list[int]]:
-        """Enclose ``e^(-i^2 x)``, x = step/twice, and bound the ratio of each to the next."""
-        low_ratio, high_ratio = exp_neg(step, self.twice, _BITS)
-        low_square, high_square = exp_neg(2 * step, self.twice, _BITS)
-        low, high, keep = [1 << _BITS], [1 << _BITS], []
-        for _ in range(count):
-            low.append(low[-1] * low_ratio >> _BITS)
-            high.append((high[-1] * high_ratio >> _BITS) + 1)
-            keep.append(low_ratio >> (_BITS - self.width))
-            low_ratio = low_ratio * low_square >> _BITS
-            high_ratio = (high_ratio * high_square >> _BITS) + 1
-        return low[:count], high[:count], keep
+    def _weights(self) -> tuple[list[int], list[int], list[int]]:
+        """Enclose the weights of all blocks, and bound from below the ratio of each to the next.
 
-    def _tail(self, bits: int) -> Bounds:
-        """Enclose the mass of the geometric envelope from block ``count`` on."""
-        step = self.numerator * self.block * self.block
-        head = exp_neg(self.count * self.count * step, self.twice, bits)
-        low, high = _series(2 * self.count * step, self.twice, 0, bits)
-        return head[0] * low >> bits, (head[1] * high >> bits) + 1
+        With ``x = step/twice`` the weights are ``e^(-i^2 x)``, the ratios ``e^(-(2i+1) x)``.
+        """
+        base = exp_neg(self.step, self.twice, _BITS)
+        square, ratio = _times(base, base), base
+        weight = 1 << _BITS, 1 << _BITS
+        low, high, keep = [], [], []
+        for _ in range(self.count):
+            low.append(weight[0])
+            high.append(weight[1])
+            keep.append(ratio[0] >> (_BITS - self.width))
+            weight = _times(weight, ratio)
+            ratio = _times(ratio, square)
+        slope = exp_neg(2 * self.count * self.step, self.twice, _BITS)
+        least, most = _tail(weight, slope, _BITS)
+        return [*low, least], [*high, most], keep
 
     def _refine(self, index: int, bits: int) -> Bounds:
-        if index == self.count:
-            return self._tail(bits)
-        start = index * self.block
-        return exp_neg(start * start * self.numerator, self.twice, bits)
+        weight = exp_neg(index * index * self.step, self.twice, bits)
+        if index != self.count:
+            return weight
+        return _tail(weight, exp_neg(2 * self.count * self.step, self.twice, bits), bits)
 
     def magnitude(self, source: Source) -> int | None:
         """Return one magnitude, or None where the coin says to draw again."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from whitecrow.noise._enclose import Bounds
 from whitecrow.noise._source import Source
@@ -67,7 +68,7 @@ class Table:
         Bits in a word; smaller than 64 only in tests, where all words are enumerated.
     """
 
-    __slots__ = ("_bits", "_refine", "_room", "_total", "edges", "safe", "width")
+    __slots__ = ("_bits", "_refine", "_shift", "_unit", "edges", "safe", "width")
 
     def __init__(
         self,
@@ -78,16 +79,17 @@ class Table:
         width: int = WIDTH,
     ) -> None:
         self._bits, self._refine, self.width = bits, refine, width
-        self._total = total = sum(high)
+        total = sum(high)
         # One unit an index for rounding up, and one so that the last edge fits in a word.
-        self._room = room = (1 << width) - len(high) - 1
-        self.edges: list[int] = []
-        self.safe: list[int] = []
-        edge = 0
-        for least, most in zip(low, high, strict=True):
-            self.safe.append(edge + least * room // total)
-            edge += most * room // total + 1
-            self.edges.append(edge)
+        room = (1 << width) - len(high) - 1
+        self._shift = shift = total.bit_length() + 8
+        self._unit = unit = (room << shift) // total
+        lengths = [(most * unit >> shift) + 1 for most in high]
+        self.edges = edges = list(accumulate(lengths))
+        self.safe = [
+            edge - length + (least * unit >> shift)
+            for edge, length, least in zip(edges, lengths, low, strict=True)
+        ]
         self.safe.append(0)  # no word past the last edge is accepted
 
     def draw(self, source: Source) -> int:
@@ -109,7 +111,7 @@ class Table:
 
                 def scaled(bits: int, index: int = index) -> Bounds:
                     low, high = self._refine(index, self._bits + bits)
-                    return low * self._room // self._total, -(-high * self._room // self._total)
+                    return low * self._unit >> self._shift, -(-high * self._unit >> self._shift)
 
                 if undercuts(source, scaled, word - start, 0, self.width):
                     return index
