@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -141,6 +142,7 @@ def smooth_bound(
     return best
 
 
+@lru_cache(maxsize=256)
 def horizon(cap: int, decay: Fraction, relation: str) -> int:
     """Return the last t that can matter, whatever the data.
 
@@ -158,6 +160,7 @@ def horizon(cap: int, decay: Fraction, relation: str) -> int:
     return t
 
 
+@lru_cache(maxsize=256)
 def least_bound(cap: int, decay: Fraction, relation: str) -> Fraction:
     """Return the least value S takes on any data: that of an empty database."""
     own = 1 if relation == "replace_one" else 0
