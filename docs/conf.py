@@ -19,7 +19,7 @@ exclude_patterns = ["_build", "jupyter_execute"]
 nitpicky = False
 
 # Formulas are written in Unicode, so that no page asks a server for a script that draws them.
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
 suppress_warnings = ["myst.header"]
