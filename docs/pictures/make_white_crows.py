@@ -49,7 +49,7 @@ def main() -> None:
         ]
         right.plot(counts, wrong, color=colour, linewidth=2.2, label=name)
     right.axvline(BETA + 0.5, color=QUIET, linewidth=1, linestyle=":")
-    right.text(BETA - 8, 0.02, "anomaly", ha="right", color=QUIET)
+    right.text(BETA - 14, 0.06, "anomaly", ha="right", color=QUIET)
     right.text(BETA + 12, 0.06, "normal", color=QUIET)
     right.set(
         xlabel="records within the radius, itself included", ylabel="probability of a wrong answer"
