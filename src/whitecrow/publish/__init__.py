@@ -1,0 +1,30 @@
+"""Publish: a mean, a sum or a count kept current as data arrive.
+
+``proof.md`` has the theorems. :class:`Publish` asks for a series over a dataset,
+:class:`Publisher` keeps one current, update by update.
+"""
+
+from whitecrow.publish.clip import PrivateClip
+from whitecrow.publish.facts import PublishFacts, gather
+from whitecrow.publish.mechanism import release
+from whitecrow.publish.plan import Plan, Point
+from whitecrow.publish.publisher import Publisher, advance, fresh
+from whitecrow.publish.question import Publish
+from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
+
+__all__ = [
+    "Day",
+    "MemoryStore",
+    "Plan",
+    "Point",
+    "PrivateClip",
+    "Publish",
+    "PublishFacts",
+    "Publisher",
+    "PublisherState",
+    "StateStore",
+    "advance",
+    "fresh",
+    "gather",
+    "release",
+]

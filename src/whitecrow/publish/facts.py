@@ -1,0 +1,80 @@
+"""What must be known of the data: the values of each period (private)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data import Dataset
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import Engine
+from whitecrow.privacy import Facts
+from whitecrow.publish.plan import Plan
+from whitecrow.publish.question import Publish
+from whitecrow.publish.state import Day
+from whitecrow.question import Progress
+
+__all__ = ["PublishFacts", "gather"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PublishFacts(Facts):
+    """The events of every period to be released.
+
+    Parameters
+    ----------
+    plan : Plan
+        The public side.
+    days : tuple of Day
+        One for each period, empty ones included.
+    """
+
+    plan: Plan
+    days: tuple[Day, ...]
+
+
+def gather(
+    question: Publish,
+    dataset: Dataset,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> PublishFacts:
+    """Sort the records into periods; records outside the periods are left out.
+
+    The number of periods is the question's, never the data's. Users' records are within the card's
+    contribution bound since they were loaded.
+    """
+    periods = question.through
+    if periods is None:
+        raise InvalidInput(
+            "With an unknown horizon, say how many periods to release now: through=..."
+        )
+    calendar = question.calendar
+    arrived = calendar.index(dataset.values(question.time))
+    values = (
+        np.zeros(dataset.size) if question.column is None else dataset.values(question.column)
+    ).astype(np.float64)
+    inside = (arrived >= 0) & (arrived < periods)
+    joins = _sorted(arrived[inside], values[inside], periods)
+    leaves = [np.empty(0)] * periods
+    if question.leaves is not None:
+        # Whoever leaves before arriving has left on arrival.
+        gone = np.maximum(arrived, calendar.index(dataset.values(question.leaves)))
+        leaving = inside & (gone < periods)
+        leaves = _sorted(gone[leaving], values[leaving], periods)
+    if progress is not None:
+        progress(1, 1, "sorting records into periods")
+    plan = question.plan(dataset.card)
+    if plan.clip is not None and plan.clip.periods > periods:
+        plan = replace(plan, clip=replace(plan.clip, periods=periods))
+    return PublishFacts(plan, tuple(map(Day, joins, leaves)))
+
+
+def _sorted(
+    index: npt.NDArray[np.int64], values: npt.NDArray[np.float64], periods: int
+) -> list[npt.NDArray[np.float64]]:
+    order = np.argsort(index, kind="stable")
+    cuts = np.searchsorted(index[order], np.arange(1, periods))
+    return np.split(values[order], cuts)
