@@ -7,11 +7,11 @@ from typing import Any
 from whitecrow.explain.draws import SourceDraws
 from whitecrow.explain.facts import ExplainFacts
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import search
+from whitecrow.explain.search import Draws, search
 from whitecrow.explain.utilities import Overlap
 from whitecrow.noise import Source
 
-__all__ = ["release"]
+__all__ = ["release", "searched"]
 
 
 def release(question: Explain, facts: ExplainFacts, source: Source | None = None) -> dict[str, Any]:
@@ -21,15 +21,7 @@ def release(question: Explain, facts: ExplainFacts, source: Source | None = None
     answer has the same law on every pair the promise covers, since it depends on the data
     through the matching set alone; under the differential notion it does not occur.
     """
-    found = search(
-        facts.search,
-        facts.graph,
-        SourceDraws(source),
-        eta=facts.eta,
-        samples=question.samples,
-        start=facts.start,
-        anchored=isinstance(question.utility, Overlap),
-    )
+    found = searched(question, facts, SourceDraws(source))
     if found is None:
         words = f"in no context was the record found to be an outlier in {question.metric}"
         return {"context": None, "words": words, "where": None}
@@ -39,3 +31,16 @@ def release(question: Explain, facts: ExplainFacts, source: Source | None = None
         "words": space.words(found),
         "where": space.where(found),
     }
+
+
+def searched(question: Explain, facts: ExplainFacts, draws: Draws) -> int | None:
+    """Run the question's search with the given randomness."""
+    return search(
+        facts.search,
+        facts.graph,
+        draws,
+        eta=facts.eta,
+        samples=question.samples,
+        start=facts.start,
+        anchored=isinstance(question.utility, Overlap),
+    )

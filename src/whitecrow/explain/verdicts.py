@@ -24,6 +24,9 @@ _BLOCK = 14
 """Inner bits of the direct search: tables of 2^14 entries stay in the cache."""
 
 _LOW = 7
+_FEW = 8
+"""Up to this many free bits a loop over contexts is quicker than starting threads."""
+
 _DOUBT = 2
 _PARTS = 32
 
@@ -56,6 +59,8 @@ class Verdicts:
     def all(self, progress: Progress | None = None) -> NDArray[np.bool_]:
         """Return the verdict in every context, in order."""
         count = 1 << self.population.bits
+        if self._batch is not None and self.population.bits <= _FEW:
+            return self.some(range(count))
         found = np.empty(count, dtype=np.uint8)
         if self._direct is None:
             for context in range(count):
@@ -83,6 +88,11 @@ def all_sums(
     """Sum an amount over the cells of every context, plus the record's own."""
     from whitecrow.explain import _kernels
 
+    if population.bits <= _FEW:
+        few: NDArray[np.int64] = _kernels.batch_sums(
+            population.signatures, amounts, population.words(range(1 << population.bits)), own
+        )
+        return few
     found = np.empty(1 << population.bits, dtype=np.int64)
     marks = population.narrow()
 
