@@ -41,6 +41,8 @@ _WIDER = 1.0 + 2.0**-40
 _TINY = 2.0**-500
 _SIDE = 1.0 + 2.0**-9
 _EDGE = 1 << 30
+_ORIGIN = _EDGE + 4
+_MASK = (1 << 32) - 1
 
 
 def ball_cover(points: ArrayLike, radius: float, metric: str = "euclidean") -> int:
@@ -126,7 +128,8 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
     bounds = (stops - starts).sum(axis=1)
     promising = np.flatnonzero(bounds > floor)
     ranked = promising[np.argsort(-bounds[promising], kind="stable")]
-    roots = np.stack([(candidates[ranked] >> 32) - _EDGE, (candidates[ranked] & _MASK) - _EDGE], 1)
+    chosen = candidates[ranked]
+    roots = np.stack([(chosen >> 32) - _ORIGIN, (chosen & _MASK) - _ORIGIN], axis=1)
     return int(
         densest_disc(
             np.ascontiguousarray(inside[order]),
@@ -142,11 +145,8 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
     )
 
 
-_MASK = (1 << 32) - 1
-
-
 def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    return ((cells[:, 0] + _EDGE) << 32) + (cells[:, 1] + _EDGE)
+    return ((cells[:, 0] + _ORIGIN) << 32) + (cells[:, 1] + _ORIGIN)
 
 
 def _key_step(columns: NDArray[np.int64], rows: NDArray[np.int64] | int) -> NDArray[np.int64]:

@@ -51,7 +51,9 @@ def ranking(question: Subspaces, eta: Fraction, x: Database) -> Mapping[Hashable
         Fraction(_outliers(x, subspace, question.model.beta, question.model.radius), cap)
         for subspace, cap in zip(question.candidates(CARD), question.caps(CARD), strict=True)
     ]
-    return {chosen: chance for chosen, chance in laws.top_pmf(utilities, eta, question.top).items()}
+    names = question.candidates(CARD)
+    found = laws.top_pmf(utilities, eta, question.top)
+    return {tuple(names[i] for i in chosen): chance for chosen, chance in found.items()}
 
 
 def lists(
