@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from fractions import Fraction as F
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,6 +164,25 @@ def test_a_level_without_candidates_is_never_drawn():
     source = seeded("empty level")
     drawn = {noise.exponential_levels([9, 0, 1], [0, 1, 1], F(1, 9), source) for _ in range(300)}
     assert drawn == {1, 2}
+
+
+def test_numpy_numbers_are_as_good_as_whole_ones():
+    utilities = np.array([2**62, 0, -(2**62)])
+    assert noise.exponential_mechanism(utilities, 1) == 0
+    assert noise.permute_and_flip(list(utilities), 1) == 0
+    assert noise.exponential_levels(utilities, np.array([0, 5, 5]), 1) == 1
+
+
+def test_no_sampler_contains_a_float():
+    """Neither a float constant, nor a true division, nor the name itself, nor a float function."""
+    folder = Path(noise.__file__).parent
+    for module in ("enclose", "source", "table", "coins", "integers", "choice", "heavy", "check"):
+        for node in ast.walk(ast.parse((folder / f"_{module}.py").read_text())):
+            assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
+            assert not isinstance(getattr(node, "op", None), ast.Div)
+            assert not (isinstance(node, ast.Name) and node.id in {"float", "math", "random"})
+            if isinstance(node, ast.ImportFrom) and node.module == "math":
+                assert {name.name for name in node.names} <= {"isqrt", "factorial"}
 
 
 def test_public_names_are_those_promised():

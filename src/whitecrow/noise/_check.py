@@ -69,12 +69,17 @@ def positive_whole(value: int, owner: str, parameter: str) -> int:
     raise refuse(owner, parameter, "a whole number of at least 1", "another number")
 
 
+def _exact(value: Rational, owner: str, parameter: str) -> Rational:
+    numerator, denominator = signed_ratio(value, owner, parameter)
+    return numerator if denominator == 1 else Fraction(numerator, denominator)
+
+
 def ratios(values: Iterable[Rational], owner: str, parameter: str) -> list[Rational]:
     """Return a list of exact rationals from any sequence, numpy integers included."""
-    listed = values.tolist() if hasattr(values, "tolist") else list(values)
-    for value in listed:
-        if type(value) is not int:
-            signed_ratio(value, owner, parameter)
+    listed: list[Rational] = [
+        value if type(value) is int else _exact(value, owner, parameter)
+        for value in (values.tolist() if hasattr(values, "tolist") else values)
+    ]
     if not listed:
         raise refuse(owner, parameter, "a sequence with at least one entry", "an empty one")
     return listed

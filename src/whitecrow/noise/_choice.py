@@ -50,6 +50,8 @@ def level_table(
         low[index], high[index] = counts[index] * least, counts[index] * most
 
     def refine(index: int, bits: int) -> Bounds:
+        if not counts[index]:
+            return 0, 0
         exponent = eta * (best - levels[index])
         least, most = exp_neg(exponent.numerator, exponent.denominator, bits)
         return counts[index] * least, counts[index] * most

@@ -104,7 +104,8 @@ class _SystemSource(PooledSource):
 
 _SYSTEM = _SystemSource()
 # A fork copies the pool: without this, parent and child would draw the same noise.
-os.register_at_fork(after_in_child=_SYSTEM.forget)
+if hasattr(os, "register_at_fork"):  # elsewhere there is no fork
+    os.register_at_fork(after_in_child=_SYSTEM.forget)
 
 
 def system_source() -> Source:

@@ -2,7 +2,7 @@
 
 The algorithms are those of the single draws, on arrays of words: the same tables, the same
 comparisons of whole numbers; a word that needs the exact path is handed to it one by one
-(``proof.md`` 8). The law is therefore the same, bit for bit, and so is the absence of floats.
+(``proof.md`` 9). The law is therefore the same, bit for bit, and so is the absence of floats.
 A release draws its noise by the single-draw functions all the same: they accept any rational,
 whereas arrays stop at 64 bits.
 """
