@@ -24,7 +24,7 @@ _BLOCK = 14
 """Inner bits of the direct search: tables of 2^14 entries stay in the cache."""
 
 _LOW = 7
-_FEW = 8
+_FEW = 12
 """Up to this many free bits a loop over contexts is quicker than starting threads."""
 
 _DOUBT = 2
