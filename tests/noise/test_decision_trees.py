@@ -15,7 +15,7 @@ import pytest
 from noise_tools import agrees, coin, decision_tree, primitive_tree, table_draw
 
 from whitecrow.noise import _coins, _heavy, _integers, bounds, laws
-from whitecrow.noise._choice import choose, flip_in_order, level_table
+from whitecrow.noise._choice import choose, flip_in_order, level_table, top
 from whitecrow.noise._coins import exp_coin, logistic_coin
 from whitecrow.noise._heavy import CoreTail, ratio_of_uniforms
 from whitecrow.noise._integers import Gaussian, Geometric, two_sided
@@ -217,3 +217,12 @@ def test_choices_have_their_laws(utilities):
         assert given_up < 1e-9
         for index, probability in enumerate(law_of(utilities, eta)):
             assert found.get(index, 0.0) == pytest.approx(probability, abs=1e-9)
+
+
+@pytest.mark.usefixtures("exact_primitives")
+@pytest.mark.parametrize("h", [1, 2, 3])
+def test_peeling_has_the_law_of_repeated_choice_without_return(h):
+    utilities, eta = [0, 1, 3, 1], F(1, 2)
+    found, given_up = primitive_tree(lambda walk: tuple(top(utilities, eta, h, walk)), 1e-12)
+    assert given_up < 1e-9
+    assert found == pytest.approx(laws.top_pmf(utilities, eta, h), abs=1e-9)
