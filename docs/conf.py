@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from sphinx.application import Sphinx
+
 from whitecrow import __version__
 
 project = "whitecrow"
@@ -26,7 +30,7 @@ suppress_warnings = ["myst.header"]
 
 autodoc_typehints = "none"  # the docstrings name the types, in words
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autoclass_content = "class"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
@@ -38,3 +42,12 @@ html_css_files = ["whitecrow.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"footer_icons": []}
+
+
+def setup(app: Sphinx) -> None:
+    """Leave out the blank line that ends an example for doctest's sake."""
+
+    def tidy(app: Sphinx, name: str, source: list[str]) -> None:
+        source[0] = re.sub(r"\n\n```\n", "\n```\n", source[0])
+
+    app.connect("source-read", tidy)
