@@ -1,0 +1,405 @@
+"""The store: one charge a question, two caps, voids, spatial accounting, the chain."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+import whitecrow as wc
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.ledger import Budget, Closed, Ledger, Order, Reservation
+from whitecrow.ledger.export import to_csv, to_json
+from whitecrow.ledger.states import States
+from whitecrow.ledger.verification import verify
+from whitecrow.privacy import Guarantee
+
+QUARTER = wc.DifferentialPrivacy("1/4")
+
+
+@pytest.fixture
+def ledger() -> Any:
+    with Ledger("sqlite://", atlas=new_atlas) as made:
+        made.open("clinic", budget=Budget.of("1"))
+        yield made
+
+
+def order(
+    digest: str, price: Guarantee = QUARTER, *, analyst: str = "ana", place: float | None = None
+) -> Order:
+    ball = None
+    if place is not None:
+        ball = {"columns": ["x"], "metric": "euclidean", "center": [place], "radius": 1.0}
+    return Order(analyst, digest, {"number": digest}, price, ball)
+
+
+def charge(ledger: Ledger, one: Order) -> Reservation:
+    found, _ = ledger.reserve("clinic", one)
+    assert isinstance(found, Reservation)
+    assert found.fresh
+    found.release()
+    return found
+
+
+def spent(ledger: Ledger, line: str = "conditional") -> Fraction:
+    standing = ledger.standing("clinic")
+    found = standing.spent.spent(line, standing.budget.delta)
+    assert found is not None
+    return found
+
+
+def test_budgets_are_met_exactly_and_not_exceeded_by_anything(ledger: Ledger) -> None:
+    for digest in "abc":
+        charge(ledger, order(digest))
+    with pytest.raises(wc.BudgetExhausted, match="short by 1/1000000000000"):
+        charge(ledger, order("d", wc.DifferentialPrivacy("0.250000000001")))
+    charge(ledger, order("d"))
+    assert spent(ledger) == 1
+    with pytest.raises(wc.BudgetExhausted) as refused:
+        charge(ledger, order("e", wc.DifferentialPrivacy("1e-50")))
+    assert refused.value.remaining == "0"
+
+
+def test_thirds_and_sevenths_add_up_without_rounding(ledger: Ledger) -> None:
+    for place, price in enumerate(["1/3", "1/7", "1/7", "8/21"]):
+        charge(ledger, order(str(place), wc.DifferentialPrivacy(price)))
+    assert spent(ledger) == 1
+
+
+def test_the_tighter_of_two_caps_rules(ledger: Ledger) -> None:
+    ledger.allow("clinic", "ana", Budget.of("1/4"), reason="a share")
+    charge(ledger, order("a"))
+    with pytest.raises(wc.BudgetExhausted, match="Analyst 'ana'"):
+        charge(ledger, order("b"))
+    for digest in "bcd":
+        charge(ledger, order(digest, analyst="bo"))
+    with pytest.raises(wc.BudgetExhausted, match="The dataset"):
+        charge(ledger, order("e", analyst="bo"))
+    ledger.allow("clinic", "ana", None, reason="lifted")
+    ledger.amend("clinic", budget=Budget.of("2"), reason="voted")
+    charge(ledger, order("e"))
+    assert ledger.standing("clinic").shares["ana"].spent.epsilon == Fraction(1, 2)
+
+
+def test_a_refused_question_leaves_nothing_behind(ledger: Ledger) -> None:
+    before = ledger.standing("clinic")
+    with pytest.raises(wc.BudgetExhausted):
+        charge(ledger, order("a", wc.DifferentialPrivacy("2")))
+    with pytest.raises(wc.PolicyViolation):
+        ledger.reserve("clinic", order("a"), rule=_refuse)
+    assert ledger.standing("clinic") == before
+
+
+def _refuse(policy: str) -> None:
+    raise wc.PolicyViolation("no")
+
+
+def test_an_interrupted_question_is_taken_up_and_not_charged_twice(ledger: Ledger) -> None:
+    first = charge(ledger, order("a"))
+    assert [entry.seq for entry in ledger.unsettled("clinic")] == [first.seq]
+    again, _ = ledger.reserve("clinic", order("a", analyst="bo"))
+    assert isinstance(again, Reservation)
+    assert (again.seq, again.fresh) == (first.seq, False)
+    assert ledger.unsettled("clinic") == []  # somebody is computing it
+    assert ledger.settle("clinic", again, [1, {"b": None}]).answered
+    again.release()
+    assert ledger.settle("clinic", first, "another").answer == [1, {"b": None}]
+    assert spent(ledger) == Fraction(1, 4)
+
+
+def test_only_one_computes_at_a_time(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whitecrow.ledger.store.PATIENCE_SECONDS", 0.05)
+    held, _ = ledger.reserve("clinic", order("a"))
+    with pytest.raises(wc.Unavailable, match="being answered"):
+        ledger.reserve("clinic", order("a"))
+    with pytest.raises(wc.PolicyViolation, match="at this moment"):
+        ledger.void("clinic", held.seq, reason="too early")
+    held.release()  # type: ignore[union-attr]
+    assert isinstance(ledger.reserve("clinic", order("a"))[0], Reservation)
+
+
+def test_a_void_gives_back_what_was_never_answered(ledger: Ledger) -> None:
+    held = charge(ledger, order("a"))
+    charge(ledger, order("b", analyst="bo"))
+    ledger.void("clinic", held.seq, reason="power cut")
+    assert spent(ledger) == Fraction(1, 4)
+    assert ledger.standing("clinic").shares["ana"].spent.epsilon == 0
+    with pytest.raises(wc.PolicyViolation, match="already void"):
+        ledger.void("clinic", held.seq, reason="again")
+    with pytest.raises(wc.PolicyViolation, match="given back"):
+        ledger.settle("clinic", held, "too late")
+    assert charge(ledger, order("a")).seq != held.seq
+    assert verify(ledger, "clinic", atlas=new_atlas).ok
+
+
+def test_what_was_answered_stays_spent(ledger: Ledger) -> None:
+    held = charge(ledger, order("a"))
+    ledger.settle("clinic", held, True)
+    for seq, words in ((held.seq, "stays spent"), (held.seq + 1, "not a reservation"), (99, "not")):
+        with pytest.raises(wc.PolicyViolation, match=words):
+            ledger.void("clinic", seq, reason="please")
+
+
+def test_a_failure_keeps_its_spend_until_it_is_voided(ledger: Ledger) -> None:
+    held = charge(ledger, order("a"))
+    ledger.fail("clinic", held)
+    again, _ = ledger.reserve("clinic", order("a"))
+    assert isinstance(again, Closed)
+    assert not again.answered
+    assert [entry.seq for entry in ledger.unsettled("clinic")] == [held.seq]
+    ledger.void("clinic", held.seq, reason="a bug, mended")
+    assert (spent(ledger), ledger.unsettled("clinic")) == (0, [])
+    ledger.settle("clinic", charge(ledger, order("a")), True)
+    assert verify(ledger, "clinic", atlas=new_atlas).ok
+
+
+def test_the_custodians_acts_need_a_reason(ledger: Ledger) -> None:
+    for reason in ("", "  "):
+        with pytest.raises(wc.InvalidInput, match="reason"):
+            ledger.amend("clinic", budget=Budget.of("2"), reason=reason)
+        with pytest.raises(wc.InvalidInput, match="reason"):
+            ledger.void("clinic", 1, reason=reason)
+    with pytest.raises(wc.InvalidInput, match="not empty"):
+        ledger.allow("clinic", "", None, reason="nobody")
+    with pytest.raises(wc.InvalidInput, match="no dataset"):
+        ledger.standing("nowhere")
+
+
+def test_balls_far_apart_share_one_price_and_voids_count_again(ledger: Ledger) -> None:
+    half = wc.DifferentialPrivacy("1/2")
+    first = charge(ledger, order("a", half, place=0.0))
+    for place in range(10, 60, 10):
+        charge(ledger, order(f"far {place}", half, place=float(place)))
+    assert spent(ledger) == Fraction(1, 2)
+    charge(ledger, order("near", half, place=1.5))
+    assert spent(ledger) == 1
+    with pytest.raises(wc.BudgetExhausted, match="requested 1/100"):
+        charge(ledger, order("here", wc.DifferentialPrivacy("1/100"), place=0.5))
+    charge(ledger, order("there", half, place=100.0))
+    ledger.void("clinic", first.seq, reason="never answered")
+    assert spent(ledger) == Fraction(1, 2)
+    charge(ledger, order("here", wc.DifferentialPrivacy("1/100"), place=0.5))
+    assert spent(ledger) == Fraction(51, 100)
+    assert verify(ledger, "clinic", atlas=new_atlas).ok
+
+
+def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(
+    ledger: Ledger,
+) -> None:
+    charge(ledger, order("a", place=0.0))
+    charge(ledger, order("b", place=50.0, analyst="bo"))
+    charge(ledger, order("c", place=0.0, analyst="bo"))
+    charge(ledger, order("d"))
+    standing = ledger.standing("clinic")
+    assert spent(ledger) == Fraction(3, 4)
+    own = {
+        name: share.spent.spent("differential", Fraction(0))
+        for name, share in standing.shares.items()
+    }
+    assert own == {"ana": Fraction(1, 2), "bo": Fraction(1, 4)}
+
+
+def test_a_quote_says_what_a_batch_would_cost(ledger: Ledger) -> None:
+    ledger.settle("clinic", charge(ledger, order("a", place=0.0)), True)
+    batch = [order("a", place=0.0), *(order(f"q{i}", place=10.0 * i) for i in range(1, 5))]
+    quote = ledger.quote("clinic", [*batch, batch[-1]])
+    assert (quote.charged, quote.refusal) == (4, None)
+    assert quote.after.spent("conditional", Fraction(0)) == Fraction(1, 4)
+    too_much = ledger.quote("clinic", [order(f"s{i}") for i in range(5)])
+    assert too_much.refusal is not None
+    assert too_much.refusal.remaining == "0"
+    assert spent(ledger) == Fraction(1, 4)
+
+
+def test_delta_and_rho_have_their_caps(ledger: Ledger) -> None:
+    with pytest.raises(wc.BudgetExhausted, match="delta") as refused:
+        charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))
+    assert "1, 1e-6" in str(refused.value)
+    with pytest.raises(wc.BudgetExhausted, match="no delta left"):
+        charge(ledger, order("a", wc.ZeroConcentrated("1/1000")))
+    ledger.amend("clinic", budget=Budget.of("1, 1e-6"), reason="a little delta")
+    charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))
+    charge(ledger, order("b", wc.ZeroConcentrated("1/1000")))
+    before = spent(ledger)
+    charge(ledger, order("c", wc.ZeroConcentrated("1/1000")))
+    # Concentrated releases are read once, as a sum: the second costs less than the first.
+    assert 0 < spent(ledger) - before < before - Fraction(1, 10)
+    with pytest.raises(wc.BudgetExhausted, match="short by"):
+        charge(ledger, order("d", wc.ZeroConcentrated("1")))
+    with pytest.raises(wc.BudgetExhausted):  # would leave no delta to read the others at
+        charge(ledger, order("d", wc.DifferentialPrivacy("1/1000", "9e-7")))
+
+
+def test_caps_of_single_lines_hold() -> None:
+    with Ledger("sqlite://") as ledger:
+        ledger.open("clinic", budget=Budget.of({"epsilon": "1", "differential": "1/4"}))
+        charge(ledger, order("a"))
+        with pytest.raises(wc.BudgetExhausted, match="differential budget"):
+            charge(ledger, order("b"))
+        charge(ledger, order("b", wc.SensitivePrivacy("3/4", 5, 1.0)))
+        assert ledger.standing("clinic").spent.unbounded("differential")
+
+
+def test_units_do_not_mix_by_accident() -> None:
+    replace_one = wc.DifferentialPrivacy("1/4", unit="replace_one")
+    with Ledger("sqlite://") as ledger:
+        ledger.open("clinic", budget=Budget.of("1"))
+        with pytest.raises(wc.PolicyViolation, match="adding or removing"):
+            charge(ledger, order("a", replace_one))
+    with Ledger("sqlite://") as ledger:
+        ledger.open("clinic", budget=Budget.of("1"), unit="replace_one")
+        charge(ledger, order("a", replace_one))
+        charge(ledger, order("b"))  # a quarter for coming or going is a half for replacing
+        assert spent(ledger) == Fraction(3, 4)
+        with pytest.raises(wc.PolicyViolation):
+            charge(ledger, order("c", wc.SensitivePrivacy("1/10", 5, 1.0)))
+
+
+def test_bad_budgets_are_named() -> None:
+    for bad, words in (
+        ("-1", "Got '-1'"),
+        ("one", "Got 'one'"),
+        (("1", "2", "3"), "an epsilon"),
+        ({"sensitive": 1}, "for each line"),
+        ({"epsilon": 1, "rho": 2}, "'rho'"),
+        ("1, 2", "below 1"),
+    ):
+        with pytest.raises(wc.InvalidInput, match=words):
+            Budget.of(bad)
+
+
+# The chain
+
+
+def busy(path: Path) -> Ledger:
+    """A ledger with an entry of every kind."""
+    ledger = Ledger(path, atlas=new_atlas)
+    ledger.open("clinic", budget=Budget.of("10"))
+    ledger.allow("clinic", "ana", Budget.of("5"), reason="a share")
+    ledger.amend("clinic", budget=Budget.of("20"), reason="voted")
+    ledger.settle("clinic", charge(ledger, order("a", place=0.0)), 1)
+    ledger.void("clinic", charge(ledger, order("b", place=0.5)).seq, reason="power cut")
+    ledger.fail("clinic", charge(ledger, order("c")))
+    ledger.settle("clinic", charge(ledger, order("d", analyst="bo")), 2)
+    charge(ledger, order("e"))
+    return ledger
+
+
+def test_an_honest_ledger_verifies_with_and_without_an_atlas(tmp_path: Path) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        for atlas in (None, new_atlas):
+            finding = verify(ledger, "clinic", atlas=atlas)
+            assert finding.ok, finding
+            assert finding.entries == len(ledger.entries("clinic"))
+
+
+TAMPERINGS: dict[str, tuple[str, int | None]] = {
+    "UPDATE entries SET body = replace(body, '1/4', '1/5') WHERE seq = 4": ("not match", 4),
+    "UPDATE entries SET analyst = 'bo' WHERE seq = 5": ("not match", 5),
+    "UPDATE entries SET at = '1999' WHERE seq = 6": ("not match", 6),
+    "UPDATE entries SET closes = 9 WHERE seq = 5": ("not match", 5),
+    "UPDATE entries SET hash = previous WHERE seq = 7": ("not match", 7),
+    "UPDATE entries SET previous = hash WHERE seq = 7": ("does not follow", 7),
+    "DELETE FROM entries WHERE seq = 5": ("entry 5 is missing", 6),
+    "DELETE FROM entries WHERE seq = 12": ("ends at", None),
+    "UPDATE entries SET body = 'x' WHERE seq = 12": ("not match", 12),
+    "UPDATE datasets SET spent = replace(spent, '3/4', '1/2')": ("dataset's stored sums", None),
+    "UPDATE datasets SET budget = replace(budget, '20', '30')": ("stored promise", None),
+    "UPDATE datasets SET seq = 11": ("ends at", None),
+    "UPDATE accounts SET spent = replace(spent, '1/2', '0')": ("analyst 'ana'", None),
+    "DELETE FROM accounts WHERE analyst = 'bo'": ("analyst 'bo'", None),
+}
+
+
+@pytest.mark.parametrize("statement", TAMPERINGS)
+def test_tampering_is_found_and_the_first_bad_entry_named(tmp_path: Path, statement: str) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        with ledger.database.transaction() as connection:
+            changed = connection.execute(sa.text(statement)).rowcount
+        assert changed, "the tampering changed nothing"
+        finding = verify(ledger, "clinic")
+        words, bad = TAMPERINGS[statement]
+        assert not finding.ok
+        assert (finding.bad, words in finding.reason) == (bad, True), finding
+
+
+FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
+    "an overspend": (
+        {
+            "kind": "reserve",
+            "digest": "z",
+            "body": {"price": wc.DifferentialPrivacy("99").to_json(), "location": None},
+        },
+        "not there",
+    ),
+    "a second charge": (
+        {
+            "kind": "reserve",
+            "digest": "a",
+            "body": {"price": QUARTER.to_json(), "location": None},
+        },
+        "charged before, by entry 4",
+    ),
+    "an answer to nothing": (
+        {"kind": "settle", "digest": "z", "closes": 2, "body": {"answer": 0}},
+        "not open",
+    ),
+    "a void of an answer": (
+        {"kind": "void", "digest": "a", "closes": 5, "body": {"reserve": 4, "reason": "greed"}},
+        "not open",
+    ),
+    "another beginning": ({"kind": "open", "body": {}}, "cannot stand here"),
+    "another kind": ({"kind": "gift", "body": {}}, "cannot stand here"),
+    "no content": ({"kind": "reserve", "digest": "y", "body": {}}, "not readable"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_entry_with_the_right_hash_is_held_to_the_rules(tmp_path: Path, name: str) -> None:
+    fields, words = FORGERIES[name]
+    with busy(tmp_path / "l.db") as ledger:
+        with ledger.page("clinic") as page:
+            page.append(**fields)
+        finding = verify(ledger, "clinic")
+        assert finding.bad == 13
+        assert words in finding.reason
+
+
+def test_the_store_itself_refuses_a_second_answer(ledger: Ledger) -> None:
+    held = charge(ledger, order("a"))
+    ledger.settle("clinic", held, 1)
+    with pytest.raises(wc.Unavailable), ledger.page("clinic") as page:
+        page.append("settle", digest="a", closes=held.seq, body={"answer": 2})
+
+
+def test_export_is_whole_and_harmless_to_spreadsheets(tmp_path: Path) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        ledger.settle("clinic", charge(ledger, order("f", analyst="=1+1")), 2)
+        exported = to_json(ledger, "clinic")
+        assert json.loads(json.dumps(exported)) == exported
+        assert [e["seq"] for e in exported["entries"]] == list(range(1, 15))
+        table = to_csv(ledger, "clinic").splitlines()
+        assert len(table) == 15
+        assert ",'=1+1," in table[13]
+
+
+# Publishers' states
+
+
+def test_states_are_swapped_only_in_order(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db") as ledger, Ledger(tmp_path / "l.db") as other:
+        ledger.open("clinic", budget=Budget.of("1"))
+        states, others = States(ledger, "clinic"), States(other, "clinic")
+        assert states.load("mean") is None
+        assert not states.save("mean", 1, {})
+        assert states.save("mean", 0, {"sum": 10**40})
+        assert not others.save("mean", 0, {"sum": 0})
+        assert others.save("mean", 1, {"sum": 2})
+        assert not states.save("mean", 1, {"sum": 3})
+        assert states.load("mean") == (1, {"sum": 2})
+        assert "sum" not in repr(states)
+        assert "10000" not in json.dumps(to_json(ledger, "clinic"))
