@@ -1,0 +1,165 @@
+"""The documentation builds, needs no network to be read, and promises only what is there."""
+
+from __future__ import annotations
+
+import html.parser
+import importlib
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import whitecrow
+from whitecrow import hazmat
+from whitecrow.cli import COMMANDS
+from whitecrow.curator.registry import KINDS
+from whitecrow.verify import checks
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+
+ELSEWHERE = re.compile(r"^(https?:)?//", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built with every warning an error."""
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"),
+            *("-d", str(out / "doctrees"), str(DOCS), str(out / "html")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+LOADS = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "embed": "src",
+    "object": "data",
+    "link": "href",
+}
+
+
+class _Loaded(html.parser.HTMLParser):
+    """Collects the addresses of everything that a browser loads by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        value = dict(attrs).get(LOADS.get(tag, ""))
+        if value:
+            self.addresses.append(value)
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        loaded = _Loaded()
+        loaded.feed(page.read_text(encoding="utf-8"))
+        assert loaded.addresses
+        assert [address for address in loaded.addresses if ELSEWHERE.match(address)] == []
+
+
+def test_no_style_sheet_loads_anything_from_elsewhere(site: Path) -> None:
+    for sheet in site.rglob("*.css"):
+        written = sheet.read_text(encoding="utf-8")
+        addresses = re.findall(r"""(?:url\(|@import)\s*["']?([^"')\s;]+)""", written)
+        assert [address for address in addresses if ELSEWHERE.match(address)] == []
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    reference = (site / "api.html").read_text(encoding="utf-8")
+    missing = [name for name in whitecrow.__all__ if f'id="whitecrow.{name}"' not in reference]
+    assert missing == []
+
+
+def test_every_hazmat_name_is_on_its_page(site: Path) -> None:
+    page = (site / "hazmat.html").read_text(encoding="utf-8")
+    missing = [name for name in hazmat.__all__ if f'id="whitecrow.hazmat.{name}"' not in page]
+    assert missing == []
+
+
+def _errata() -> dict[str, str]:
+    """The text of each erratum, by its number."""
+    written = (DOCS / "errata.md").read_text(encoding="utf-8")
+    parts = re.split(r"^### (E\d+)\. ", written, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_all_errata_are_listed_in_order() -> None:
+    assert list(_errata()) == [f"E{number}" for number in range(1, 28)]
+
+
+@pytest.mark.parametrize("number", [f"E{number}" for number in range(1, 28)])
+def test_what_an_erratum_is_shown_by_exists(number: str) -> None:
+    claims = {f"verify {check.mechanism}: {check.name}" for check in checks()}
+    shown = re.search(
+        r"^Shown by: (.*?)(?:\n\n|\n?\Z)", _errata()[number], re.MULTILINE | re.DOTALL
+    )
+    assert shown is not None
+    names = [" ".join(name.split()) for name in re.findall(r"`([^`]+)`", shown.group(1))]
+    assert names
+    for name in names:
+        if name.startswith("verify "):
+            assert name in claims
+        else:
+            file, _, test = name.partition("::")
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_every_question_has_a_page() -> None:
+    assert sorted(KINDS) == sorted(
+        path.stem for path in (DOCS / "questions").glob("*.md") if path.stem != "index"
+    )
+
+
+def test_every_proof_is_collected() -> None:
+    written = (DOCS / "proofs.md").read_text(encoding="utf-8")
+    proofs = sorted((ROOT / "src").rglob("proof.md"))
+    assert proofs
+    missing = [path for path in proofs if path.relative_to(ROOT).as_posix() not in written]
+    assert missing == []
+
+
+def test_commands_shown_exist() -> None:
+    shown = {
+        command
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
+        for command in re.findall(
+            r"^\$ (?:\.venv/bin/)?whitecrow (?:--json )?([a-z]+)",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    }
+    assert {"card", "identify", "verify"} <= shown <= set(COMMANDS)
+    for command in shown:
+        importlib.import_module(f"whitecrow.cli.{command}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_formulas_need_no_script(page: Path) -> None:
+    written = page.read_text(encoding="utf-8")
+    assert "{math}" not in written
+    assert "$$" not in written
+
+
+def test_the_pictures_are_what_their_script_draws() -> None:
+    script = runpy.run_path(str(DOCS / "pictures" / "make_diagrams.py"))
+    for path, content in script["draw"]():
+        assert path.read_text(encoding="utf-8") == content
