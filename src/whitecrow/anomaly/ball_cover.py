@@ -40,7 +40,7 @@ METRICS = ("euclidean", "manhattan", "chebyshev")
 _WIDER = 1.0 + 2.0**-40
 _TINY = 2.0**-500
 _SIDE = 1.0 + 2.0**-9
-_EDGE = 1 << 30
+_EDGE = 1 << 29
 _ORIGIN = _EDGE + 4
 _MASK = (1 << 32) - 1
 

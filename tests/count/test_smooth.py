@@ -1,0 +1,133 @@
+"""Smooth sensitivity: equal to its definition, above the local sensitivity, smooth."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from whitecrow.anomaly.ball_cover import ball_cover
+from whitecrow.anomaly.kissing import global_sensitivity
+from whitecrow.anomaly.smooth import (
+    degrees_needed,
+    horizon,
+    least_bound,
+    smooth_bound,
+    smooth_sensitivity,
+)
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import count_all
+
+
+def direct(points: np.ndarray, k: int, radius: float, smoothing: float, relation: str) -> float:
+    """The formula of `mechanisms.md` 3.1, every term written out."""
+    others = count_all(points, radius) - 1
+    own = 1 if relation == "replace_one" else 0
+    cap = global_sensitivity(k, points.shape[1], relation, size=len(points))
+    best = 0.0
+    for t in range(cap + 1 - own):
+        most = max(ball_cover(points[np.abs(others - c) <= t], radius) for c in (k, k - 1))
+        best = max(best, math.exp(-smoothing * t) * min(cap, max(1, most + t + own)))
+    return best
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_every_shortcut_leaves_the_maximum_what_it_is(relation, width, k):
+    generator = np.random.default_rng(10 * width + k)
+    for smoothing in (0.05, 0.3, 1.5):
+        for n in (1, 7, 60):
+            points = generator.normal(size=(n, width))
+            found = smooth_sensitivity(
+                points, beta=k, radius=0.6, smoothing=smoothing, relation=relation
+            )
+            assert found == pytest.approx(direct(points, k, 0.6, smoothing, relation), rel=1e-12)
+
+
+def test_the_example_that_needs_one_more_term():
+    """Stopping at t = cap - 1 under add/remove would give 1.48 against 1.0."""
+    both = [
+        smooth_sensitivity(points, beta=1, radius=1, smoothing=0.3)
+        for points in ([3, 4, 4], [3, 3, 4, 4])
+    ]
+    assert both == pytest.approx([2 * math.exp(-0.3), 2 * math.exp(-0.6)])
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_random_walks_in_space_are_smooth(relation):
+    """Pairs of neighbours along walks in 2 and 5 columns, where universes cannot be listed."""
+    generator = np.random.default_rng(9)
+    for width, k in itertools.product((2, 5), (1, 4)):
+        points = generator.normal(size=(40, width))
+        for _ in range(25):
+            after = np.delete(points, generator.integers(len(points)), axis=0)
+            if relation == "replace_one":
+                after = np.vstack([after, generator.normal(size=(1, width))])
+            values = [
+                smooth_sensitivity(x, beta=k, radius=1.0, smoothing=0.2, relation=relation)
+                for x in (points, after)
+            ]
+            counts = [int((count_all(x, 1.0) <= k).sum()) for x in (points, after)]
+            assert max(values) <= min(values) * math.exp(0.2) * (1 + 1e-12)
+            assert abs(counts[0] - counts[1]) <= min(values) + 1e-12
+            points = after
+            if len(points) < 15:
+                break
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("decay", [Fraction(1, 2), Fraction(9, 10), Fraction(100, 101)])
+@pytest.mark.parametrize("cap", [1, 2, 15, 402, 3**34])
+def test_the_horizon_is_far_enough_and_not_beyond_the_cap(relation, decay, cap):
+    last = horizon(cap, decay, relation)
+    least = least_bound(cap, decay, relation)
+    end = cap if relation == "add_remove" else cap - 1
+    assert last == end or decay ** (last + 1) * cap <= least
+    assert last <= end
+    assert least <= cap
+
+
+def test_degrees_beyond_what_is_needed_change_nothing():
+    generator = np.random.default_rng(2)
+    points = generator.normal(size=(300, 2))
+    decay, cap = Fraction(4, 5), 18
+    given = {
+        "beta": 3,
+        "radius": 0.4,
+        "metric": "euclidean",
+        "relation": "add_remove",
+        "cap": cap,
+        "decay": decay,
+    }
+    degrees = count_all(points, 0.4)
+    most = degrees_needed(3, horizon(cap, decay, "add_remove"))
+    capped = np.minimum(degrees, most)
+    assert (degrees > most).any()
+    assert smooth_bound(points, degrees, **given) == smooth_bound(points, capped, **given)
+
+
+def test_an_empty_database_has_the_least_sensitivity():
+    found = smooth_sensitivity(np.zeros((0, 2)), beta=2, radius=1, smoothing=0.1)
+    assert found == pytest.approx(max(math.exp(-0.1 * t) * min(10, max(1, t)) for t in range(11)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"beta": 0},
+        {"beta": 1.5},
+        {"smoothing": 0},
+        {"smoothing": math.inf},
+        {"relation": "swap"},
+        {"metric": "hamming"},
+        {"points": [1, math.inf]},
+    ],
+)
+def test_bad_input_is_refused(wrong):
+    given = {"points": [1.0, 2.0], "beta": 1, "radius": 1.0, "smoothing": 0.1} | wrong
+    with pytest.raises(InvalidInput):
+        smooth_sensitivity(given.pop("points"), **given)
