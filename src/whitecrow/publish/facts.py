@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Dataset
-from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
 from whitecrow.publish.plan import Plan
@@ -47,10 +46,6 @@ def gather(
     contribution bound since they were loaded.
     """
     periods = question.through
-    if periods is None:
-        raise InvalidInput(
-            "With an unknown horizon, say how many periods to release now: through=..."
-        )
     calendar = question.calendar
     arrived = calendar.index(dataset.values(question.time))
     values = (

@@ -63,7 +63,10 @@ def advance(
         after = _close(state, joins, leaves, used, source)
         return after, after.last
     assert plan.clip is not None
-    waiting = (*state.waiting, (tuple(joins.tolist()), tuple(leaves.tolist())))
+    # Values beyond every candidate are one and the same to the choice, and stay finite.
+    ends = float(plan.lower), 2 * float(plan.clip.candidates[-1])
+    events = tuple(tuple(np.clip(values, *ends).tolist()) for values in (joins, leaves))
+    waiting = (*state.waiting, (events[0], events[1]))
     over = len(waiting) >= plan.clip.periods or state.done + 1 == plan.horizon
     if not over:
         return replace(state, done=state.done + 1, waiting=waiting, used=used, last=()), ()

@@ -16,7 +16,7 @@ from whitecrow.privacy import DifferentialPrivacy, Guarantee, ZeroConcentrated, 
 from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.counters import MECHANISMS
 from whitecrow.publish.periods import Calendar
-from whitecrow.publish.plan import Plan, best_mechanism
+from whitecrow.publish.plan import FIRST_EPOCH, Plan, best_mechanism
 from whitecrow.publish.signed import signed
 from whitecrow.question import Description
 
@@ -53,7 +53,8 @@ class Publish:
     horizon : int, optional
         How many periods there will be at the most; None if unknown (costs accuracy, not privacy).
     through : int, optional
-        How many periods to release now from a dataset; all of the horizon unless given.
+        How many periods to release now from a dataset; all of the horizon unless given (the first
+        16 if the horizon is unknown).
     view : {"to_date", "each_period"}
         The statistic of all records so far, or of each period's own.
     clip : (lower, upper) or PrivateClip, optional
@@ -86,7 +87,7 @@ class Publish:
     start: Any = field(kw_only=True)
     period: Any = field(default="day", kw_only=True)
     horizon: int | None = field(default=None, kw_only=True)
-    through: int | None = field(default=None, kw_only=True)
+    through: int = field(default=0, kw_only=True)
     view: str = field(default="to_date", kw_only=True)
     clip: tuple[Fraction, Fraction] | PrivateClip | None = field(default=None, kw_only=True)
     resolution: Fraction | None = field(default=None, kw_only=True)
@@ -146,12 +147,12 @@ class Publish:
     def _check_lengths(self) -> None:
         for name in ("horizon", "through"):
             value = getattr(self, name)
-            if value is None:
+            if value is None or (name == "through" and value == 0):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LONGEST:
                 raise invalid("Publish", name, f"a whole number from 1 to {_LONGEST}", value)
-        if self.through is None:
-            self._set("through", self.horizon)
+        if not self.through:
+            self._set("through", self.horizon or FIRST_EPOCH)
         elif self.horizon is not None and self.through > self.horizon:
             raise invalid(
                 "Publish", "through", f"at most the horizon, {self.horizon}", self.through
@@ -301,7 +302,7 @@ class Publish:
         """
         price = self.price(card)
         plan = self.plan(card)
-        last = self.through or 1024
+        last = self.through
         times = sorted({1, max(1, last // 2), last})
         spread = [float(value) for value in plan.deviations(times)]
         figures: dict[str, Any] = {

@@ -1,0 +1,42 @@
+"""The adversary: what can be inferred from a series of releases, and how well.
+
+:func:`attack` is Naghizade et al.'s, from the releases alone; :mod:`whitecrow.attack.ratio` is the
+strongest adversary there is, with its theoretical power; :mod:`whitecrow.attack.naive` is the
+release that fails.
+"""
+
+from whitecrow.attack.inference import Inference, Series, attack, read_series
+from whitecrow.attack.judge import Verdict, auc, evaluate, flag_fraction, simulated_threshold
+from whitecrow.attack.ratio import (
+    Power,
+    naive_log_ratio,
+    naive_power,
+    power_under_dp,
+    power_under_zcdp,
+    publisher_log_ratio,
+    publisher_power,
+)
+from whitecrow.attack.scores import fixed_window, growing_window, levene, score
+
+__all__ = [
+    "Inference",
+    "Power",
+    "Series",
+    "Verdict",
+    "attack",
+    "auc",
+    "evaluate",
+    "fixed_window",
+    "flag_fraction",
+    "growing_window",
+    "levene",
+    "naive_log_ratio",
+    "naive_power",
+    "power_under_dp",
+    "power_under_zcdp",
+    "publisher_log_ratio",
+    "publisher_power",
+    "read_series",
+    "score",
+    "simulated_threshold",
+]
