@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 
 import whitecrow as wc
 
@@ -34,19 +35,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty durable store."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'ledger.whitecrow.db'}"
-    url = request.getfixturevalue("server").url
-    _empty(url)
-    return str(url)
+    return str(request.getfixturevalue("database"))
 
 
-def _empty(url: str) -> None:
-    import sqlalchemy as sa
-
-    engine = sa.create_engine(url)
+@pytest.fixture
+def database(server: postgres.Cluster) -> str:
+    """The URL of an empty PostgreSQL database."""
+    engine = sa.create_engine(server.url)
     with engine.begin() as connection:
         connection.execute(sa.text("DROP SCHEMA public CASCADE"))
         connection.execute(sa.text("CREATE SCHEMA public"))
     engine.dispose()
+    return server.url
 
 
 Opening = Callable[..., wc.Curator]

@@ -1,0 +1,89 @@
+"""Schemas: made in one step, migrated step by step to the same, refused when newer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+import whitecrow as wc
+from whitecrow.ledger import Budget, Ledger, migration
+from whitecrow.ledger.database import Database
+from whitecrow.ledger.schema import VERSION
+
+
+def shape(database: Database) -> dict[str, object]:
+    """Tables, columns, keys and indexes, as the database itself tells them."""
+    with database.transaction(write=False) as connection:
+        seen = sa.inspect(connection)
+        return {
+            name: (
+                [(c["name"], str(c["type"]), c["nullable"]) for c in seen.get_columns(name)],
+                seen.get_pk_constraint(name)["constrained_columns"],
+                sorted(str(u["column_names"]) for u in seen.get_unique_constraints(name)),
+                sorted(str(i["column_names"]) for i in seen.get_indexes(name)),
+                sorted(str(k["constrained_columns"]) for k in seen.get_foreign_keys(name)),
+            )
+            for name in seen.get_table_names()
+        }
+
+
+def migrated(path: Path) -> Database:
+    """A store that Alembic's scripts made from nothing."""
+    database = Database(path)
+    config = Config()
+    config.set_main_option("script_location", str(migration._SCRIPTS))
+    with database.transaction() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    return database
+
+
+def test_the_scripts_and_the_tables_in_the_code_are_the_same_schema(tmp_path: Path) -> None:
+    made = Ledger(tmp_path / "made.db").database
+    stepwise = migrated(tmp_path / "stepwise.db")
+    assert shape(made) == shape(stepwise)
+    Ledger(tmp_path / "stepwise.db").open("d", budget=Budget.of("1"))
+
+
+def test_an_older_store_is_migrated_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second script, as a later version would ship it, runs when the store is opened."""
+    scripts = tmp_path / "scripts"
+    (scripts / "versions").mkdir(parents=True)
+    for file in migration._SCRIPTS.rglob("*.py"):
+        target = scripts / file.relative_to(migration._SCRIPTS)
+        target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    (scripts / "versions" / "0002_more.py").write_text(
+        "import sqlalchemy as sa\nfrom alembic import op\n"
+        "revision = '0002'\ndown_revision = '0001'\n"
+        "def upgrade():\n    op.create_table('more', sa.Column('id', sa.Integer))\n",
+        encoding="utf-8",
+    )
+    with Ledger(tmp_path / "l.db") as old:
+        old.open("d", budget=Budget.of("1"))
+    monkeypatch.setattr(migration, "_SCRIPTS", scripts)
+    monkeypatch.setattr(migration, "VERSION", "0002")
+    with Ledger(tmp_path / "l.db") as new:
+        assert "more" in shape(new.database)
+        assert new.datasets() == ("d",)
+
+
+def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db") as ledger, ledger.database.transaction() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    before = (tmp_path / "l.db").read_bytes()
+    with pytest.raises(wc.Unavailable, match=f"newer version.*9999.*{VERSION}"):
+        Ledger(tmp_path / "l.db")
+    assert (tmp_path / "l.db").read_bytes() == before
+
+
+def test_addresses_that_are_no_ledgers_are_refused() -> None:
+    with pytest.raises(wc.InvalidInput, match="SQLite or PostgreSQL"):
+        Ledger("mysql://somewhere/db")
+    with pytest.raises(wc.InvalidInput, match="not a database URL"):
+        Ledger("://")
