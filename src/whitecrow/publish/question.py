@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput, invalid
@@ -289,6 +290,37 @@ class Publish:
             return ZeroConcentrated(self.rho)
         return DifferentialPrivacy(self.budget)
 
+    def expected_error(
+        self, card: Card, times: npt.ArrayLike, *, per_period: float = 0.0
+    ) -> npt.NDArray[np.float64]:
+        """Return the standard deviation of the release at ``times`` (1, 2, ...), before asking.
+
+        Parameters
+        ----------
+        card : Card
+            The public facts.
+        times : array-like
+            Which periods.
+        per_period : float
+            For a mean: about how many records come in a period. The mean is taken to lie half-way
+            between the clips, to first order in the noise.
+
+        Examples
+        --------
+        >>> card = Card("c", (Column("t", lower=0, upper=9),))
+        >>> year = Publish(statistic="count", time="t", start=0, period=1, horizon=365, rho="1/2")
+        >>> year.expected_error(card, [1, 365]).round(2).tolist()
+        [1.73, 2.95]
+        """
+        plan = self.plan(card)
+        found = plan.deviations(times)
+        if self.statistic != "mean":
+            return found
+        if per_period <= 0:
+            raise invalid("expected_error", "per_period", "above 0 for a mean", per_period)
+        periods = np.asarray(times) if self.view == "to_date" else np.ones(len(found))
+        return np.asarray(plan.mean_deviation(1.0, per_period) * found / periods)
+
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released and how far off it will be.
 
@@ -304,27 +336,23 @@ class Publish:
         plan = self.plan(card)
         last = self.through
         times = sorted({1, max(1, last // 2), last})
-        spread = [float(value) for value in plan.deviations(times)]
         figures: dict[str, Any] = {
             "mechanism": self.mechanism,
             "noise": self.noise,
             "periods": times,
-            "deviation": spread,
+            "deviation": plan.deviations(times).tolist(),
         }
         what = f"the {self.statistic}" + (f" of {self.column!r}" if self.column else " of records")
         span = "of all records so far" if self.view == "to_date" else "of each period's records"
-        errors = f"{spread[0]:.4g} at first and {spread[-1]:.4g} after {last} periods"
+        spread, over = figures["deviation"], ""
         if self.statistic == "mean":
             per_period = public.get("per_period")
-            errors = f"{errors} divided by the number of records"
+            over = " divided by the number of records"
             if isinstance(per_period, int | float) and per_period > 0:
-                grown = np.array(times) if self.view == "to_date" else np.ones(len(times))
-                means = [
-                    plan.mean_deviation(deviation, float(per_period * count))
-                    for deviation, count in zip(spread, grown, strict=True)
-                ]
-                figures["mean_deviation"] = means
-                errors = f"{means[0]:.4g} at first and {means[-1]:.4g} after {last} periods"
+                over = ""
+                spread = self.expected_error(card, times, per_period=per_period).tolist()
+                figures["mean_deviation"] = spread
+        errors = f"{spread[0]:.4g} at first and {spread[-1]:.4g} after {last} periods{over}"
         clip = ""
         if plan.clip is not None:
             clip = (
