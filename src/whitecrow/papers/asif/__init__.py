@@ -1,0 +1,26 @@
+"""Identifying anomalies while preserving privacy: every table and figure, redone."""
+
+from whitecrow.papers.asif import errata, figures, tables
+from whitecrow.papers.report import Paper
+
+__all__ = ["PAPER"]
+
+PAPER = Paper(
+    name="asif",
+    title="Identifying Anomalies while Preserving Privacy",
+    citation=(
+        "Hafiz Asif, Jaideep Vaidya, Periklis A. Papakonstantinou; with the conference paper "
+        "How to Accurately and Privately Identify Anomalies, CCS 2019."
+    ),
+    sections={
+        "table1": tables.table1,
+        "table2": tables.table2,
+        "table3": tables.table3,
+        "figure1": figures.figure1,
+        "figure2": figures.figure2,
+        "figure3": figures.figure3,
+        "figure4": figures.figure4,
+        "figure5": figures.figure5,
+        "errata": errata.errata,
+    },
+)
