@@ -43,43 +43,41 @@ def test_laplace_deviations_are_those_of_the_formulas():
     )
 
 
-def simulate(counter, runs, seed):
+def simulate(counter, bound, runs, seed):
     """Run many series at once through the counter's own step, on small whole numbers."""
     rng = np.random.default_rng(seed)
-    spread = math.sqrt(counter.reach(1)[1])
+    spread = math.sqrt(counter.reach(bound)[1])
     memory, found = counter.start(), []
     for _ in range(365):
         noise = np.rint(rng.normal(0, spread, runs)).astype(np.int64)
         memory, released = counter.step(memory, 0, noise)
         found.append(released.std())
-    return np.array(found) / 2.0**counter.bits
+    return np.array(found)
 
 
 # 8 bits and 18 binary places keep the recurrence within 64-bit integers, so that numpy can run it.
 SMALL = {
-    "square_root": SquareRoot(365, bits=8, precision=18),
-    "tree": Tree(365, bits=8),
-    "independent": Independent(bits=8),
+    "square_root": (SquareRoot(365, bits=8, precision=18), 1),
+    "tree": (Tree(365), 256),
+    "independent": (Independent(), 256),
 }
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_simulated_deviations_meet_the_formula(name):
     """4,000 runs: five standard errors of a standard deviation are 5.6 %."""
-    counter = SMALL[name]
-    scale = math.sqrt(counter.reach(1)[1]) / 2.0**counter.bits
-    expected = scale * counter.deviations(np.arange(1, 366))
-    assert np.abs(simulate(counter, 4000, 1) / expected - 1).max() < 0.056
+    counter, bound = SMALL[name]
+    expected = math.sqrt(counter.reach(bound)[1]) * counter.deviations(np.arange(1, 366))
+    assert np.abs(simulate(counter, bound, 4000, 1) / expected - 1).max() < 0.056
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("name", SMALL)
 def test_simulated_worst_deviation_is_within_one_percent(name):
     """125,000 runs: five standard errors are 1 %."""
-    counter = SMALL[name]
-    scale = math.sqrt(counter.reach(1)[1]) / 2.0**counter.bits
-    expected = (scale * counter.deviations(np.arange(1, 366))).max()
-    assert simulate(counter, 125_000, 2).max() == pytest.approx(expected, rel=0.01)
+    counter, bound = SMALL[name]
+    expected = math.sqrt(counter.reach(bound)[1]) * counter.deviations(np.arange(1, 366)).max()
+    assert simulate(counter, bound, 125_000, 2).max() == pytest.approx(expected, rel=0.01)
 
 
 def test_an_unknown_horizon_costs_a_constant_factor():
