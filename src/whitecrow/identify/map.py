@@ -23,7 +23,7 @@ from whitecrow.identify.checks import FLOOR, checked_floor, whole
 from whitecrow.neighbours import count_all
 from whitecrow.privacy import Facts, exact
 
-__all__ = ["PrivacyMap", "draw", "privacy_map"]
+__all__ = ["PrivacyMap", "draw", "map_of_counts", "privacy_map"]
 
 Floats = NDArray[np.float64]
 
@@ -84,34 +84,63 @@ def privacy_map(
     ([False, False, False, True], [True, True, True, False])
     """
     model = DistanceAnomaly(beta, radius, metric)
+    values = np.atleast_2d(np.asarray(data, dtype=np.float64))
+    _, place, times = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    copies = near = np.asarray(times[place.ravel()], dtype=np.int64)
+    if model.radius > 0:
+        most = None
+        if floor is not None:  # one more than the mechanism counts: removals are looked at too
+            step = exact(epsilon, owner="privacy_map")
+            most = beta + law.error_cap(step, checked_floor(floor, "privacy_map")) + 1
+        near = count_all(values, model.radius, metric, most, ranges=ranges)
+        copies = np.minimum(copies, near)  # beyond the cap the law no longer looks at either
+    return map_of_counts(
+        copies,
+        near,
+        beta=beta,
+        k=k,
+        epsilon=epsilon,
+        notion=notion,
+        floor=floor,
+        tight=tight,
+        radius_is_zero=model.radius == 0,
+    )
+
+
+def map_of_counts(
+    copies: NDArray[np.int64],
+    neighbours: NDArray[np.int64],
+    *,
+    beta: int,
+    k: int,
+    epsilon: object,
+    notion: str = "sensitive",
+    floor: object | None = FLOOR,
+    tight: bool = True,
+    radius_is_zero: bool = False,
+) -> PrivacyMap:
+    """Compute a map from counts that are already known; see :func:`privacy_map`."""
     step = exact(epsilon, owner="privacy_map")
     if notion not in ("sensitive", "differential"):
         raise invalid("privacy_map", "notion", "'sensitive' or 'differential'", notion)
     reach = min(whole(k, "privacy_map", "k"), beta) if notion == "sensitive" else beta
     cap = None if floor is None else law.error_cap(step, checked_floor(floor, "privacy_map"))
-    values = np.atleast_2d(np.asarray(data, dtype=np.float64))
-    _, place, times = np.unique(values, axis=0, return_inverse=True, return_counts=True)
-    copies = times[place.ravel()]
-    near = copies
-    if model.radius > 0:
-        most = None if cap is None else beta + cap + 1  # one more: removals are looked at too
-        near = count_all(values, model.radius, metric, most, ranges=ranges)
-        copies = np.minimum(copies, near)  # beyond the cap the law no longer looks at either
 
     def wrong(v: int, b: int) -> float:
         """Return ln of the error probability."""
         bound = law.discrepancy(
-            v, b, beta=beta, k=reach, radius_is_zero=model.radius == 0, tight=tight
+            v, b, beta=beta, k=reach, radius_is_zero=radius_is_zero, tight=tight
         )
         if bound is None:
             return -math.inf
         return _log_error(bound if cap is None else min(bound, cap), step)
 
-    pairs, back = np.unique(np.stack([copies, near], axis=1), axis=0, return_inverse=True)
+    pairs, back = np.unique(np.stack([copies, neighbours], axis=1), axis=0, return_inverse=True)
     losses = np.array([_loss(int(v), int(b), beta, wrong) for v, b in pairs])
     errors = np.exp(np.array([wrong(int(v), int(b)) for v, b in pairs]))
     where = back.ravel()
-    return PrivacyMap(losses[where], 1.0 - errors[where], near <= beta, near >= beta + 1 - reach)
+    covered = neighbours >= beta + 1 - reach
+    return PrivacyMap(losses[where], 1.0 - errors[where], neighbours <= beta, covered)
 
 
 def _log_error(bound: int, step: Fraction) -> float:

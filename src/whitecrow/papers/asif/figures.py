@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.identify.map import PrivacyMap, privacy_map
+from whitecrow.identify.map import PrivacyMap, map_of_counts
+from whitecrow.neighbours import count_all
 from whitecrow.papers.asif.sets import PRINTED, Set, errors, load
 from whitecrow.papers.report import Context, Row, Section
 
 __all__ = ["figure1", "figure2", "figure3", "figure4", "figure5"]
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 
 def _canvas(columns: int, width: float = 4.0, height: float = 3.6) -> tuple[Any, Any] | None:
@@ -34,18 +37,24 @@ def _save(figure: Any, context: Context, name: str) -> tuple[Path, ...]:
     return (path,)
 
 
-def _gaussian(context: Context) -> tuple[Floats, int, float]:
+@lru_cache(maxsize=1)
+def _gaussian(size: int, seed: int) -> tuple[Floats, int, float, Counts]:
     """Return the example data of the paper's Section 5: two independent normals of variance 2."""
-    size = 5_000 if context.quick else 20_000
-    points = np.random.default_rng(context.seed).normal(scale=math.sqrt(2), size=(size, 2))
-    return points, round(1.2e-3 * size), 0.13 * 2.0
+    points = np.random.default_rng(seed).normal(scale=math.sqrt(2), size=(size, 2))
+    radius = 0.13 * 2.0
+    return points, round(1.2e-3 * size), radius, count_all(points, radius)
 
 
-def _map(points: Floats, beta: int, radius: float, k: int, notion: str) -> PrivacyMap:
-    return privacy_map(
-        points,
+def _example(context: Context) -> tuple[Floats, int, float, Counts]:
+    return _gaussian(5_000 if context.quick else 20_000, context.seed)
+
+
+def _map(counts: Counts, beta: int, k: int, notion: str) -> PrivacyMap:
+    """Return the map of the paper's mechanism: equation (5), no cap; every record differs."""
+    return map_of_counts(
+        np.ones_like(counts),
+        counts,
         beta=beta,
-        radius=radius,
         k=k,
         epsilon="1/4",
         notion=notion,
@@ -54,17 +63,21 @@ def _map(points: Floats, beta: int, radius: float, k: int, notion: str) -> Priva
     )
 
 
-def _scatter(panel: Any, figure: Any, points: Floats, values: Floats, title: str) -> None:
-    order = np.argsort(-np.hypot(*points.T))[::-1]  # the outlying ones on top
-    marks = panel.scatter(*points[order].T, c=values[order], s=3, cmap="viridis")
+def _scatter(
+    panel: Any, figure: Any, points: Floats, values: Floats, title: str, limits: tuple[float, float]
+) -> None:
+    order = np.argsort(np.hypot(*points.T))  # the outlying ones on top
+    marks = panel.scatter(
+        *points[order].T, c=values[order], s=3, cmap="viridis", vmin=limits[0], vmax=limits[1]
+    )
     figure.colorbar(marks, ax=panel)
     panel.set_title(title)
 
 
 def figure1(context: Context) -> Section:
     """Accuracy and privacy of each record under SP and DP."""
-    points, beta, radius = _gaussian(context)
-    sp, dp = (_map(points, beta, radius, 1, notion) for notion in ("sensitive", "differential"))
+    points, beta, radius, counts = _example(context)
+    sp, dp = (_map(counts, beta, 1, notion) for notion in ("sensitive", "differential"))
     normal, lonely = ~sp.anomalous, sp.anomalous & ~sp.covered
     rows = [
         Row(
@@ -99,13 +112,14 @@ def figure1(context: Context) -> Section:
         figure, panels = drawn
         panels[0].hexbin(*points.T, gridsize=50, cmap="Greys", bins="log")
         panels[0].set_title("(a) the records")
-        for panel, values, title in (
-            (panels[1], sp.accuracy, "(b) accuracy, SP"),
-            (panels[2], dp.accuracy, "(c) accuracy, DP"),
-            (panels[3], sp.loss, "(d) loss, SP"),
-            (panels[4], dp.loss, "(e) loss, DP"),
+        worst = float(sp.loss.max())
+        for panel, values, title, limits in (
+            (panels[1], sp.accuracy, "(b) accuracy, SP", (0.5, 1.0)),
+            (panels[2], dp.accuracy, "(c) accuracy, DP", (0.5, 1.0)),
+            (panels[3], sp.loss, "(d) loss, SP", (0.0, worst)),
+            (panels[4], dp.loss, "(e) loss, DP", (0.0, worst)),
         ):
-            _scatter(panel, figure, points, values, title)
+            _scatter(panel, figure, points, values, title, limits)
         figures = _save(figure, context, "figure1")
     text = (
         f"{len(points):,} records from N(0, 2I), beta {beta}, r {radius:g}, epsilon 0.25, k 1: the "
@@ -117,9 +131,9 @@ def figure1(context: Context) -> Section:
 
 def figure2(context: Context) -> Section:
     """More k, more records with the promise."""
-    points, beta, radius = _gaussian(context)
+    points, beta, _, counts = _example(context)
     levels = (1, 7, 14) if beta > 14 else (1, beta // 3, 2 * beta // 3)
-    maps = [_map(points, beta, radius, k, "sensitive") for k in levels]
+    maps = [_map(counts, beta, k, "sensitive") for k in levels]
     covered = [int(found.covered.sum()) for found in maps]
     rows = [
         Row(
@@ -135,7 +149,8 @@ def figure2(context: Context) -> Section:
     if drawn is not None:
         figure, panels = drawn
         for panel, found, k in zip(panels, maps, levels, strict=True):
-            _scatter(panel, figure, points, np.exp(-found.loss), f"exp(-loss), k = {k}")
+            title = f"exp(-loss), k = {k}"
+            _scatter(panel, figure, points, np.exp(-found.loss), title, (0.0, 1.0))
         figures = _save(figure, context, "figure2")
     text = "The same data and mechanism as in figure 1; colour is exp(-loss) as in the paper."
     return Section("Figure 2: privacy for growing k", text, rows, figures=figures)
