@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,20 +61,9 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
     @click.pass_obj
     @functools.wraps(command)
-    def wrapped(
-        output: Output,
-        data: str,
-        card: str | None,
-        ledger: str | None,
-        analyst: str,
-        engine: str,
-        budget: str | None,
-        epsilon: str,
-        price_only: bool,
-        **options: Any,
-    ) -> None:
-        given = Asking(output, data, card, ledger, analyst, engine, budget, epsilon, price_only)
-        command(given, **options)
+    def wrapped(output: Output, **options: Any) -> None:
+        common = {field.name: options.pop(field.name) for field in fields(Asking)[1:]}
+        command(Asking(output, **common), **options)
 
     return wrapped
 

@@ -50,7 +50,8 @@ def run(
     from whitecrow import papers
 
     context = papers.Context(Path(data) if data else None, Path(out), quick, seed)
-    result, lines = {}, []
+    result: dict[str, object] = {}
+    lines = []
     for wanted in papers.NAMES if name == "all" else [name]:
         paper = papers.load(wanted)
         with output.progress() as progress:
