@@ -398,8 +398,11 @@ def _numbers(array: Any) -> npt.NDArray[np.float64]:
             array = array.cast(pyarrow.float64())
         except pyarrow.ArrowInvalid:
             array = pyarrow.array([_number_or_none(text) for text in array.to_pylist()])
-    values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.asarray(values, dtype=np.float64)
+    numbers = array.cast(pyarrow.float64(), safe=False)
+    if numbers.null_count:
+        numbers = numbers.fill_null(float("nan"))
+    # Not pyarrow's to_numpy, which imports pandas (half a second) where that is installed.
+    return np.asarray(np.from_dlpack(numbers), dtype=np.float64)
 
 
 def _number_or_none(text: str | None) -> float | None:
