@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whitecrow.errors import invalid
-from whitecrow.neighbours import predicates
-from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM
+from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM, measure
 
 __all__ = ["EARTH_RADIUS_KM", "METRICS", "Closeness", "Form", "lower", "on_sphere"]
 
@@ -79,25 +78,19 @@ class Closeness:
         first, second = [float(v) for v in a], [float(v) for v in b]
         if self.metric == "haversine":
             first, second = list(on_sphere(*first)), list(on_sphere(*second))
-        if form.kind == SQUARES:
-            measure = predicates.squares(first, second)
-        elif form.kind == SUM:
-            measure = predicates.total(first, second)
-        elif form.kind == LARGEST:
-            measure = predicates.largest(first, second)
-        else:
-            measure = predicates.mixed(first, second, form.ranges)
-        return measure <= form.threshold
+        return bool(measure(form.kind, first, second, form.scales) <= form.threshold)
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a metric and a radius come down to: close means measure <= threshold."""
+    """What a metric and a radius come down to.
+
+    Two records are close when ``measure(kind, a, b, scales) <= threshold``.
+    """
 
     kind: int
     threshold: float
-    radius: float
-    ranges: tuple[float, ...]
+    scales: tuple[float, ...]
 
 
 def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Form:
@@ -108,19 +101,20 @@ def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Fo
     ``gower`` is compared as a sum: the threshold is the largest sum whose mean, as rounded by
     the division, is at most the radius.
     """
+    plain = (1.0,) * width
     if metric == "euclidean":
-        return Form(SQUARES, radius * radius, radius, ())
+        return Form(SQUARES, radius * radius, plain)
     if metric == "manhattan":
-        return Form(SUM, radius, radius, ())
+        return Form(SUM, radius, plain)
     if metric == "chebyshev":
-        return Form(LARGEST, radius, radius, ())
+        return Form(LARGEST, radius, plain)
     if metric == "hamming":
-        return Form(MIXED, radius, radius, (0.0,) * width)
+        return Form(MIXED, radius, (0.0,) * width)
     if metric == "haversine":
         angle = radius / (2.0 * EARTH_RADIUS_KM)
         chord = 2.0 * math.sin(angle) if angle < math.pi / 2.0 else math.inf
-        return Form(SQUARES, chord * chord, chord, ())
-    return Form(MIXED, _largest_sum(radius, width), radius * width, tuple(ranges))
+        return Form(SQUARES, chord * chord, (1.0, 1.0, 1.0))
+    return Form(MIXED, _largest_sum(radius, width), tuple(ranges))
 
 
 def on_sphere(latitude: float, longitude: float) -> tuple[float, float, float]:

@@ -53,12 +53,9 @@ def count_close(
     >>> count_close([[0.0], [1.0], [5.0]], [[0.5], [9.0]], radius=0.5)
     array([2, 0])
     """
-    from whitecrow.neighbours._kernels import brute
-
     values, form = _prepared(data, radius, metric, ranges, "count_close")
     asked = _embedded(checked_records(records, data_width(data), "count_close"), metric)
-    limit = checked_cap(cap, len(values), "count_close")
-    return brute.count(values, asked, form.kind, form.threshold, np.array(form.ranges), limit)
+    return _scan(values, asked, form, checked_cap(cap, len(values), "count_close"))
 
 
 def count_all(
@@ -78,11 +75,17 @@ def count_all(
     >>> count_all([[0.0], [1.0], [5.0]], radius=1.0)
     array([2, 2, 1])
     """
-    from whitecrow.neighbours._kernels import brute
-
     values, form = _prepared(data, radius, metric, ranges, "count_all")
-    limit = checked_cap(cap, len(values), "count_all")
-    return brute.count(values, values, form.kind, form.threshold, np.array(form.ranges), limit)
+    return _scan(values, values, form, checked_cap(cap, len(values), "count_all"))
+
+
+def _scan(values: Matrix, asked: Matrix, form: Form, limit: int) -> Counts:
+    from whitecrow.neighbours._kernels.scan import count_scanned
+    from whitecrow.neighbours._kernels.tables import Relation
+
+    relation = Relation(form.kind, form.threshold, np.array(form.scales), 0.0)
+    found: Counts = count_scanned(values, relation, asked, limit, 1)
+    return found
 
 
 def copies(data: ArrayLike, records: ArrayLike, cap: int | None = None) -> Counts:
@@ -196,6 +199,7 @@ def _prepared(
 def _embedded(values: Matrix, metric: str) -> Matrix:
     if metric != "haversine":
         return values
-    from whitecrow.neighbours._kernels import brute
+    from whitecrow.neighbours._kernels.metric import on_spheres
 
-    return brute.on_spheres(values)
+    points: Matrix = on_spheres(values)
+    return points

@@ -1,0 +1,333 @@
+"""Counting neighbours through the tree.
+
+A group of up to 64 records that lie together is counted at once. Leaves of the tree are visited
+nearest first; nodes whose boxes settle all pairs are counted or dropped whole on the way. First a
+few *pivots* look at the leaves: if `cap` records lie within radius - d of a pivot, every record of
+the group within d of it has reached the cap (triangle inequality). Only records that no pivot
+settles are compared with the leaves' records, through the float32 filter; the pairs that it leaves
+open are settled by the reference predicate. `proof.md` shows that none of this changes a count.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours._kernels.filter import approach, limits, margins
+from whitecrow.neighbours._kernels.inner import inner, kernel
+from whitecrow.neighbours._kernels.lanes import LANES, lowest_bit, ones, real_lanes, tile
+from whitecrow.neighbours._kernels.metric import measure
+from whitecrow.neighbours._kernels.pivots import (
+    PIVOTS,
+    Pivots,
+    look_from_pivots,
+    place_pivots,
+    settled_by_pivot,
+)
+from whitecrow.neighbours._kernels.search import (
+    EVERYONE,
+    Search,
+    begin,
+    enclose,
+    next_leaf,
+    too_wide,
+)
+from whitecrow.neighbours._kernels.tables import Index, Relation, Workspace
+from whitecrow.neighbours.predicates import MIXED, SQUARES
+
+__all__ = ["count_blocks"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+_QUARTER = LANES // 4
+
+_PATIENCE = 3
+"""Pivots look at this many times the leaves that could bring them to the cap."""
+
+
+class Group(NamedTuple):
+    """The records that are being counted for.
+
+    Parameters
+    ----------
+    records : float64, columns x 64
+    lanes, found : int64, 64
+        The place of each record among those asked about, and how many neighbours it has so far, beside those
+        that everyone has.
+    """
+
+    records: Floats
+    lanes: Ints
+    found: Ints
+
+
+@kernel
+def count_blocks(
+    index: Index,
+    relation: Relation,
+    asked: Floats,
+    wanted: Bytes,
+    cap: int,
+    together: int,
+    first: int,
+    last: int,
+    counts: Ints,
+) -> None:
+    """Count the neighbours of the wanted records of some blocks of ``asked``, up to ``cap``.
+
+    Parameters
+    ----------
+    asked : float64, blocks x columns x 64
+        The records asked about, near ones together.
+    wanted : uint8, 64 for each block
+        1 for the lanes to count for.
+    together : int
+        The most records of a block to count at once: 64, 16 or 1.
+    counts : int64, 64 for each block
+        Receives min(neighbours, cap).
+    """
+    columns, leaves = len(relation.scales), len(index.blocks)
+    group = Group(np.empty((columns, LANES)), np.empty(LANES, np.int64), np.empty(LANES, np.int64))
+    search = Search(
+        np.empty(columns),
+        np.empty(columns),
+        np.empty(columns),
+        np.empty(leaves + 2),
+        np.empty((leaves + 2, 3), np.int64),
+        np.empty(3, np.int64),
+    )
+    space = Workspace(
+        np.empty((columns, LANES), np.float32),
+        np.empty(LANES),
+        np.empty(LANES, np.float32),
+        np.empty(LANES, np.float32),
+        np.empty(LANES, np.int64),
+    )
+    pivots = Pivots(
+        np.empty((columns, PIVOTS)),
+        np.empty((PIVOTS, 2)),
+        np.empty((PIVOTS, 2), np.int64),
+    )
+    seen = np.empty(leaves, np.int64)
+    _count(
+        index,
+        relation,
+        asked,
+        wanted,
+        cap,
+        together,
+        first,
+        last,
+        counts,
+        group,
+        search,
+        space,
+        pivots,
+        seen,
+    )
+
+
+@inner
+def _count(
+    index: Index,
+    relation: Relation,
+    asked: Floats,
+    wanted: Bytes,
+    cap: int,
+    together: int,
+    first: int,
+    last: int,
+    counts: Ints,
+    group: Group,
+    search: Search,
+    space: Workspace,
+    pivots: Pivots,
+    seen: Ints,
+) -> None:
+    tried, settled = 0, 0
+    lane = first * LANES
+    while lane < last * LANES:
+        # Records that lie far apart share no leaves: they are counted in smaller groups.
+        take = min(
+            together, LANES if lane % LANES == 0 else _QUARTER if lane % _QUARTER == 0 else 1
+        )
+        active = _gather(group, asked, wanted, lane, take)
+        if active > 0:
+            enclose(search, group.records, active)
+        while active > 1 and take > 1 and too_wide(relation, search):
+            take = _QUARTER if take == LANES else 1
+            active = _gather(group, asked, wanted, lane, take)
+            if active > 0:
+                enclose(search, group.records, active)
+        lane += take
+        if active == 0:
+            continue
+        begin(index, relation, search)
+        boxed, visited = active, 0
+
+        # Where pivots have settled little so far (many columns, few neighbours), they stay home.
+        hopeful = tried < 8 * LANES or settled * 16 > tried
+        if hopeful and active > PIVOTS and relation.kind != MIXED and relation.radius > 0.0:
+            place_pivots(relation, group.records, active, pivots)
+            patience = _PATIENCE * (cap // LANES) + 8
+            while visited < patience:
+                leaf = next_leaf(index, relation, search, cap)
+                if leaf < 0:
+                    break
+                seen[visited] = leaf
+                visited += 1
+                missing = cap - search.state[EVERYONE]
+                if look_from_pivots(index, relation, pivots, space, leaf, missing):
+                    break
+            before = active
+            active = _retire_by_pivots(relation, group, search, pivots, active, cap, counts)
+            tried += before
+            settled += before - active
+
+        replayed = 0
+        while active > 0:
+            if 2 * active <= boxed:
+                # Fewer records are left: their smaller box decides more.
+                enclose(search, group.records, active)
+                boxed = active
+            if replayed < visited:
+                leaf = seen[replayed]
+                replayed += 1
+            else:
+                leaf = next_leaf(index, relation, search, cap)
+                if leaf < 0:
+                    break
+            most = _look(index, relation, group, space, active, leaf)
+            if search.state[EVERYONE] + most >= cap:
+                active = _retire(group, search, active, cap, counts)
+        for i in range(active):
+            total = search.state[EVERYONE] + group.found[i]
+            counts[group.lanes[i]] = min(cap, total)
+
+
+@inner
+def _gather(group: Group, asked: Floats, wanted: Bytes, first: int, take: int) -> int:
+    """Bring some wanted records of a block together; return how many they are."""
+    active = 0
+    for lane in range(first, first + take):
+        if wanted[lane]:
+            group.lanes[active] = lane
+            group.found[active] = 0
+            for c in range(len(group.records)):
+                group.records[c, active] = asked[lane // LANES, c, lane % LANES]
+            active += 1
+    return active
+
+
+@inner
+def _look(
+    index: Index, relation: Relation, group: Group, space: Workspace, active: int, leaf: int
+) -> int:
+    """Count a leaf's records close to each record of the group; return the most anyone has."""
+    found, sizes, opened = group.found, space.sizes, space.opened
+    here = min(LANES, index.size - leaf * LANES)
+    rho, reach, slack, error = margins(index, relation, leaf)
+    if rho == 0.0:
+        for i in range(active):
+            for lane in range(here):
+                found[i] += _close(index, relation, group, i, leaf, lane)
+    else:
+        inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
+        approach(index, relation, group.records, active, leaf, space)
+        count = 0
+        for i in range(active):
+            opened[count] = i
+            count += (sizes[i] > inner_size) & (sizes[i] <= outer_size)
+            found[i] += here * (sizes[i] <= inner_size)
+        if count & 1:
+            opened[count] = opened[count - 1]
+        half = 0.5 if relation.kind == SQUARES else 0.0
+        for i in range(active):
+            space.sure[i] = np.float32(half * sizes[i] + sure)
+            space.possible[i] = np.float32(half * sizes[i] + possible)
+        real = real_lanes(here)
+        for t in range(0, count, 2):
+            i, j = opened[t], opened[t + 1]
+            masks = tile(relation.kind, space, i, j, index, leaf)
+            _add(index, relation, group, i, leaf, masks[0] & real, masks[1] & real)
+            if i != j:
+                _add(index, relation, group, j, leaf, masks[2] & real, masks[3] & real)
+    most = 0
+    for i in range(active):
+        most = max(most, found[i])
+    return most
+
+
+@inner
+def _add(
+    index: Index,
+    relation: Relation,
+    group: Group,
+    i: int,
+    leaf: int,
+    sure: np.uint64,
+    possible: np.uint64,
+) -> None:
+    """Add what is sure, and what the reference predicate says about the rest."""
+    close = ones(sure)
+    doubt = possible & ~sure
+    while doubt:
+        close += _close(index, relation, group, i, leaf, lowest_bit(doubt))
+        doubt &= doubt - np.uint64(1)
+    group.found[i] += close
+
+
+@inner
+def _close(index: Index, relation: Relation, group: Group, i: int, leaf: int, lane: int) -> bool:
+    value = measure(
+        relation.kind, group.records[:, i], index.blocks[leaf, :, lane], relation.scales
+    )
+    return value <= relation.threshold  # type: ignore[no-any-return]
+
+
+@inner
+def _retire(group: Group, search: Search, active: int, cap: int, counts: Ints) -> int:
+    """Write down the records that have reached the cap; return how many are left."""
+    i = 0
+    while i < active:
+        if search.state[EVERYONE] + group.found[i] >= cap:
+            active -= 1
+            _leave(group, i, active, cap, counts)
+        else:
+            i += 1
+    return active
+
+
+@inner
+def _retire_by_pivots(
+    relation: Relation,
+    group: Group,
+    search: Search,
+    pivots: Pivots,
+    active: int,
+    cap: int,
+    counts: Ints,
+) -> int:
+    """Write down the records that a pivot has brought to the cap; return how many are left."""
+    began = active
+    # From the last to the first: the record that fills a gap has been looked at already.
+    for i in range(began - 1, -1, -1):
+        missing = cap - search.state[EVERYONE]
+        if settled_by_pivot(relation, group.records, i, began, pivots, missing):
+            active -= 1
+            _leave(group, i, active, cap, counts)
+    return active
+
+
+@inner
+def _leave(group: Group, i: int, last: int, cap: int, counts: Ints) -> None:
+    """Write the cap for a record and let the last one take its place."""
+    counts[group.lanes[i]] = cap
+    group.lanes[i] = group.lanes[last]
+    group.found[i] = group.found[last]
+    for c in range(len(group.records)):
+        group.records[c, i] = group.records[c, last]

@@ -1,0 +1,63 @@
+"""The reference predicate compiled, and what it says about whole boxes of records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from whitecrow.neighbours import closeness, predicates
+from whitecrow.neighbours._kernels.inner import inner, kernel
+from whitecrow.neighbours.predicates import step
+
+__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "compare_boxes", "measure", "on_spheres"]
+
+Floats = NDArray[np.float64]
+
+OUTSIDE, UNDECIDED, INSIDE = -1, 0, 1
+
+register_jitable(step)
+measure: Any = njit(_nrt=False)(predicates.measure)
+_on_sphere: Any = njit(closeness.on_sphere)
+
+
+@inner
+def compare_boxes(
+    kind: int,
+    threshold: float,
+    scales: Floats,
+    low: Floats,
+    high: Floats,
+    boxes: Floats,
+    node: int,
+) -> int:
+    """Say whether all, none or some pairs between two boxes are close.
+
+    The smallest and the largest difference in each column go through the same steps as a pair's;
+    rounding is monotone, so no pair between the boxes can have a smaller or larger measure as
+    computed. No margin is needed (`proof.md`, "Boxes").
+    """
+    least, most = 0.0, 0.0
+    for c in range(len(scales)):
+        above = boxes[node, 1, c] - low[c]
+        below = high[c] - boxes[node, 0, c]
+        gap = max(max(boxes[node, 0, c] - high[c], low[c] - boxes[node, 1, c]), 0.0)
+        least = step(kind, least, gap, scales[c])
+        most = step(kind, most, max(above, below), scales[c])
+    if least > threshold:
+        return OUTSIDE
+    if most <= threshold:
+        return INSIDE
+    return UNDECIDED
+
+
+@kernel
+def on_spheres(degrees: Floats) -> Floats:
+    """Return latitudes and longitudes in degrees as points of the unit sphere."""
+    points = np.empty((len(degrees), 3))
+    for i in range(len(degrees)):
+        points[i, 0], points[i, 1], points[i, 2] = _on_sphere(degrees[i, 0], degrees[i, 1])
+    return points

@@ -1,0 +1,180 @@
+"""Walking down the tree, nearest leaves first, around a group of records."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours._kernels.inner import inner
+from whitecrow.neighbours._kernels.lanes import LANES
+from whitecrow.neighbours._kernels.metric import INSIDE, UNDECIDED, compare_boxes
+from whitecrow.neighbours._kernels.tables import Index, Relation
+from whitecrow.neighbours.predicates import step
+
+__all__ = ["EVERYONE", "Search", "begin", "enclose", "next_leaf", "too_wide"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+WAITING, EVERYONE, SHRUNK = range(3)
+
+
+class Search(NamedTuple):
+    """A walk around one group.
+
+    Parameters
+    ----------
+    low, high : float64, columns
+        The box around the records that still count.
+    centre : float64, columns
+        Where near is measured from; it decides the order of visits only.
+    keys, nodes
+        The nodes that wait, as a binary heap: how near; node, first block, number of blocks.
+    state : int64
+        How many nodes wait; how many records are close to everyone in the group; whether the box
+        has shrunk since the walk began.
+    """
+
+    low: Floats
+    high: Floats
+    centre: Floats
+    keys: Floats
+    nodes: Ints
+    state: Ints
+
+
+@inner
+def enclose(search: Search, records: Floats, active: int) -> None:
+    """Put the smallest box around the first records."""
+    for c in range(len(search.low)):
+        low = high = records[c, 0]
+        for i in range(1, active):
+            low = min(low, records[c, i])
+            high = max(high, records[c, i])
+        search.low[c], search.high[c] = low, high
+    search.state[SHRUNK] = 1
+
+
+@inner
+def too_wide(relation: Relation, search: Search) -> bool:
+    """Say whether the box is many radii wide."""
+    across = 0.0
+    for c in range(len(search.low)):
+        across = step(
+            relation.kind, across, 0.0625 * (search.high[c] - search.low[c]), relation.scales[c]
+        )
+    return across > relation.threshold  # type: ignore[no-any-return]
+
+
+@inner
+def begin(index: Index, relation: Relation, search: Search) -> None:
+    """Start at the root, around the box of a new group."""
+    for c in range(len(search.low)):
+        search.centre[c] = 0.5 * search.low[c] + 0.5 * search.high[c]
+    search.state[WAITING] = search.state[EVERYONE] = search.state[SHRUNK] = 0
+    _meet(index, relation, search, 0, 0, len(index.blocks))
+
+
+@inner
+def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int:
+    """Return the nearest leaf that the boxes leave open, or -1.
+
+    Nodes on the way whose boxes settle every pair are dropped, or counted for everyone.
+    """
+    state = search.state
+    while state[WAITING] > 0 and state[EVERYONE] < cap:
+        state[WAITING] = last = _pop(search.keys, search.nodes, state[WAITING])
+        node, first, span = search.nodes[last, 0], search.nodes[last, 1], search.nodes[last, 2]
+        if state[SHRUNK]:
+            verdict = _compare(index, relation, search, node)
+            if verdict != UNDECIDED:
+                if verdict == INSIDE:
+                    state[EVERYONE] += _records(index, first, span)
+                continue
+        if span == 1:
+            return first
+        half = (span + 1) // 2
+        _meet(index, relation, search, node + 1, first, half)
+        _meet(index, relation, search, node + 2 * half, first + half, span - half)
+    return -1
+
+
+@inner
+def _compare(index: Index, relation: Relation, search: Search, node: int) -> int:
+    return compare_boxes(
+        relation.kind,
+        relation.threshold,
+        relation.scales,
+        search.low,
+        search.high,
+        index.boxes,
+        node,
+    )
+
+
+@inner
+def _meet(
+    index: Index, relation: Relation, search: Search, node: int, first: int, span: int
+) -> None:
+    """Drop a node, count it for everyone, or let it wait."""
+    verdict = _compare(index, relation, search, node)
+    if verdict == INSIDE:
+        search.state[EVERYONE] += _records(index, first, span)
+    elif verdict == UNDECIDED:
+        near = 0.0
+        for c in range(len(search.centre)):
+            place = search.centre[c]
+            gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
+            near += gap * gap
+        _push(search.keys, search.nodes, search.state[WAITING], near, node, first, span)
+        search.state[WAITING] += 1
+
+
+@inner
+def _records(index: Index, first: int, span: int) -> int:
+    return min(index.size, (first + span) * LANES) - first * LANES
+
+
+@inner
+def _copy(nodes: Ints, source: int, target: int) -> None:
+    for k in range(3):
+        nodes[target, k] = nodes[source, k]
+
+
+@inner
+def _push(
+    keys: Floats, nodes: Ints, count: int, key: float, node: int, first: int, span: int
+) -> None:
+    """Add a node to a heap of ``count``."""
+    place = count
+    while place > 0 and keys[(place - 1) >> 1] > key:
+        parent = (place - 1) >> 1
+        keys[place] = keys[parent]
+        _copy(nodes, parent, place)
+        place = parent
+    keys[place] = key
+    nodes[place, 0], nodes[place, 1], nodes[place, 2] = node, first, span
+
+
+@inner
+def _pop(keys: Floats, nodes: Ints, count: int) -> int:
+    """Move the nearest node of a heap behind the others; return how many are left."""
+    last = count - 1
+    key, node, first, span = keys[last], nodes[last, 0], nodes[last, 1], nodes[last, 2]
+    keys[last] = keys[0]
+    _copy(nodes, 0, last)
+    place, child = 0, 1
+    while child < last:
+        if child + 1 < last and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[place] = keys[child]
+        _copy(nodes, child, place)
+        place, child = child, 2 * child + 1
+    if last > 0:
+        keys[place] = key
+        nodes[place, 0], nodes[place, 1], nodes[place, 2] = node, first, span
+    return last

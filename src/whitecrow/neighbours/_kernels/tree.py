@@ -1,0 +1,154 @@
+"""Arranging records in k-d order, in blocks of 64, and boxing every node of the tree.
+
+The tree is implicit. A node covers a run of blocks; its left child covers the first half of them
+(rounded up) and is numbered next, its right child follows the left one's whole subtree. A node
+of m blocks therefore has 2m - 1 nodes below and including itself, and no pointers are stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours._kernels.inner import inner, kernel
+from whitecrow.neighbours._kernels.lanes import LANES
+
+__all__ = ["arrange", "boxes_of", "pack", "split"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+_SAMPLE = 64
+
+
+@inner
+def _widest(rows: Floats, start: int, stop: int, weights: Floats) -> int:
+    """Return the column with the widest spread in a sample of the rows."""
+    stride = max(1, (stop - start) // _SAMPLE)
+    best, widest = -1.0, 0
+    for c in range(rows.shape[1]):
+        low = high = rows[start, c]
+        for i in range(start, stop, stride):
+            low = min(low, rows[i, c])
+            high = max(high, rows[i, c])
+        # Halved, because the full range of doubles overflows.
+        spread = (0.5 * high - 0.5 * low) * weights[c]
+        if spread > best:
+            best, widest = spread, c
+    return widest
+
+
+@inner
+def _swap(rows: Floats, ids: Ints, i: int, j: int) -> None:
+    for c in range(rows.shape[1]):
+        rows[i, c], rows[j, c] = rows[j, c], rows[i, c]
+    ids[i], ids[j] = ids[j], ids[i]
+
+
+@inner
+def _select(rows: Floats, ids: Ints, start: int, stop: int, cut: int, column: int) -> None:
+    """Move rows so that none before ``cut`` is above any from ``cut`` on, in one column."""
+    low, high = start, stop - 1
+    while high > low:
+        middle = (low + high) // 2
+        a, b, c = rows[low, column], rows[middle, column], rows[high, column]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while rows[i, column] < pivot:
+                i += 1
+            while rows[j, column] > pivot:
+                j -= 1
+            if i <= j:
+                _swap(rows, ids, i, j)
+                i += 1
+                j -= 1
+        if cut <= j:
+            high = j
+        elif cut >= i:
+            low = i
+        else:
+            return
+
+
+@inner
+def _halve(rows: Floats, ids: Ints, weights: Floats, start: int, stop: int, cut: int) -> None:
+    if start < cut < stop:
+        _select(rows, ids, start, stop, cut, _widest(rows, start, stop, weights))
+
+
+@kernel
+def split(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int) -> None:
+    """Divide a run of blocks at the end of its left half, along its widest column."""
+    start, stop = first * LANES, min(len(rows), (first + blocks) * LANES)
+    _halve(rows, ids, weights, start, stop, (first + (blocks + 1) // 2) * LANES)
+
+
+@kernel
+def arrange(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int) -> None:
+    """Put a run of blocks in k-d order, down to quarters of blocks."""
+    waiting = np.empty((64, 2), np.int64)
+    waiting[0] = first, blocks
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        first, blocks = waiting[depth]
+        if blocks > 1:
+            split(rows, ids, weights, first, blocks)
+            half = (blocks + 1) // 2
+            waiting[depth] = first, half
+            waiting[depth + 1] = first + half, blocks - half
+            depth += 2
+        else:
+            start, stop = first * LANES, min(len(rows), (first + 1) * LANES)
+            _halve(rows, ids, weights, start, stop, start + LANES // 2)
+            _halve(rows, ids, weights, start, min(stop, start + LANES // 2), start + LANES // 4)
+            _halve(rows, ids, weights, start + LANES // 2, stop, start + 3 * LANES // 4)
+
+
+@kernel
+def pack(flat: Floats, size: int, columns: int, first: int, last: int) -> None:
+    """Turn each block from 64 rows into ``columns`` lines of 64, in place.
+
+    The lanes after the last record repeat it, so that they widen no box; they are never counted.
+    """
+    rows = np.empty((LANES, columns))
+    for block in range(first, last):
+        origin = block * LANES * columns
+        here = min(LANES, size - block * LANES)
+        for i in range(LANES):
+            for c in range(columns):
+                rows[i, c] = flat[origin + min(i, here - 1) * columns + c]
+        for c in range(columns):
+            for i in range(LANES):
+                flat[origin + c * LANES + i] = rows[i, c]
+
+
+@kernel
+def boxes_of(blocks: Floats) -> Floats:
+    """Return the lowest and highest value of every column in every node."""
+    total, columns = blocks.shape[0], blocks.shape[1]
+    boxes = np.empty((2 * total - 1, 2, columns))
+    covered = np.empty((2 * total - 1, 2), np.int64)
+    covered[0] = 0, total
+    for node in range(2 * total - 1):
+        first, count = covered[node]
+        if count > 1:
+            half = (count + 1) // 2
+            covered[node + 1] = first, half
+            covered[node + 2 * half] = first + half, count - half
+    for node in range(2 * total - 2, -1, -1):
+        first, count = covered[node]
+        for c in range(columns):
+            if count == 1:
+                low = high = blocks[first, c, 0]
+                for i in range(LANES):
+                    low = min(low, blocks[first, c, i])
+                    high = max(high, blocks[first, c, i])
+            else:
+                right = node + 2 * ((count + 1) // 2)
+                low = min(boxes[node + 1, 0, c], boxes[right, 0, c])
+                high = max(boxes[node + 1, 1, c], boxes[right, 1, c])
+            boxes[node, 0, c] = low
+            boxes[node, 1, c] = high
+    return boxes

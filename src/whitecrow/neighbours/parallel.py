@@ -1,0 +1,53 @@
+"""Running compiled kernels on all cores.
+
+The kernels release Python's lock, so plain threads suffice. Unlike numba's own parallel loops they
+may be used from several threads at once and after a fork, which servers do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["chunks", "run", "workers"]
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def workers() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def chunks(total: int, least: int) -> Iterator[tuple[int, int]]:
+    """Divide ``range(total)`` into runs of at least ``least``, several for each core."""
+    size = max(least, -(-total // (8 * workers())), 1)
+    for first in range(0, total, size):
+        yield first, min(total, first + size)
+
+
+def run(tasks: Sequence[Callable[[], object]]) -> None:
+    """Run the tasks, on several cores when there are several of both."""
+    if len(tasks) == 1 or workers() == 1:
+        for task in tasks:
+            task()
+        return
+    for future in [_executor().submit(task) for task in tasks]:
+        future.result()
+
+
+def _executor() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(workers(), thread_name_prefix="whitecrow")
+    return _pool
+
+
+def _forget() -> None:
+    """Drop the pool in a forked child, which has none of its parent's threads."""
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget)
