@@ -51,15 +51,26 @@ class DataGraph:
     ) -> None:
         self.bits = space.bits
         self._space = space
-        self._population = population
+        self.population = population
         self._verdicts = verdicts
         self._utility = utility
         self._everywhere = everywhere
-        self._start: int | None = None
+        self.start: int | None = None
         self._matches: dict[int, bool] = {}
+        self._scores: dict[int, int] = {}
         self._all_matches: NDArray[np.bool_] | None = None
         self._all_scores: Counts | None = None
         self._table = lru_cache(maxsize=256)(self._custom_table)
+
+    def unexplored(self) -> DataGraph:
+        """Return the same graph with nothing evaluated yet."""
+        return DataGraph(
+            self._space,
+            self.population,
+            self._verdicts,
+            self._utility,
+            everywhere=self._everywhere,
+        )
 
     def enumerate(self, progress: Progress | None = None) -> None:
         """Evaluate every context now, for the direct search."""
@@ -71,7 +82,9 @@ class DataGraph:
 
     def begin(self, start: int) -> None:
         """Learn where the search begins."""
-        self._start = start
+        if start != self.start:
+            self._scores.clear()  # overlap is measured from the start
+        self.start = start
 
     def match(self, contexts: Sequence[int]) -> list[bool]:
         """Say in which of these the record is an outlier; remembered."""
@@ -92,9 +105,12 @@ class DataGraph:
         return self._all_matches
 
     def utility(self, contexts: Sequence[int]) -> list[int]:
-        """Return the utility of each."""
-        words = self._population.words(contexts)
-        return [int(score) for score in self._score(self._some(words), contexts)]
+        """Return the utility of each; remembered."""
+        fresh = [context for context in contexts if context not in self._scores]
+        if fresh:
+            sums = self._some(self.population.words(fresh))
+            self._scores.update(zip(fresh, self._score(sums, fresh).tolist(), strict=True))
+        return [self._scores[context] for context in contexts]
 
     def levels(self) -> tuple[list[int], list[int]]:
         """Return the different utilities of matching contexts and how many have each."""
@@ -121,20 +137,20 @@ class DataGraph:
         from whitecrow.explain import _kernels
 
         def sums(amounts: Counts) -> Counts:
-            found: Counts = _kernels.batch_sums(self._population.signatures, amounts, words, 1)
+            found: Counts = _kernels.batch_sums(self.population.signatures, amounts, words, 1)
             return found
 
         return sums
 
     def _all(self, amounts: Counts) -> Counts:
-        return all_sums(self._population, amounts, 1)
+        return all_sums(self.population, amounts, 1)
 
     def _score(self, sums: Callable[[Counts], Counts], contexts: Sequence[int]) -> Counts:
         """Turn sums over cells (the record counts 1) into utilities."""
-        population, utility = self._population, self._utility
+        population, utility = self.population, self._utility
         if isinstance(utility, Overlap):
-            assert self._start is not None
-            return sums(population.size * population.inside(self._start))
+            assert self.start is not None
+            return sums(population.size * population.inside(self.start))
         sizes = sums(population.size)
         if isinstance(utility, Isolation):
             detector = self._verdicts.detector

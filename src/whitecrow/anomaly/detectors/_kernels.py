@@ -11,8 +11,8 @@ from numba import njit
 
 NO, YES, DOUBT = 0, 1, 2
 
-MARGIN = 1e-9
-"""Relative; sums of up to 2^22 rounded terms stay a thousand times below it (``proof.md``)."""
+MARGIN = 2.0**-24
+"""Relative; sums of up to 2^27 rounded terms are within half of it (explain's ``proof.md``)."""
 
 
 @njit(cache=True, inline="always")
