@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,10 +147,11 @@ def attack(
 
 def read_series(releases: object, *, column: str | None = None, outliers: object = None) -> Series:
     """Read a released series from wherever it is."""
-    if isinstance(releases, Mapping) and "series" in releases:
-        releases = releases["series"]
     if isinstance(releases, str | Path):
         releases = _file(Path(releases))
+    for key in ("answer", "series"):
+        if isinstance(releases, Mapping) and key in releases:
+            releases = releases[key]
     truth = outliers
     if isinstance(releases, Sequence | np.ndarray):
         values: Any = [_value(entry) for entry in releases]
@@ -190,12 +192,15 @@ def _file(path: Path) -> Any:
 
     if not path.exists():
         raise InvalidInput(f"There is no file {str(path)!r}.")
+    ending = path.suffix.lower()
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return parquet.read_table(path)
-        return csv.read_csv(path)
-    except pyarrow.ArrowInvalid:
-        raise InvalidInput(f"The file {path.name!r} is not readable CSV or Parquet.") from None
+        if ending == ".json":
+            return json.loads(path.read_text(encoding="utf-8"))
+        return parquet.read_table(path) if ending in (".parquet", ".pq") else csv.read_csv(path)
+    except (pyarrow.ArrowInvalid, ValueError):
+        raise InvalidInput(
+            f"The file {path.name!r} is not readable CSV, Parquet or JSON."
+        ) from None
 
 
 def _frame(frame: Any, column: str | None, outliers: object) -> tuple[Any, Any]:

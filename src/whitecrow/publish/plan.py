@@ -27,7 +27,8 @@ FIRST_EPOCH = 16
 GROWTH = 16  # each epoch of an unknown horizon is sixteen times as long as the one before
 _LEVELS = 1 << 20  # steps between the clips unless a resolution is given
 _BLOCK = 4096  # times whose expected error is worked out together
-_REFINED = 40  # the square root wants one event to weigh about 2^40 units
+_EXACT_FLOATS = 1 << 53  # sums of whole floats below this are exact
+_REFINED = 32  # the square root wants one event to weigh about 2^32 units
 
 
 @dataclass(frozen=True)
@@ -226,25 +227,36 @@ class Plan:
     def encode(self, values: npt.NDArray[np.float64]) -> tuple[int, ...]:
         """Return the increments of one period: values clipped, rounded and added up.
 
-        Each value's part depends on that value alone. A mean keeps two sums, of the distances to
-        the lower and to the upper clip: an event moves them by ``levels`` in all whatever its
-        value, which costs no more than one sum (Kulesza, Suresh and Wang 2024).
+        Each value's part depends on that value alone, and NaN has none. A mean keeps two sums, of
+        the distances to the lower and to the upper clip: an event moves them by ``levels`` in all
+        whatever its value, which costs no more than one sum (Kulesza, Suresh and Wang 2024).
         """
         if self.statistic == "count":
-            return (len(values),)
-        origin, step = self._floats
-        inside = np.minimum(np.maximum(values, origin), origin + step * self.levels)
-        codes = np.minimum(np.rint((inside - origin) / step), self.levels).astype(np.int64)
-        above = int(codes.sum())
+            return (len(values) - int(np.count_nonzero(np.isnan(values))),)
+        origin, step, top = self._floats
+        codes = np.maximum(values, origin)
+        np.minimum(codes, top, out=codes)
+        codes -= origin
+        codes /= step
+        np.rint(codes, out=codes)
+        above = np.add.reduce(codes)
+        if above != above:  # a missing value has made the sum one too
+            return self.encode(values[~np.isnan(values)])
+        if above >= _EXACT_FLOATS:
+            above = np.add.reduce(codes.astype(np.int64))
         if self.statistic == "sum":
-            return (above + self.first * len(values),)
-        return above, self.levels * len(values) - above
+            return (int(above) + self.first * len(values),)
+        return int(above), self.levels * len(values) - int(above)
 
     @cached_property
-    def _floats(self) -> tuple[float, float]:
-        """The value of code 0 and the step, for arithmetic on values."""
-        origin = self.first * self.step if self.statistic == "sum" else self.lower
-        return float(origin), float(self.step)
+    def _floats(self) -> tuple[float, float, float]:
+        """The value of code 0, the step, and the largest value whose code is the last one."""
+        origin = float(self.first * self.step if self.statistic == "sum" else self.lower)
+        step = float(self.step)
+        top = origin + step * self.levels
+        while np.rint((top - origin) / step) > self.levels:
+            top = math.nextafter(top, origin)
+        return origin, step, top
 
     # ---- epochs and noise ----------------------------------------------------------------------
 
@@ -314,7 +326,7 @@ class Plan:
         """Read the noisy sums of period ``t`` (1, 2, ...), in refined units, as the statistic."""
         label, deviation = self.calendar.label(t - 1), self.deviation_at(t)
         refined = 1 << self.stage(0).counter.bits
-        lower, step = self._floats
+        lower, step, _ = self._floats
         if self.statistic != "mean":
             return Point(label, released[0] / refined * step, deviation)
         above, below = (value / refined for value in released)

@@ -65,7 +65,9 @@ def advance(
     assert plan.clip is not None
     # Values beyond every candidate are one and the same to the choice, and stay finite.
     ends = float(plan.lower), 2 * float(plan.clip.candidates[-1])
-    events = tuple(tuple(np.clip(values, *ends).tolist()) for values in (joins, leaves))
+    events = tuple(
+        tuple(np.clip(values[~np.isnan(values)], *ends).tolist()) for values in (joins, leaves)
+    )
     waiting = (*state.waiting, (events[0], events[1]))
     over = len(waiting) >= plan.clip.periods or state.done + 1 == plan.horizon
     if not over:
@@ -93,9 +95,9 @@ def _settle(
 def _bounded(
     state: PublisherState, day: Day
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Mapping[str, tuple[int, int]]]:
-    """Leave out missing values and what is over a user's bound: a function of that user alone."""
+    """Leave out what is over a user's bound: a function of that user's records alone."""
     if day.join_users is None and day.leave_users is None:
-        return _present(day.joins), _present(day.leaves), state.used
+        return day.joins, day.leaves, state.used
     used = dict(state.used)
     kept = []
     for place, (values, users) in enumerate(
@@ -111,11 +113,6 @@ def _bounded(
                 used[users[i]] = (counts[0], counts[1])
         kept.append(values[keep])
     return kept[0], kept[1], used
-
-
-def _present(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    missing = np.isnan(values)
-    return values[~missing] if missing.any() else values
 
 
 def _close(
@@ -272,6 +269,8 @@ class Publisher:
                 "Records leave only in a question that says so (leaves=...): a leave is one more "
                 "event and is paid for."
             )
+        if not self._users and users is None and leavers is None:
+            return Day(joins, gone)
         for name, count, who in (("users", len(joins), users), ("leavers", len(gone), leavers)):
             if self._users and count and who is None:
                 raise invalid("update", name, "given: the unit of privacy is a user", None)

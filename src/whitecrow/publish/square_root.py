@@ -28,7 +28,7 @@ import numpy.typing as npt
 __all__ = ["Coefficients", "SquareRoot", "coefficients", "deviation_of_square_root"]
 
 BUFFERS = 12
-PRECISION = 64
+PRECISION = 48
 _GUARD = 64  # further bits for the powers in the sensitivity bound
 _EXACT_STEPS = 2048  # lags summed one by one before they are bounded in blocks
 _BLOCKS = 1024  # blocks for each doubling of the lag after that
@@ -112,7 +112,7 @@ class SquareRoot:
     """
 
     horizon: int
-    bits: int = 40
+    bits: int = 32
     buffers: int = BUFFERS
     precision: int = PRECISION
 
