@@ -15,15 +15,14 @@ are added up: nothing is known of where they meet.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whitecrow.identify.depth import Floats, deepest, exact_in, reach, touching
 from whitecrow.neighbours import Closeness
-from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, on_sphere
 
 if TYPE_CHECKING:
     from whitecrow.data import Card
@@ -33,17 +32,7 @@ __all__ = ["Atlas", "ball", "batch_price", "extra_price", "location"]
 Location = dict[str, Any]
 """A queried ball as JSON: ``columns``, ``metric``, ``center``, ``radius`` and ``ranges``."""
 
-_Array = NDArray[np.float64]
 _Place = tuple[tuple[str, ...], str, tuple[float, ...]]
-
-# Inclusive margins: closeness is decided in double precision, so a record may count as inside a
-# ball whose mathematical boundary it misses by a few units in the last place. They only ever
-# raise a price, and only for balls that all but touch.
-_RELATIVE = 1e-9
-_ABSOLUTE = 1e-150
-_ENDLESS = 1e150
-_ON_EARTH_KM = 1e-3
-_ANGLE = 1e-7
 
 
 def location(question: object, card: Card) -> Location | None:
@@ -114,8 +103,8 @@ class Atlas:
         """Return what one more ball would add to the price."""
         if new is None:
             return epsilon
-        sheet = self._sheets.get(_place(new), _EMPTY)
-        return max(Fraction(0), sheet.price_inside(new, epsilon) - sheet.price)
+        sheet = self._sheets.get(_place(new))
+        return epsilon if sheet is None else sheet.extra(new, epsilon)
 
     def add(self, new: Location | None, epsilon: Fraction) -> Fraction:
         """Add one ball and return what it added to the price."""
@@ -123,195 +112,78 @@ class Atlas:
         if new is None:
             self._elsewhere += epsilon
         else:
-            sheet = self._sheets.setdefault(_place(new), _Sheet())
+            sheet = self._sheets.setdefault(_place(new), _Sheet(_place(new)))
             sheet.append(new, epsilon)
             sheet.price += extra
         return extra
 
-    def add_all(self, balls: Any) -> None:
+    def add_all(self, balls: Iterable[tuple[Location | None, Fraction]]) -> None:
         """Add many balls; where the depth is exact this is one sweep and not one for each."""
-        touched = []
+        fresh: set[_Place] = set()
         for ball, epsilon in balls:
-            if ball is None or not _exact(_place(ball)):
+            if ball is None or not exact_in(str(ball["metric"]), len(ball["columns"])):
                 self.add(ball, epsilon)
                 continue
-            sheet = self._sheets.setdefault(_place(ball), _Sheet())
-            sheet.append(ball, epsilon)
-            touched.append(sheet)
-        for sheet in {id(sheet): sheet for sheet in touched}.values():
-            sheet.price = sheet.depth()
+            place = _place(ball)
+            self._sheets.setdefault(place, _Sheet(place)).append(ball, epsilon)
+            fresh.add(place)
+        for place in fresh:
+            self._sheets[place].price = self._sheets[place].depth()
 
 
 class _Sheet:
-    """The balls over one set of columns and one metric."""
+    """The balls over one set of columns and one metric; arrays that double when they are full."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: _Place) -> None:
+        self.columns, self.metric, self.ranges = place
         self.price = Fraction(0)
-        self._balls: list[Location] = []
+        self._exact = exact_in(self.metric, len(self.columns))
+        self._count = 0
+        self._centers: Floats = np.empty((8, len(self.columns)))
+        self._radii: Floats = np.empty(8)
         self._epsilons: list[Fraction] = []
 
     def append(self, ball: Location, epsilon: Fraction) -> None:
-        self._balls.append(ball)
+        """Add a ball; the price is the caller's to raise."""
+        if self._count == len(self._radii):
+            self._centers = np.concatenate([self._centers, np.empty_like(self._centers)])
+            self._radii = np.concatenate([self._radii, np.empty_like(self._radii)])
+        self._centers[self._count] = ball["center"]
+        self._radii[self._count] = reach(float(ball["radius"]))
         self._epsilons.append(epsilon)
+        self._count += 1
 
     def depth(self) -> Fraction:
         """Return the largest sum of ε over the balls that share a point."""
-        return _deepest(_place(self._balls[0]), self._balls, self._epsilons)
+        everything = np.arange(self._count)
+        return self._deepest(self._centers[everything], self._radii[everything], self._epsilons)
 
-    def price_inside(self, new: Location, epsilon: Fraction) -> Fraction:
-        """Return the largest sum of ε at a point of the new ball, or a bound on it."""
-        place = _place(new)
-        met = [i for i, close in enumerate(_touching(place, self._balls, new)) if close]
+    def extra(self, new: Location, epsilon: Fraction) -> Fraction:
+        """Return by how much the largest sum of ε at a point of the new ball exceeds the price."""
+        center, radius = np.array(new["center"], dtype=np.float64), reach(float(new["radius"]))
+        known = slice(0, self._count)
+        met = np.flatnonzero(
+            touching(
+                self.metric, self.ranges, self._centers[known], self._radii[known], center, radius
+            )
+        )
         epsilons = [self._epsilons[i] for i in met]
         around = sum(epsilons, Fraction(0))
-        if not _exact(place) or not met:
-            return epsilon + around
-        # Weighing the new ball above all others together makes the deepest point one of its own.
-        balls = [*(self._balls[i] for i in met), new]
-        return _deepest(place, balls, [*epsilons, epsilon + around]) - around
+        inside = epsilon + around  # never too little; exact where all of them share a point
+        if self._exact and inside > self.price and len(met):
+            # Weighing the new ball above all others together puts the deepest point inside it.
+            centers = np.concatenate([self._centers[met], center[None]])
+            radii = np.append(self._radii[met], radius)
+            inside = self._deepest(centers, radii, [*epsilons, epsilon + around]) - around
+        return max(Fraction(0), inside - self.price)
 
-
-_EMPTY = _Sheet()
+    def _deepest(self, centers: Floats, radii: Floats, epsilons: Sequence[Fraction]) -> Fraction:
+        scale = math.lcm(*(epsilon.denominator for epsilon in epsilons))
+        whole = [int(epsilon * scale) for epsilon in epsilons]
+        # Sums stay exact: Python's integers where 64 bits might not hold them.
+        weights = np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
+        return Fraction(int(deepest(self.metric, centers, radii, weights)), scale)
 
 
 def _place(ball: Mapping[str, Any]) -> _Place:
     return tuple(ball["columns"]), str(ball["metric"]), tuple(ball.get("ranges", ()))
-
-
-def _exact(place: _Place) -> bool:
-    columns, metric, _ = place
-    return len(columns) <= 2 and metric in ("euclidean", "manhattan", "chebyshev")
-
-
-def _arrays(balls: Sequence[Location]) -> tuple[_Array, _Array]:
-    centers = np.array([ball["center"] for ball in balls], dtype=np.float64)
-    radii = np.array([ball["radius"] for ball in balls], dtype=np.float64)
-    # Squares of larger radii overflow, and then every record counts as close.
-    radii = np.where(radii > _ENDLESS, np.inf, radii * (1.0 + _RELATIVE) + _ABSOLUTE)
-    return centers, radii
-
-
-def _touching(place: _Place, balls: Sequence[Location], new: Location) -> NDArray[np.bool_]:
-    """Say which balls may share a point with the new one: centres no farther than both radii."""
-    if not balls:
-        return np.zeros(0, dtype=np.bool_)
-    centers, radii = _arrays([*balls, new])
-    _, metric, ranges = place
-    distances = _distances(metric, ranges, centers[:-1], centers[-1])
-    reach = radii[:-1] + radii[-1] + (_ON_EARTH_KM if metric == "haversine" else 0.0)
-    return np.asarray((distances <= reach) | ~np.isfinite(distances), dtype=np.bool_)
-
-
-def _distances(metric: str, ranges: tuple[float, ...], centers: _Array, point: _Array) -> _Array:
-    if metric == "haversine":
-        sphere = np.array([on_sphere(*place) for place in [*centers.tolist(), point.tolist()]])
-        chords = np.sqrt(((sphere[:-1] - sphere[-1]) ** 2).sum(axis=1))
-        return np.asarray(2.0 * EARTH_RADIUS_KM * np.arcsin(np.minimum(1.0, chords / 2.0)))
-    with np.errstate(over="ignore"):  # an infinite distance is treated as touching
-        gaps = np.abs(centers - point)
-        if metric == "euclidean":
-            return np.asarray(np.sqrt((gaps**2).sum(axis=1)))
-        if metric == "manhattan":
-            return np.asarray(gaps.sum(axis=1))
-    if metric == "chebyshev":
-        return np.asarray(gaps.max(axis=1))
-    if metric == "hamming":
-        return np.asarray((gaps > 0).sum(axis=1), dtype=np.float64)
-    spans = np.array(ranges)
-    scaled = np.where(spans > 0, gaps / np.where(spans > 0, spans, 1.0), gaps > 0)
-    return np.asarray(scaled.mean(axis=1))
-
-
-def _deepest(place: _Place, balls: Sequence[Location], epsilons: Sequence[Fraction]) -> Fraction:
-    """Return the exact depth of balls in one or two dimensions."""
-    scale = math.lcm(*(epsilon.denominator for epsilon in epsilons))
-    whole = [int(epsilon * scale) for epsilon in epsilons]
-    # Sums stay exact: Python's integers where 64 bits might not hold them.
-    weights = np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
-    centers, radii = _arrays(balls)
-    if centers.shape[1] == 1:
-        depth = _deepest_interval(centers[:, 0], radii, weights)
-    elif place[1] == "euclidean":
-        depth = _deepest_disc(centers, radii, weights)
-    else:
-        if place[1] == "manhattan":  # a diamond is a square in the turned coordinates
-            centers = np.column_stack([centers.sum(axis=1), centers[:, 0] - centers[:, 1]])
-            radii = radii + np.spacing(np.abs(centers).max(axis=1))
-        depth = _deepest_square(centers, radii, weights)
-    return Fraction(int(depth), scale)
-
-
-def _deepest_interval(centers: _Array, radii: _Array, weights: NDArray[Any]) -> int:
-    lows = np.nextafter(centers - radii, -np.inf)
-    highs = np.nextafter(centers + radii, np.inf)
-    return _sweep(lows, highs, weights)
-
-
-def _sweep(lows: _Array, highs: _Array, weights: NDArray[Any]) -> int:
-    """Return the largest total weight of closed intervals that share a point."""
-    ends = np.concatenate([lows, highs])
-    closing = np.repeat([0, 1], len(lows))
-    order = np.lexsort((closing, ends))
-    return int(np.concatenate([weights, -weights])[order].cumsum().max())
-
-
-def _deepest_square(centers: _Array, radii: _Array, weights: NDArray[Any]) -> int:
-    """Sweep along the lower edge of each square: some deepest point lies on one."""
-    lows = np.nextafter(centers - radii[:, None], -np.inf)
-    highs = np.nextafter(centers + radii[:, None], np.inf)
-    deepest = 0
-    for edge in lows[:, 1]:
-        crossed = (lows[:, 1] <= edge) & (edge <= highs[:, 1])
-        if weights[crossed].sum() > deepest:
-            deepest = max(deepest, _sweep(lows[crossed, 0], highs[crossed, 0], weights[crossed]))
-    return deepest
-
-
-def _deepest_disc(centers: _Array, radii: _Array, weights: NDArray[Any]) -> int:
-    """Sweep around each circle: a deepest region has a point of some circle on its border."""
-    deepest = 0
-    for i in range(len(centers)):
-        across = centers - centers[i]
-        with np.errstate(over="ignore", invalid="ignore"):
-            distances = np.hypot(across[:, 0], across[:, 1])
-            near = (distances <= radii + radii[i]) | ~np.isfinite(distances)
-        near[i] = False
-        around = weights[near]
-        if weights[i] + around.sum() <= deepest:
-            continue
-        starts, ends, covering = _arcs(radii[i], radii[near], across[near], around)
-        best = _sweep(starts, ends, covering) if len(starts) else 0
-        deepest = max(deepest, int(weights[i]) + best)
-    return deepest
-
-
-def _arcs(
-    radius: float, radii: _Array, across: _Array, weights: NDArray[Any]
-) -> tuple[_Array, _Array, NDArray[Any]]:
-    """Return the arcs of one circle that the discs cover, as angles from -pi to pi, and weights.
-
-    Arcs are never too short: each end is moved out by more than rounding can have moved it in,
-    and what is too fine to compute (a circle a millionth the size of its distance) is covered.
-    """
-    distances = np.hypot(across[:, 0], across[:, 1])
-    misses = distances + radii < radius * (1.0 - _RELATIVE)  # a disc well inside the circle
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        own, others = radius / distances, radii / distances
-        cosines = (own * own + 1.0 - others * others) / (2.0 * own)
-    covered = (own < 1e-6) | (distances + radius <= radii * (1.0 + _RELATIVE))
-    covered |= ~np.isfinite(cosines)
-    half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
-    middle = np.arctan2(across[:, 1], across[:, 0])
-    kept = ~misses
-    half, middle, weights = half[kept], middle[kept], weights[kept]
-    whole = half >= np.pi
-    starts = np.where(whole, -np.pi, middle - half)
-    ends = np.where(whole, np.pi, middle + half)
-    # An arc that passes the angle where -pi and pi meet is cut there in two.
-    below, above = starts < -np.pi, ends > np.pi
-    left, right = np.full(above.sum(), -np.pi), np.full(below.sum(), np.pi)
-    return (
-        np.concatenate([np.maximum(starts, -np.pi), starts[below] + 2 * np.pi, left]),
-        np.concatenate([np.minimum(ends, np.pi), right, ends[above] - 2 * np.pi]),
-        np.concatenate([weights, weights[below], weights[above]]),
-    )
