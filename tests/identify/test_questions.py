@@ -234,6 +234,28 @@ def test_the_lookahead_says_loudly_what_it_does_not_protect():
     assert 0 < everyone.figures["expected_error"] < 1e-6
 
 
+@pytest.mark.parametrize("epsilon", ["1e-150", "1/1000000", "1", "5000"])
+def test_descriptions_hold_at_any_price(epsilon):
+    flat = DistanceAnomaly(5, 0)
+    for question in (
+        Identify(RECORD, model=MODEL, k=2, epsilon=epsilon),
+        Screen(RECORD, model=MODEL, epsilon=epsilon),
+        Lookahead(["ward"], model=flat, k=5, epsilon=epsilon),
+        Lookahead(["ward"], model=flat, k=1, epsilon=epsilon),
+    ):
+        figures = question.describe(CARD).figures
+        assert all(math.isfinite(value) and value >= 0 for value in figures.values())
+
+
+def test_the_noise_is_within_its_stated_range_in_95_of_100_cells():
+    for epsilon in (0.1, 0.5, 1, 3):
+        question = Lookahead(["ward"], model=DistanceAnomaly(4, 0), k=4, epsilon=epsilon)
+        m, a = question.describe(CARD).figures["noise_within_95"], math.exp(-epsilon)
+        outside = [2 * a ** (n + 1) / (1 + a) for n in (m, m - 1)]
+        assert outside[0] <= 0.05
+        assert m == 0 or outside[1] > 0.05
+
+
 def test_the_expected_error_of_a_cell_is_the_law_of_its_noise():
     question = Lookahead(["ward"], model=DistanceAnomaly(4, 0), k=4, epsilon=1)
     a = math.exp(-1)

@@ -100,12 +100,13 @@ def lookahead_words(
 ) -> Words:
     """Say what ``lookahead`` will release and how far off its counts will be."""
     beta, threshold = question.model.beta, question.threshold
-    a = math.exp(-float(question.epsilon / contribution))
+    rate = max(1e-300, float(question.epsilon / contribution))
+    a = math.exp(-rate)
     figures: dict[str, Any] = {
         "cells": cells,
         "perturbed_from": threshold,
-        "noise_standard_deviation": math.sqrt(2 * a) / (1 - a),
-        "noise_within_95": _quantile(a),
+        "noise_standard_deviation": math.sqrt(2 * a) / -math.expm1(-rate),
+        "noise_within_95": _quantile(rate),
     }
     if threshold > 0:
         words = (
@@ -150,9 +151,9 @@ def _guess(public: Mapping[str, object], name: str, *, least: int, owner: str) -
     return value
 
 
-def _quantile(a: float) -> int:
+def _quantile(rate: float) -> int:
     """Return the smallest m with P(|noise| <= m) >= 0.95; P(|noise| > m) = 2 a^(m+1) / (1+a)."""
-    return max(0, math.ceil(math.log(0.05 * (1 + a) / 2) / math.log(a)) - 1)
+    return max(0, math.ceil(-math.log(0.025 * (1 + math.exp(-rate))) / rate) - 1)
 
 
 def _label_error(count: int, beta: int, threshold: int, a: float) -> float:
