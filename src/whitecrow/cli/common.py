@@ -14,10 +14,20 @@ from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from whitecrow.client import Client
     from whitecrow.curator import Curator
     from whitecrow.question import Question, Release
 
-__all__ = ["Asking", "answer", "asking", "json_object", "model_options", "opened", "split_names"]
+__all__ = [
+    "Asking",
+    "answer",
+    "asking",
+    "json_object",
+    "model_options",
+    "opened",
+    "server_option",
+    "split_names",
+]
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,8 @@ class Asking:
         As typed.
     price_only : bool
         Say what it would cost and how accurate it would be, then stop.
+    server : str, optional
+        The address of a service that answers; DATA is then the dataset's name there.
     """
 
     output: Output
@@ -43,6 +55,17 @@ class Asking:
     budget: str | None
     epsilon: str
     price_only: bool
+    server: str | None = None
+
+
+def server_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --server: ask a service instead of opening the data."""
+    return click.option(
+        "--server",
+        envvar="WHITECROW_SERVER",
+        help="Ask this service (https://...); DATA is the dataset's name there. The token comes "
+        "from the variable WHITECROW_TOKEN.",
+    )(command)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -58,10 +81,11 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
     @click.option("--engine", default="local", show_default=True, help="Who counts neighbours.")
     @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
+    @server_option
     @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
     @click.pass_obj
     @functools.wraps(command)
-    def wrapped(output: Output, **options: Any) -> None:
+    def wrapped(output: Output, /, **options: Any) -> None:
         common = {field.name: options.pop(field.name) for field in fields(Asking)[1:]}
         command(Asking(output, **common), **options)
 
@@ -104,8 +128,10 @@ def split_names(value: str | None) -> tuple[str, ...] | None:
     )
 
 
-def opened(given: Asking) -> Curator:
+def opened(given: Asking) -> Curator | Client:
     """Open the curator that the options describe, with a progress bar for a long load."""
+    if given.server is not None:
+        return _remote(given.server, given.data)
     from whitecrow.curator import Curator
 
     with given.output.progress() as progress:
@@ -119,6 +145,18 @@ def opened(given: Asking) -> Curator:
             progress=progress,
             **extra,
         )
+
+
+def _remote(url: str, dataset: str) -> Client:
+    """The service's curator, for the holder of the token in the environment."""
+    import os
+
+    from whitecrow.client import Client
+
+    token = os.environ.get("WHITECROW_TOKEN", "")
+    if not token:
+        raise InvalidInput("--server needs a token: put it into the variable WHITECROW_TOKEN.")
+    return Client(url, token, dataset=dataset)
 
 
 def answer(

@@ -57,7 +57,9 @@ def run(
         with output.progress() as progress:
             sections = papers.run(paper, context, tables, progress)
         page = papers.write(paper, sections, context)
-        verdicts = Counter(row.verdict for section in sections for row in section.rows)
+        verdicts: Counter[str] = Counter(
+            row.verdict for section in sections for row in section.rows
+        )
         result[wanted] = {"report": str(page), "verdicts": dict(verdicts)}
         counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         lines.append(f"{wanted}: {counted}\n  {page}")
