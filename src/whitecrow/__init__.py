@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from whitecrow.anomaly import DistanceAnomaly
+    from whitecrow.client import Client
     from whitecrow.count import Count
     from whitecrow.curator import Curator, Policy
     from whitecrow.data import Card, Column, SqlQuery, read
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _WHERE = {
     # the curator and what comes back
     "Curator": "whitecrow.curator",
+    "Client": "whitecrow.client",
     "Policy": "whitecrow.curator",
     "Description": "whitecrow.question",
     "Release": "whitecrow.question",
@@ -78,6 +80,7 @@ _MODULES = ("attack", "hazmat", "papers", "privacy", "sklearn", "verify")
 __all__ = [
     "BudgetExhausted",
     "Card",
+    "Client",
     "Column",
     "ConditionalPrivacy",
     "Count",

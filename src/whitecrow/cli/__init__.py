@@ -31,6 +31,7 @@ COMMANDS = {
     "attack": "Infer outliers from a series of releases.",
     "verify": "Check every mechanism exhaustively on small universes.",
     "papers": "Reproduce the tables and figures of the papers.",
+    "serve": "The curator as a service for many analysts.",
     "bench": "Measure against the best peers (from a clone).",
 }
 

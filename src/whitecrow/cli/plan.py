@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from whitecrow.cli.common import Asking, opened
+from whitecrow.cli.common import Asking, opened, server_option
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput
 
@@ -22,6 +22,7 @@ from whitecrow.errors import InvalidInput
 @click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
 @click.option("--analyst", default="owner", show_default=True, help="Who would ask.")
 @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
+@server_option
 @click.pass_obj
 def command(
     output: Output,
@@ -31,6 +32,7 @@ def command(
     ledger: str | None,
     analyst: str,
     budget: str | None,
+    server: str | None,
 ) -> None:
     """Say what a batch of questions about DATA would cost together; ask none of them.
 
@@ -41,7 +43,7 @@ def command(
     from whitecrow.curator import read_question
 
     batch = [read_question(item) for item in _objects(questions.read())]
-    given = Asking(output, data, card, ledger, analyst, "local", budget, "", True)
+    given = Asking(output, data, card, ledger, analyst, "local", budget, "", True, server)
     plan = opened(given).plan(batch)
     output.show(plan.to_json(), str(plan))
 

@@ -1,0 +1,235 @@
+"""``whitecrow serve``: the curator as a service for many analysts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whitecrow.errors import InvalidInput, PolicyViolation, Unavailable
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from whitecrow.cli.screen_output import Output
+    from whitecrow.server import Settings
+
+SETTINGS = "WHITECROW_SETTINGS"
+"""The environment variable through which the workers receive their settings."""
+
+_GRACE_SECONDS = 30
+
+
+def application() -> FastAPI:
+    """Build the application in a worker process, from the settings in the environment."""
+    import importlib.util
+
+    from whitecrow.server import Settings, create_app
+    from whitecrow.server.logs import configure
+
+    configure()
+    settings = Settings.from_text(os.environ[SETTINGS])
+    pages: Any = None
+    if settings.console and importlib.util.find_spec("whitecrow.console") is not None:
+        pages = importlib.import_module("whitecrow.console").mount
+    return create_app(settings, pages=pages)
+
+
+@click.command(
+    "serve",
+    epilog="Example: whitecrow serve --demo",
+)
+@click.option("--demo", is_flag=True, help="Bundled data, and tokens for a custodian and analyst.")
+@click.option(
+    "--ledger", help="Where accounts, people and tokens are kept: a file or database URL."
+)
+@click.option("--data", type=click.Path(exists=True, file_okay=False), help="Folder of data files.")
+@click.option(
+    "--database", "databases", multiple=True, metavar="NAME=URL", help="A SQL source; repeatable."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64))
+@click.option("--hostname", "hosts", multiple=True, help="A name people reach it by; repeatable.")
+@click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False))
+@click.option("--behind-tls-proxy", is_flag=True, help="A proxy on this machine ends TLS.")
+@click.option("--public-without-tls", is_flag=True, help="Listen beyond loopback in the open.")
+@click.option("--pad/--no-pad", default=True, show_default=True, help="Reply at fixed moments.")
+@click.option(
+    "--deadline", "deadlines", multiple=True, metavar="KIND=SECONDS", help="One reply time."
+)
+@click.option("--rate", default=50.0, show_default=True, help="Requests a second and person.")
+@click.option("--console/--no-console", default=True, show_default=True, help="The web pages.")
+@click.pass_obj
+def command(
+    output: Output,
+    demo: bool,
+    ledger: str | None,
+    data: str | None,
+    databases: tuple[str, ...],
+    host: str,
+    port: int,
+    workers: int,
+    hosts: tuple[str, ...],
+    tls_certificate: str | None,
+    tls_key: str | None,
+    behind_tls_proxy: bool,
+    public_without_tls: bool,
+    pad: bool,
+    deadlines: tuple[str, ...],
+    rate: float,
+    console: bool,
+) -> None:
+    """Serve datasets to many analysts, over HTTP.
+
+    Listens on this machine only. To be reached from elsewhere it needs TLS: a certificate, or a
+    proxy that has one (--behind-tls-proxy), or your word that it may do without.
+    """
+    from whitecrow.server import DEADLINES, Settings
+
+    if (tls_certificate is None) != (tls_key is None):
+        raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
+    secure = tls_certificate is not None or behind_tls_proxy
+    check_exposure(host, tls_certificate is not None, public_without_tls)
+    times = {**(DEADLINES if pad else {}), **{k: float(v) for k, v in pairs(deadlines)}}
+    with contextlib.ExitStack() as stack:
+        if demo:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
+            ledger = ledger or str(Path(folder) / "demo.db")
+        if ledger is None:
+            raise InvalidInput("Say where the accounts are kept: --ledger FILE or URL (or --demo).")
+        if demo:
+            from whitecrow.demo import DATA
+
+            data = str(DATA.parent)
+        settings = Settings(
+            database=ledger if "://" in ledger else f"sqlite:///{Path(ledger).resolve()}",
+            data=data,
+            databases=dict(pairs(databases)),
+            deadlines=times,
+            hosts=known_hosts(host, hosts),
+            secure=secure,
+            rate=rate,
+            console=console,
+        )
+        scheme = "https" if tls_certificate else "http"
+        invite(output, settings, demo=demo, url=f"{scheme}://{host}:{port}")
+        stack.enter_context(_shared_numbers(workers))
+        os.environ[SETTINGS] = settings.to_text()
+        _run(host, port, workers, tls_certificate, tls_key)
+
+
+def check_exposure(host: str, tls: bool, explicit: bool) -> None:
+    """Refuse to listen beyond this machine in the open, unless told to."""
+    from whitecrow.server.settings import LOOPBACK
+
+    if host not in LOOPBACK and not tls and not explicit:
+        raise PolicyViolation(
+            f"Listening on {host} without TLS would send tokens and answers in the open. Give "
+            "--tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has a "
+            "certificate (--behind-tls-proxy), or say --public-without-tls."
+        )
+
+
+def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The host names to answer to: any if it listens widely and none was named."""
+    from whitecrow.server.settings import LOOPBACK
+
+    if host not in LOOPBACK and not given:
+        return ()
+    return tuple({*(name.lower() for name in given), *LOOPBACK})
+
+
+def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Read NAME=VALUE options."""
+    found = []
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not (name and equals and value):
+            raise InvalidInput(f"Write NAME=VALUE, not {one!r}.")
+        found.append((name, value))
+    return found
+
+
+def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
+    """Make the first people of an empty service known, and print their tokens once."""
+    from whitecrow.server import Service
+
+    service = Service(settings)
+    try:
+        if service.people.all():
+            output.show({"url": url}, f"whitecrow listens on {url}")
+            return
+        custodian = service.people.add("custodian", "custodian")
+        made = {"custodian": service.issue(custodian, "custodian", label="first")[0]}
+        if demo:
+            from whitecrow.demo import CARD, DATA
+
+            service.invite(custodian, "analyst", "analyst")
+            made["analyst"] = service.issue(custodian, "analyst", label="demo")[0]
+            service.register(
+                custodian,
+                "clinic",
+                {"file": DATA.name},
+                card=CARD.read_text(encoding="utf-8"),
+                policy={"notions": ["differential", "concentrated", "sensitive", "conditional"]},
+                budget="8",
+                readers=["analyst"],
+            )
+    finally:
+        service.close()
+    lines = [f"whitecrow listens on {url}", "", "Tokens, shown once:"]
+    lines += [f"  {name:<10} {token}" for name, token in made.items()]
+    if demo:
+        lines += ["", *_example(url, made["analyst"])]
+    output.show({"url": url, "tokens": made}, "\n".join(lines))
+
+
+def _example(url: str, token: str) -> list[str]:
+    return [
+        "Ask in Python:",
+        "  import whitecrow as wc",
+        f'  client = wc.Client("{url}", "{token}")',
+        '  client.identify({"age": 90, "bmi": 45.0}, model=wc.DistanceAnomaly(beta=5, radius=4.0),'
+        ' epsilon="1/2")',
+    ]
+
+
+@contextlib.contextmanager
+def _shared_numbers(workers: int) -> Iterator[None]:
+    """Give several workers one folder in which their metrics add up."""
+    if workers == 1:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="whitecrow-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["PROMETHEUS_MULTIPROC_DIR"]
+
+
+def _run(host: str, port: int, workers: int, certificate: str | None, key: str | None) -> None:
+    try:
+        import uvicorn
+    except ImportError:
+        raise Unavailable("The server is not installed: pip install 'whitecrow[server]'.") from None
+    uvicorn.run(
+        "whitecrow.cli.serve:application",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        access_log=False,  # our own line says more, and no query strings
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )

@@ -1,0 +1,317 @@
+"""A curator that lives on a server: the same methods, the same values, the same errors.
+
+Needs nothing but the standard library. Retries are safe: a question is charged once, whoever loses
+the reply asks again and gets the stored answer.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Self
+
+from whitecrow import errors
+from whitecrow.curator.balance import Remaining
+from whitecrow.curator.plan import Plan
+from whitecrow.curator.policy import Policy
+from whitecrow.curator.registry import answering
+from whitecrow.data import Card
+from whitecrow.errors import BudgetExhausted, InvalidInput, Unavailable, WhitecrowError
+from whitecrow.ledger.account import guarantee
+from whitecrow.privacy import Guarantee
+from whitecrow.question import Description, Progress, Question, Release
+
+__all__ = ["Client"]
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_TRIES = 6
+_LONGEST_WAIT = 30.0
+
+
+class Client:
+    """Asks a server's curator.
+
+    Parameters
+    ----------
+    url : str
+        The service's address, such as ``https://crow.example.org``. Plain ``http`` is refused for
+        other machines: the token would travel in the open.
+    token : str
+        Who asks.
+    dataset : str, optional
+        Which dataset; may be left out when the token sees exactly one.
+    timeout : float
+        Seconds to wait for a reply.
+    context : ssl.SSLContext, optional
+        For a certificate authority of one's own.
+
+    Examples
+    --------
+    >>> client = Client("http://localhost:8765", "wc_token", dataset="clinic")
+    >>> client
+    <Client of 'clinic' at http://localhost:8765>
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        dataset: str | None = None,
+        timeout: float = 120.0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._connection = _Connection(url, token, timeout, context)
+        self._dataset = dataset
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._dataset or 'a dataset'!r} at {self._connection.url}>"
+
+    # What there is
+
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets this token may know of."""
+        return tuple(
+            one["name"] for one in self._connection.call("GET", "/v1/datasets")["datasets"]
+        )
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        if self._dataset is None:
+            there = self.datasets()
+            if len(there) != 1:
+                raise InvalidInput(
+                    f"Say which dataset: Client(url, token, dataset=...). There are "
+                    f"{', '.join(there) or 'none for this token'}."
+                )
+            self._dataset = there[0]
+        return self._dataset
+
+    @property
+    def card(self) -> Card:
+        """The dataset's public facts."""
+        found = self._about()["card"]
+        if found is None:
+            raise Unavailable("The dataset has no card yet: it is being loaded.")
+        return Card.from_json(found)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return Policy.from_json(self._about()["policy"])
+
+    @property
+    def deadlines(self) -> dict[str, float]:
+        """After how many seconds replies leave, by kind of question; empty: at once."""
+        return dict(self._about()["deadlines"])
+
+    # Before asking
+
+    def price(self, question: Question) -> Guarantee:
+        """Return what a question will promise, hence cost."""
+        return self.describe(question).price
+
+    def describe(self, question: Question, **public: Any) -> Description:
+        """Say what a question will cost and how accurate it will be, from public facts."""
+        given = {name: value for name, value in public.items() if value is not None}
+        found = self._post("price", {**_written(question), "public": given})
+        return Description(found["words"], guarantee(found["price"]), found["figures"])
+
+    def plan(self, questions: Sequence[Question]) -> Plan:
+        """Say what a batch would cost together (spatial accounting), before asking."""
+        found = self._post("plan", {"questions": [_written(one) for one in questions]})
+        price = {line: Fraction(amount) for line, amount in found["price"].items()}
+        return Plan(**{**found, "price": price, "apart": Fraction(found["apart"])})
+
+    # Asking
+
+    def ask(self, question: Question, *, progress: Progress | None = None) -> Release:
+        """Answer a question, or refuse it; errors are those of :meth:`whitecrow.Curator.ask`.
+
+        A reply that got lost is asked for again: the answer is stored, and charged once.
+        """
+        found = self._post("ask", _written(question))
+        return Release(**{**found, "guarantee": guarantee(found["guarantee"])})
+
+    def remaining(self) -> Remaining:
+        """What is left for one more question, by notion: the tighter of both caps."""
+        found = self._about()
+        left = {notion: Fraction(amount) for notion, amount in found["remaining"].items()}
+        delta = left.pop("delta", Fraction(0))
+        return Remaining(left, delta, tuple(found["unbounded"]))
+
+    def history(self) -> list[dict[str, Any]]:
+        """This analyst's own questions and what became of them."""
+        found = self._connection.call("GET", f"{self._path()}/ledger")
+        return list(found.get("questions", []))
+
+    # Thin conveniences: the question, asked
+
+    def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Identify` about a record."""
+        return self._asked("identify", record, **parameters)
+
+    def screen(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Screen` about a record."""
+        return self._asked("screen", record, **parameters)
+
+    def explain(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Explain` about a record."""
+        return self._asked("explain", record, **parameters)
+
+    def lookahead(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Lookahead`."""
+        return self._asked("lookahead", *given, **parameters)
+
+    def count(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Count`."""
+        return self._asked("count", *given, **parameters)
+
+    def subspaces(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Subspaces`."""
+        return self._asked("subspaces", *given, **parameters)
+
+    def tune(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Tune`."""
+        return self._asked("tune", *given, **parameters)
+
+    def publish(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Publish`."""
+        return self._asked("publish", *given, **parameters)
+
+    def _asked(self, kind: str, *given: Any, **parameters: Any) -> Release:
+        make: Any = answering(kind).question
+        return self.ask(make(*given, **parameters))
+
+    def _path(self) -> str:
+        return f"/v1/datasets/{urllib.parse.quote(self.name, safe='')}"
+
+    def _about(self) -> dict[str, Any]:
+        return self._connection.call("GET", self._path())
+
+    def _post(self, act: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._connection.call("POST", f"{self._path()}/{act}", body)
+
+    def close(self) -> None:
+        """End the connection of this thread."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+class _Connection:
+    """One kept-alive connection a thread, with retries."""
+
+    def __init__(
+        self, url: str, token: str, timeout: float, context: ssl.SSLContext | None
+    ) -> None:
+        found = urllib.parse.urlsplit(url)
+        if found.scheme not in ("http", "https") or not found.hostname:
+            raise errors.invalid("Client", "url", "an address such as https://host", url)
+        if found.scheme == "http" and found.hostname not in _LOOPBACK:
+            raise InvalidInput(
+                f"The token would travel to {found.hostname} in the open; use https."
+            )
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+            raise InvalidInput("The token is not one of whitecrow's; it begins with wc_.")
+        self.url = url.rstrip("/")
+        self._where = found
+        self._timeout = timeout
+        self._context = context
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._local = threading.local()
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request until it is answered; every one the client sends may be repeated."""
+        written = None if body is None else json.dumps(body, allow_nan=False).encode()
+        for attempt in range(1, _TRIES + 1):
+            try:
+                status, after, said = self._send(method, path, written)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                if attempt == _TRIES or isinstance(error, ssl.SSLCertVerificationError):
+                    raise Unavailable(
+                        f"The service at {self.url} cannot be reached. Ask again later: a question "
+                        "that was already charged is not charged twice."
+                    ) from None
+                after = None
+            else:
+                if status < 300:
+                    return said
+                if after is None or attempt == _TRIES:
+                    raise _error(said, self.url)
+            time.sleep(_pause(attempt, after))
+        raise AssertionError("unreachable")
+
+    def _send(
+        self, method: str, path: str, written: bytes | None
+    ) -> tuple[int, float | None, dict[str, Any]]:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        connection.request(
+            method, f"{self._where.path.rstrip('/')}{path}", body=written, headers=self._headers
+        )
+        reply = connection.getresponse()
+        content = reply.read()
+        after = reply.headers.get("Retry-After", "")
+        try:
+            said = json.loads(content)
+        except ValueError:
+            said = {}
+        if not isinstance(said, dict):
+            said = {}
+        return reply.status, float(after) if after.isdigit() else None, said
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = str(self._where.hostname), self._where.port
+        if self._where.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=self._timeout)
+        context = self._context or ssl.create_default_context()
+        return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+
+    def close(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+
+def _pause(attempt: int, after: float | None) -> float:
+    """How long to wait before the next try: as the server says, else longer each time."""
+    if after is not None:
+        return min(after, _LONGEST_WAIT)
+    return min(0.1 * float(2**attempt), _LONGEST_WAIT) * random.uniform(0.5, 1.0)
+
+
+def _error(said: Mapping[str, Any], url: str) -> WhitecrowError:
+    """Build the error that the library would have raised."""
+    told = said.get("refused", said.get("error"))
+    if not isinstance(told, Mapping):
+        return Unavailable(f"The service at {url} gave an answer that is not whitecrow's.")
+    reason, kind = str(told.get("reason", "")), told.get("type")
+    if kind == "BudgetExhausted":
+        return BudgetExhausted(
+            reason,
+            requested=str(told.get("requested", "")),
+            remaining=str(told.get("remaining", "")),
+        )
+    known = {"InvalidInput", "PolicyViolation", "Unavailable", "LedgerCorrupt"}
+    found: WhitecrowError = getattr(errors, kind if kind in known else "Unavailable")(reason)
+    return found
+
+
+def _written(question: Question) -> dict[str, Any]:
+    return {"kind": question.kind, **question.to_json()}

@@ -1,0 +1,12 @@
+"""The curator as a service: HTTP interface, sign-in, roles.
+
+``create_app(Settings(...))`` builds the application that ``whitecrow serve`` runs. Web pages are
+added by its ``pages`` argument and call the same :class:`~whitecrow.server.service.Service`.
+"""
+
+from whitecrow.server.app import create_app
+from whitecrow.server.people import ROLES, Person
+from whitecrow.server.service import Service
+from whitecrow.server.settings import DEADLINES, Settings
+
+__all__ = ["DEADLINES", "ROLES", "Person", "Service", "Settings", "create_app"]

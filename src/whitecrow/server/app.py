@@ -1,0 +1,80 @@
+"""The application: one curator for many people, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from whitecrow import __version__
+from whitecrow.errors import InvalidInput
+from whitecrow.server.edge import Edge
+from whitecrow.server.metrics import Metrics
+from whitecrow.server.routes import Desk, encoded, refusal, router_of
+from whitecrow.server.service import Service
+from whitecrow.server.settings import Settings
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    settings: Settings, *, pages: Callable[[FastAPI, Desk], None] | None = None
+) -> FastAPI:
+    """Build the application.
+
+    Parameters
+    ----------
+    settings : Settings
+        How it is set up.
+    pages : callable, optional
+        Adds web pages to the application: it is given the application and the desk, whose
+        ``service`` does everything, with authorisation, for a person.
+
+    Returns
+    -------
+    FastAPI
+        With the service at ``app.state.service``.
+    """
+    service, metrics = Service(settings), Metrics()
+    desk = Desk(service, metrics)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="whitecrow",
+        version=__version__,
+        summary="Outlier analysis on sensitive data, under provable privacy.",
+        docs_url=None,  # its page loads scripts from another host
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.service, app.state.desk = service, desk
+    app.include_router(router_of(desk))
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _shape)
+    if pages is not None:
+        pages(app, desk)
+    app.add_middleware(Edge, settings=settings, metrics=metrics)
+    return app
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """FastAPI's own refusals, in the one form."""
+    assert isinstance(error, HTTPException)
+    body = {"error": {"type": "InvalidInput", "reason": str(error.detail)}}
+    return Response(encoded(body), error.status_code, error.headers, "application/json")
+
+
+async def _shape(request: Request, error: Exception) -> Response:
+    """A body or parameter of the wrong shape: say where and why, without quoting it."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    return refusal(InvalidInput(f"{where[:200]}: {first['msg']}."))

@@ -1,0 +1,197 @@
+"""What may come in: strict JSON, and the shapes of the custodian's requests."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any
+
+from fastapi import HTTPException, Request
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from whitecrow.curator.registry import KINDS
+from whitecrow.errors import InvalidInput
+
+__all__ = [
+    "Allowance",
+    "Amendment",
+    "Batch",
+    "Change",
+    "Invitation",
+    "NewToken",
+    "Priced",
+    "Registration",
+    "StrictRequest",
+    "Voiding",
+    "Written",
+    "strict_json",
+]
+
+_DEEPEST = 32
+_LARGEST = 2**63
+
+
+def strict_json(raw: bytes) -> Any:
+    """Parse JSON that every part of the service and both databases can hold.
+
+    Refused: NaN and infinities, integers beyond 64 bits, lone surrogates, NUL characters, keys that
+    come twice, nesting deeper than 32.
+
+    Examples
+    --------
+    >>> strict_json(b'{"a": [1, 2.5, "x"]}')
+    {'a': [1, 2.5, 'x']}
+    """
+    try:
+        found = json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_object)
+        waiting: list[tuple[Any, int]] = [(found, 0)]
+        while waiting:
+            value, depth = waiting.pop()
+            if depth > _DEEPEST:
+                raise ValueError("too deep")
+            if isinstance(value, dict):
+                waiting.extend((one, depth + 1) for pair in value.items() for one in pair)
+            elif isinstance(value, list):
+                waiting.extend((one, depth + 1) for one in value)
+            else:
+                _check(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            "The body must be JSON: finite numbers of at most 64 bits, valid Unicode without NUL, "
+            "no key twice, nested at most 32 deep."
+        ) from None
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, str):
+        value.encode("utf-8")
+        if "\0" in value:
+            raise ValueError("NUL")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("not finite")
+    elif isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        raise ValueError("too large")
+
+
+class StrictRequest(Request):
+    """A request whose JSON is parsed strictly."""
+
+    async def json(self) -> Any:
+        try:
+            return strict_json(await self.body())
+        except InvalidInput as error:
+            # FastAPI turns any other exception into its own 400.
+            raise HTTPException(422, str(error)) from None
+
+
+def _question_schema(**more: Any) -> WithJsonSchema:
+    return WithJsonSchema(
+        {
+            "type": "object",
+            "title": "Question",
+            "description": "A question as the library writes it: its kind and its parameters.",
+            "required": ["kind"],
+            "properties": {"kind": {"type": "string", "enum": sorted(KINDS)}, **more},
+            "additionalProperties": True,
+        }
+    )
+
+
+Written = Annotated[dict[str, Any], _question_schema()]
+"""A question, as JSON."""
+
+Priced = Annotated[
+    dict[str, Any],
+    _question_schema(
+        public={
+            "type": "object",
+            "description": "Public guesses for the expected error, such as typical_neighbours.",
+        }
+    ),
+]
+"""A question to be priced, with public guesses beside its parameters."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Text = Annotated[str, Field(max_length=1000)]
+Name = Annotated[str, Field(max_length=64)]
+Money = str | int | dict[str, str | int]
+
+
+class Batch(_Strict):
+    """Questions that would be asked together."""
+
+    questions: Annotated[list[Written], Field(max_length=1000)]
+
+
+class Registration(_Strict):
+    """A dataset to be listed."""
+
+    name: Name
+    source: dict[str, str]
+    card: dict[str, Any] | str | None = None
+    policy: dict[str, Any] | None = None
+    budget: Money = "1"
+    engine: Name = "local"
+    readers: list[Name] = []
+
+
+class Amendment(_Strict):
+    """What changes of a dataset, and why."""
+
+    reason: Text
+    budget: Money | None = None
+    policy: dict[str, Any] | None = None
+    card: dict[str, Any] | str | None = None
+    readers: list[Name] | None = None
+
+
+class Allowance(_Strict):
+    """A cap on what one analyst may spend; null lifts it."""
+
+    analyst: Name
+    budget: Money | None
+    reason: Text
+
+
+class Voiding(_Strict):
+    """A spend to be given back."""
+
+    entry: int
+    reason: Text
+
+
+class Invitation(_Strict):
+    """Somebody to be made known."""
+
+    name: Name
+    role: str
+
+
+class Change(_Strict):
+    """What changes of a person."""
+
+    disabled: bool
+
+
+class NewToken(_Strict):
+    """A token to be made."""
+
+    days: int | None = None
+    label: Annotated[str, Field(max_length=100)] = ""

@@ -1,0 +1,201 @@
+"""The catalogue: which datasets there are, where their records lie, who may know of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row, insert, or_, select, update
+
+from whitecrow.data import Card, SqlQuery
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.ledger.database import Database
+from whitecrow.server.memory import Memory
+from whitecrow.server.people import good_name, is_name
+from whitecrow.server.refusals import NotKnown, Taken
+from whitecrow.server.settings import Settings
+from whitecrow.server.tables import access, people, sources
+
+__all__ = ["EVERY_ANALYST", "Catalogue", "Listing"]
+
+EVERY_ANALYST = "*"
+"""In an access list: all analysts, those of the future too."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A dataset as the catalogue has it.
+
+    Parameters
+    ----------
+    name : str
+        Its name, also that of its account.
+    source : mapping
+        ``{"file": NAME}`` or ``{"database": NAME, "query": SELECT}``.
+    card : Card or None
+        The public facts.
+    engine : str
+        Who counts neighbours.
+    revision : int
+        Grows with every change of card or source.
+    """
+
+    name: str
+    source: Mapping[str, str]
+    card: Card | None
+    engine: str
+    revision: int
+
+
+class Catalogue:
+    """The register of datasets.
+
+    Parameters
+    ----------
+    database : Database
+        Where the tables are.
+    settings : Settings
+        Which folder and which databases may be registered.
+    """
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._database = database
+        self._settings = settings
+        self._seen: Memory[tuple[str, str], Listing | None] = Memory(settings.trust)
+
+    def add(
+        self,
+        name: str,
+        source: Mapping[str, Any],
+        *,
+        card: Card | None,
+        engine: str,
+        readers: Iterable[str],
+    ) -> Listing:
+        """List a dataset."""
+        good_name(name, "a dataset")
+        self.records(source)
+        with self._database.transaction() as connection:
+            if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
+                raise Taken(f"There is a dataset called {name!r} already.")
+            connection.execute(
+                insert(sources).values(
+                    name=name,
+                    source=json.dumps(source),
+                    card=_written(card),
+                    engine=engine,
+                    revision=1,
+                    created=time.time(),
+                )
+            )
+        self.admit(name, readers)
+        return self.get(name)
+
+    def change(self, name: str, *, card: Card) -> Listing:
+        """Put another card in force; workers read the records again."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                update(sources)
+                .where(sources.c.name == name)
+                .values(card=_written(card), revision=sources.c.revision + 1)
+            )
+        self._seen.clear()
+        return self.get(name)
+
+    def admit(self, name: str, readers: Iterable[str]) -> None:
+        """Say which analysts may know of a dataset; all others may not."""
+        wanted = sorted(set(readers))
+        with self._database.transaction() as connection:
+            query = select(people.c.name).where(people.c.role == "analyst")
+            known = {EVERY_ANALYST, *connection.execute(query).scalars()}
+            for one in wanted:
+                if one not in known:
+                    raise InvalidInput(f"There is no analyst called {one!r}.")
+            connection.execute(access.delete().where(access.c.dataset == name))
+            for one in wanted:
+                connection.execute(insert(access).values(dataset=name, person=one))
+        self._seen.clear()
+
+    def all(self) -> list[Listing]:
+        """Every dataset, by name."""
+        with self._database.transaction(write=False) as connection:
+            return [_listing(row) for row in connection.execute(select(sources).order_by("name"))]
+
+    def seen_by(self, analyst: str) -> list[Listing]:
+        """The datasets an analyst may know of, by name."""
+        query = select(sources).where(sources.c.name.in_(_open_to(analyst))).order_by("name")
+        with self._database.transaction(write=False) as connection:
+            return [_listing(row) for row in connection.execute(query)]
+
+    def get(self, name: str, *, analyst: str = "") -> Listing:
+        """One dataset; with an analyst, only if they may know of it."""
+        if not is_name(name):
+            raise unknown(name)
+        found = self._seen.get((name, analyst), lambda: self._read(name, analyst))
+        if found is None:
+            raise unknown(name)
+        return found
+
+    def _read(self, name: str, analyst: str) -> Listing | None:
+        query = select(sources).where(sources.c.name == name)
+        if analyst:
+            query = query.where(sources.c.name.in_(_open_to(analyst)))
+        with self._database.transaction(write=False) as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _listing(row)
+
+    def records(self, source: Mapping[str, Any]) -> Path | SqlQuery:
+        """Where records lie, if they may be registered at all."""
+        if set(source) == {"file"}:
+            return self._file(source["file"])
+        if set(source) != {"database", "query"}:
+            raise InvalidInput(
+                'A source is {"file": NAME} or {"database": NAME, "query": "SELECT ..."}.'
+            )
+        address = self._settings.databases.get(source["database"])
+        if address is None or not isinstance(source["query"], str):
+            raise InvalidInput(
+                f"The service is set up with no database called {source['database']!r}."
+            )
+        return SqlQuery(address, source["query"])
+
+    def _file(self, name: object) -> Path:
+        """A file inside the data folder, whatever links and dots its name has."""
+        folder = self._settings.folder
+        if folder is None:
+            raise InvalidInput("The service is set up with no folder of data files.")
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise invalid("a source", "file", "the name of a file in the data folder", name)
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder) or not path.is_file():
+            raise InvalidInput(f"There is no file {name!r} in the service's data folder.")
+        return path
+
+
+def unknown(name: str) -> NotKnown:
+    """The one error for datasets that do not exist or may not be known."""
+    return NotKnown(f"There is no dataset {name!r}.")
+
+
+def _open_to(analyst: str) -> Any:
+    return select(access.c.dataset).where(
+        or_(access.c.person == analyst, access.c.person == EVERY_ANALYST)
+    )
+
+
+def _written(card: Card | None) -> str | None:
+    return None if card is None else json.dumps(card.to_json())
+
+
+def _listing(row: Row[Any]) -> Listing:
+    return Listing(
+        row.name,
+        json.loads(row.source),
+        None if row.card is None else Card.from_json(json.loads(row.card)),
+        row.engine,
+        row.revision,
+    )

@@ -1,0 +1,141 @@
+"""The edge: what every request and reply passes, whatever answers it.
+
+Outermost: body size, host name, security headers, metrics, one log line.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from whitecrow.curator.wall import CUSTODIAN_LOG
+from whitecrow.server.logs import LOG
+from whitecrow.server.metrics import Metrics
+from whitecrow.server.refusals import BROKEN
+from whitecrow.server.settings import Settings
+
+__all__ = ["HEADERS", "Edge"]
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+"""On every reply that does not set its own."""
+
+
+class Edge:
+    """ASGI middleware, outermost.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers.
+    settings : Settings
+        Host names, body size, TLS.
+    metrics : Metrics
+        Where requests are counted.
+    """
+
+    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+        self._headers = dict(HEADERS)
+        if settings.secure:
+            self._headers["Strict-Transport-Security"] = "max-age=31536000"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        self._metrics.began()
+        status = 500
+
+        async def reply(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._guarded(scope, receive, reply)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.ended(route, scope["method"], status, seconds)
+            LOG.info(
+                "request",
+                route=route,
+                method=scope["method"],
+                status=status,
+                seconds=round(seconds, 4),
+                person=scope.get("state", {}).get("person", ""),
+            )
+
+    async def _guarded(self, scope: Scope, receive: Receive, reply: Send) -> None:
+        headers = Headers(scope=scope)
+        if not self._known_host(headers.get("host", "")):
+            await _say(reply, 400, "InvalidInput", "This service does not answer to that host.")
+            return
+        largest, begun, size = self._settings.largest_body, False, 0
+        too_large = f"The body is larger than {largest} bytes."
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > largest:
+            await _say(reply, 413, "InvalidInput", too_large)
+            return
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > largest:
+                raise HTTPException(413, too_large)
+            return message
+
+        async def noticed(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await reply(message)
+
+        try:
+            await self._app(scope, bounded, noticed)
+            return
+        except Exception:  # noqa: BLE001 - a fault of ours is told to the custodian alone
+            CUSTODIAN_LOG.exception("a request failed: %s", scope["method"])
+        if not begun:
+            await _say(reply, 500, "Unavailable", BROKEN)
+
+    def _known_host(self, host: str) -> bool:
+        if not self._settings.hosts:
+            return True
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        return name.strip("[]").lower() in self._settings.hosts
+
+
+async def _say(send: Send, status: int, kind: str, words: str) -> None:
+    said: dict[str, Any] = {"error": {"type": kind, "reason": words}}
+    body = json.dumps(said).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        # The rest of a body that was refused is not read: the connection ends here.
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,365 @@
+"""The interface for programs: ``/v1/...``, ``/healthz``, ``/metrics``.
+
+Each route names the person by their token, calls one method of the service and writes down what it
+returns. Everything that waits (database, computation) runs in a thread, once per request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from whitecrow.curator.registry import KINDS
+from whitecrow.errors import WhitecrowError
+from whitecrow.server import bodies, padding
+from whitecrow.server.documents import replies
+from whitecrow.server.limits import Limits
+from whitecrow.server.metrics import Metrics
+from whitecrow.server.people import Person
+from whitecrow.server.refusals import Forbidden, NotSignedIn, body_of, public_name, status_of
+from whitecrow.server.service import Service
+
+__all__ = ["Desk", "refusal", "router_of"]
+
+_BEARER = HTTPBearer(auto_error=False, description="A token of whitecrow: wc_...")
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
+_MONITORS = ("custodian", "auditor")
+
+
+class StrictRoute(APIRoute):
+    """A route that parses its body strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(bodies.StrictRequest(request.scope, request.receive))
+
+        return strictly
+
+
+class Desk:
+    """Where requests are taken in: who is it, how often, and what comes of it.
+
+    Parameters
+    ----------
+    service : Service
+        What people may do.
+    metrics : Metrics
+        Where asks are counted.
+    """
+
+    def __init__(self, service: Service, metrics: Metrics) -> None:
+        settings = service.settings
+        self.service, self.metrics = service, metrics
+        self.limits = Limits(settings.rate, settings.burst)
+        # Asks may compute for long: they have threads of their own.
+        self._asking = anyio.CapacityLimiter(settings.asks_at_once)
+
+    def person(self, request: Request, bearer: HTTPAuthorizationCredentials | None) -> Person:
+        """Return who sent a request."""
+        try:
+            if bearer is None:
+                raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
+            found = self.service.people.bearer(bearer.credentials)
+        except NotSignedIn:
+            self.limits.take(f"address {request.client.host if request.client else ''}")
+            raise
+        self.limits.take(f"person {found.name}")
+        request.state.person = found.name
+        return found
+
+    async def act(
+        self,
+        request: Request,
+        bearer: HTTPAuthorizationCredentials | None,
+        work: Callable[[Person], Any],
+        *,
+        status: int = 200,
+        asking: bool = False,
+    ) -> Response:
+        """Let a person do something, in a thread, and reply with what it returns."""
+
+        def job() -> bytes:
+            return encoded(work(self.person(request, bearer)))
+
+        try:
+            body = await anyio.to_thread.run_sync(job, limiter=self._asking if asking else None)
+        except WhitecrowError as error:
+            return refusal(error)
+        return Response(body, status, media_type="application/json")
+
+    async def ask(
+        self,
+        request: Request,
+        bearer: HTTPAuthorizationCredentials | None,
+        name: str,
+        question: dict[str, Any],
+    ) -> Response:
+        """Answer a question; the reply leaves when it is due, whatever it says."""
+        started = asyncio.get_running_loop().time()
+        kind = question.get("kind")
+        kind = kind if isinstance(kind, str) and kind in KINDS else "unknown"
+
+        def work(person: Person) -> dict[str, Any]:
+            try:
+                release = self.service.ask(person, name, question)
+            except WhitecrowError as error:
+                self.metrics.asked(kind, public_name(error))
+                raise
+            self.metrics.asked(kind, "charged" if release.charged else "free")
+            return release.to_json()
+
+        reply = await self.act(request, bearer, work, asking=True)
+        await padding.wait(started, self.service.settings.deadline(kind))
+        return reply
+
+
+def encoded(result: Any) -> bytes:
+    """Write a reply's JSON."""
+    return json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
+
+
+def refusal(error: WhitecrowError) -> Response:
+    """The reply for an error that was raised on purpose."""
+    status = status_of(error)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    after = getattr(error, "after", None)
+    if after is not None:
+        headers["Retry-After"] = str(after)
+    return Response(encoded(body_of(error)), status, headers, "application/json")
+
+
+def router_of(desk: Desk) -> APIRouter:
+    """Build the routes."""
+    service = desk.service
+    router = APIRouter(route_class=StrictRoute)
+
+    @router.get("/healthz", responses=replies("status", also=(503,)), tags=["service"])
+    async def health() -> Response:
+        """Whether the service and its database answer."""
+
+        def look() -> None:
+            with service.ledger.database.transaction(write=False) as connection:
+                connection.exec_driver_sql("SELECT 1")
+
+        try:
+            await anyio.to_thread.run_sync(look)
+        except WhitecrowError as error:
+            return refusal(error)
+        return Response(encoded({"status": "ok"}), media_type="application/json")
+
+    @router.get(
+        "/metrics", responses=replies(media="text/plain", also=(401, 403, 429)), tags=["service"]
+    )
+    async def metrics(request: Request, bearer: Bearer) -> Response:
+        """Numbers for Prometheus: public facts only, for custodians and auditors."""
+
+        def look() -> bytes:
+            if desk.person(request, bearer).role not in _MONITORS:
+                raise Forbidden("The numbers are for custodians and auditors.")
+            return desk.metrics.text()
+
+        try:
+            found = await anyio.to_thread.run_sync(look)
+        except WhitecrowError as error:
+            return refusal(error)
+        return Response(found, media_type="text/plain; version=0.0.4")
+
+    @router.get("/v1/me", responses=replies("name", "role"), tags=["people"])
+    async def me(request: Request, bearer: Bearer) -> Response:
+        """Who you are."""
+        return await desk.act(request, bearer, lambda who: who.to_json())
+
+    @router.get("/v1/datasets", responses=replies("datasets"), tags=["datasets"])
+    async def datasets(request: Request, bearer: Bearer) -> Response:
+        """The datasets you may know of."""
+        return await desk.act(request, bearer, lambda who: {"datasets": service.datasets(who)})
+
+    @router.post(
+        "/v1/datasets",
+        status_code=201,
+        responses=replies("name", "card", status=201, also=(409,)),
+        tags=["datasets"],
+    )
+    async def register(request: Request, bearer: Bearer, body: bodies.Registration) -> Response:
+        """List a dataset (custodian); its records are read in the background."""
+        return await desk.act(
+            request, bearer, lambda who: service.register(who, **dict(body)), status=201
+        )
+
+    @router.get(
+        "/v1/datasets/{name}",
+        responses=replies("name", "ready", "card", "policy", "remaining"),
+        tags=["datasets"],
+    )
+    async def dataset(request: Request, bearer: Bearer, name: str) -> Response:
+        """A dataset's card, policy, deadlines and what remains."""
+        return await desk.act(request, bearer, lambda who: service.dataset(who, name))
+
+    @router.patch("/v1/datasets/{name}", responses=replies("name", "card"), tags=["datasets"])
+    async def amend(
+        request: Request, bearer: Bearer, name: str, body: bodies.Amendment
+    ) -> Response:
+        """Change budget, policy, card or readers (custodian); the chain keeps the reason."""
+        return await desk.act(request, bearer, lambda who: service.amend(who, name, **dict(body)))
+
+    @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
+    async def allow(
+        request: Request, bearer: Bearer, name: str, body: bodies.Allowance
+    ) -> Response:
+        """Cap what one analyst may spend (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.allow(who, name, body.analyst, body.budget, reason=body.reason)
+            return {}
+
+        return await desk.act(request, bearer, work)
+
+    @router.post(
+        "/v1/datasets/{name}/price",
+        responses=replies("words", "price", "figures"),
+        tags=["questions"],
+    )
+    async def price(
+        request: Request, bearer: Bearer, name: str, question: bodies.Priced
+    ) -> Response:
+        """What a question would cost and how accurate it would be, from public facts."""
+
+        def work(who: Person) -> dict[str, Any]:
+            public = question.pop("public", {})
+            return service.price(who, name, question, public).to_json()
+
+        return await desk.act(request, bearer, work, asking=True)
+
+    @router.post(
+        "/v1/datasets/{name}/ask",
+        responses=replies("question", "answer", "guarantee", "statement", "charged", also=(402,)),
+        tags=["questions"],
+    )
+    async def ask(
+        request: Request, bearer: Bearer, name: str, question: bodies.Written
+    ) -> Response:
+        """Answer a question (analyst). Asking again returns the stored answer, free."""
+        return await desk.ask(request, bearer, name, question)
+
+    @router.post(
+        "/v1/datasets/{name}/plan",
+        responses=replies("questions", "charged", "price", "fits"),
+        tags=["questions"],
+    )
+    async def plan(request: Request, bearer: Bearer, name: str, body: bodies.Batch) -> Response:
+        """What a batch of questions would cost together."""
+        return await desk.act(
+            request, bearer, lambda who: service.plan(who, name, body.questions), asking=True
+        )
+
+    @router.get(
+        "/v1/datasets/{name}/ledger",
+        responses=replies("dataset", "spent", "remaining"),
+        tags=["ledger"],
+    )
+    async def ledger(
+        request: Request,
+        bearer: Bearer,
+        name: str,
+        after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    ) -> Response:
+        """The account: entries for custodians and auditors, your own questions for analysts."""
+        return await desk.act(
+            request, bearer, lambda who: service.account(who, name, after=after), asking=True
+        )
+
+    @router.get(
+        "/v1/datasets/{name}/ledger/verification",
+        responses=replies("ok", "entries", "head"),
+        tags=["ledger"],
+    )
+    async def verify(request: Request, bearer: Bearer, name: str) -> Response:
+        """Check the chain and the sums (custodian, auditor)."""
+        return await desk.act(request, bearer, lambda who: service.verify(who, name), asking=True)
+
+    @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
+    async def void(request: Request, bearer: Bearer, name: str, body: bodies.Voiding) -> Response:
+        """Give back a spend that never led to an answer (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.void(who, name, body.entry, reason=body.reason)
+            return {}
+
+        return await desk.act(request, bearer, work)
+
+    @router.get("/v1/analysts", responses=replies("analysts"), tags=["people"])
+    async def people(request: Request, bearer: Bearer) -> Response:
+        """Everybody, whatever their role (custodian, auditor)."""
+        return await desk.act(request, bearer, lambda who: {"analysts": service.everybody(who)})
+
+    @router.post(
+        "/v1/analysts",
+        status_code=201,
+        responses=replies("name", "role", status=201, also=(409,)),
+        tags=["people"],
+    )
+    async def invite(request: Request, bearer: Bearer, body: bodies.Invitation) -> Response:
+        """Make somebody known (custodian)."""
+        return await desk.act(
+            request,
+            bearer,
+            lambda who: service.invite(who, body.name, body.role).to_json(),
+            status=201,
+        )
+
+    @router.get("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
+    async def person(request: Request, bearer: Bearer, name: str) -> Response:
+        """One person: yourself, or anybody for custodians and auditors."""
+        return await desk.act(request, bearer, lambda who: service.person(who, name).to_json())
+
+    @router.patch("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
+    async def change(request: Request, bearer: Bearer, name: str, body: bodies.Change) -> Response:
+        """Shut somebody out, or let them in again (custodian)."""
+        return await desk.act(
+            request, bearer, lambda who: service.disable(who, name, body.disabled).to_json()
+        )
+
+    @router.get("/v1/analysts/{name}/tokens", responses=replies("tokens"), tags=["people"])
+    async def tokens(request: Request, bearer: Bearer, name: str) -> Response:
+        """What is known of somebody's tokens (their own, or any for the custodian)."""
+        return await desk.act(
+            request,
+            bearer,
+            lambda who: {"tokens": [one.to_json() for one in service.tokens(who, name)]},
+        )
+
+    @router.post(
+        "/v1/analysts/{name}/tokens",
+        status_code=201,
+        responses=replies("token", "id", "expires", status=201),
+        tags=["people"],
+    )
+    async def issue(request: Request, bearer: Bearer, name: str, body: bodies.NewToken) -> Response:
+        """Make a token; its text is shown in this reply and never again."""
+
+        def work(who: Person) -> dict[str, Any]:
+            written, made = service.issue(who, name, days=body.days, label=body.label)
+            return {"token": written, **made.to_json()}
+
+        return await desk.act(request, bearer, work, status=201)
+
+    @router.delete("/v1/analysts/{name}/tokens/{token}", responses=replies(), tags=["people"])
+    async def revoke(request: Request, bearer: Bearer, name: str, token: str) -> Response:
+        """End a token's life."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.revoke(who, name, token)
+            return {}
+
+        return await desk.act(request, bearer, work)
+
+    return router

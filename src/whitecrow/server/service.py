@@ -1,0 +1,321 @@
+"""What people may do, each act with its authorisation: the one place that decides.
+
+The HTTP interface and the console both call these methods with the person who acts; neither decides
+anything itself. An analyst sees only datasets that list them, and for everything else the answer is
+the one for a thing that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from whitecrow.curator import Curator, Policy, read_question
+from whitecrow.curator.opening import policy_of
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.data import Card
+from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.ledger import Budget, Ledger, verification
+from whitecrow.question import Description, Question, Release
+from whitecrow.server import views
+from whitecrow.server.catalogue import Catalogue, Listing
+from whitecrow.server.people import People, Person, Token
+from whitecrow.server.people import unknown as nobody
+from whitecrow.server.refusals import Forbidden, Taken
+from whitecrow.server.settings import Settings
+from whitecrow.server.shelf import Shelf
+from whitecrow.server.tables import migrate
+
+__all__ = ["Service", "question_from"]
+
+T = TypeVar("T")
+
+MOST_QUESTIONS = 1000
+"""How long a plan may be."""
+
+
+class Service:
+    """A curator for many people.
+
+    Parameters
+    ----------
+    settings : Settings
+        How it is set up.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.ledger = Ledger(settings.database, atlas=new_atlas)
+        database = self.ledger.database
+        migrate(database)
+        self.people = People(database, trust=settings.trust)
+        self.catalogue = Catalogue(database, settings)
+        self.shelf = Shelf(self.catalogue, self.ledger, patience=settings.patience)
+
+    def start(self) -> None:
+        """Begin to load the datasets in the background."""
+        self.shelf.start()
+
+    def close(self) -> None:
+        """Stop, and give the database back."""
+        self.shelf.close()
+        self.ledger.close()
+
+    # Looking at datasets
+
+    def datasets(self, who: Person) -> list[dict[str, Any]]:
+        """The datasets a person may know of."""
+        listed = self.catalogue.seen_by(who.name) if who.role == "analyst" else self.catalogue.all()
+        return [views.line(one, self.shelf.state(one)) for one in listed]
+
+    def dataset(self, who: Person, name: str) -> dict[str, Any]:
+        """One dataset: card, policy, what remains; for the custodian also source and readers."""
+        listing = self.listing(who, name)
+        state, standing = self.shelf.state(listing), self.ledger.standing(name)
+        found = {
+            **views.line(listing, state),
+            "card": views.card(listing, state),
+            "policy": views.policy(policy_of(standing.policy), who),
+            "deadlines": dict(self.settings.deadlines),
+            **views.balance(standing, who.name),
+        }
+        if who.role == "custodian":
+            found |= {
+                "source": dict(listing.source),
+                "engine": listing.engine,
+                "readers": self.people.may_see(name),
+                "progress": state.to_json(),
+            }
+        return found
+
+    def listing(self, who: Person, name: str) -> Listing:
+        """The catalogue's entry of a dataset, if this person may know of it."""
+        return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
+
+    def curator(self, who: Person, name: str) -> Curator:
+        """The curator of a dataset; for code inside the service, never for an analyst's hands."""
+        return self.shelf.curator(self.listing(who, name))
+
+    # Asking
+
+    def price(
+        self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
+    ) -> Description:
+        """Say what a question would cost and how accurate it would be."""
+        _need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        return _well_formed(lambda: curator.describe(question_from(written), **public))
+
+    def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Say what a batch would cost together."""
+        _need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        if len(written) > MOST_QUESTIONS:
+            raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
+        batch = [_priced(curator, one) for one in written]
+        return curator.plan(batch).to_json()
+
+    def ask(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
+        """Answer a question, or refuse it."""
+        _need(who, "analyst")
+        curator = self.curator(who, name)
+        return curator.ask(_priced(curator, written), analyst=who.name)
+
+    # The account
+
+    def account(self, who: Person, name: str, *, after: int = 0) -> dict[str, Any]:
+        """The ledger: all of it for custodians and auditors, an analyst's own part for them.
+
+        Custodians and auditors may leave out the entries up to ``after``.
+        """
+        self.listing(who, name)
+        standing = self.ledger.standing(name)
+        entries = self.ledger.entries(name, after=after if who.role != "analyst" else 0)
+        found = {"dataset": name, **views.balance(standing, who.name)}
+        if who.role == "analyst":
+            return {**found, "questions": views.own(entries, who.name)}
+        return {
+            **found,
+            "head": standing.head,
+            "analysts": views.shares(standing),
+            "unsettled": [entry.seq for entry in self.ledger.unsettled(name)],
+            "entries": [entry.to_json() for entry in entries],
+        }
+
+    def verify(self, who: Person, name: str) -> dict[str, Any]:
+        """Check the account's chain and sums."""
+        _need(who, "custodian", "auditor")
+        self.listing(who, name)
+        return verification.verify(self.ledger, name, atlas=new_atlas).to_json()
+
+    def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
+        """Give back a spend that never led to an answer."""
+        _need(who, "custodian")
+        self.listing(who, name)
+        self.ledger.void(name, seq, reason=_signed(reason, who))
+
+    def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
+        """Cap what one analyst may spend; None lifts the cap."""
+        _need(who, "custodian")
+        self.listing(who, name)
+        if self.people.get(analyst).role != "analyst":
+            raise InvalidInput(f"{analyst!r} is not an analyst.")
+        cap = None if budget is None else Budget.of(budget)
+        self.ledger.allow(name, analyst, cap, reason=_signed(reason, who))
+
+    # The custodian's datasets
+
+    def register(
+        self,
+        who: Person,
+        name: str,
+        source: Mapping[str, Any],
+        *,
+        card: Mapping[str, Any] | str | None = None,
+        policy: Mapping[str, Any] | None = None,
+        budget: Any = "1",
+        engine: str = "local",
+        readers: Iterable[str] = (),
+    ) -> dict[str, Any]:
+        """List a dataset and open its account; the records are read in the background."""
+        _need(who, "custodian")
+        rules, cap = _policy(policy), Budget.of(budget)
+        facts = None if card is None else _card(card)
+        if name in self.ledger.datasets():
+            raise Taken(f"The ledger has an account called {name!r} already.")
+        self.catalogue.add(name, source, card=facts, engine=engine, readers=readers)
+        self.ledger.open(name, budget=cap, policy=rules.to_json(), unit=rules.unit)
+        return self.dataset(who, name)
+
+    def amend(
+        self,
+        who: Person,
+        name: str,
+        *,
+        reason: str,
+        budget: Any = None,
+        policy: Mapping[str, Any] | None = None,
+        card: Mapping[str, Any] | str | None = None,
+        readers: Iterable[str] | None = None,
+    ) -> dict[str, Any]:
+        """Change what is promised, to whom, or the card; the chain keeps the reason."""
+        _need(who, "custodian")
+        self.listing(who, name)
+        rules = None if policy is None else _policy(policy)
+        facts = None if card is None else _card(card)
+        cap = None if budget is None else Budget.of(budget)
+        if rules is not None:
+            standing = policy_of(self.ledger.standing(name).policy)
+            if rules.unit != standing.unit:
+                raise InvalidInput("The unit of an account is fixed when it is opened.")
+        if readers is not None:
+            self.catalogue.admit(name, readers)
+        self.ledger.amend(
+            name,
+            reason=_signed(reason, who),
+            budget=cap,
+            policy=None if rules is None else rules.to_json(),
+        )
+        if facts is not None:
+            self.catalogue.change(name, card=facts)
+        return self.dataset(who, name)
+
+    # People and tokens
+
+    def everybody(self, who: Person) -> list[dict[str, Any]]:
+        """Everybody known to the service."""
+        _need(who, "custodian", "auditor")
+        return [person.to_json() for person in self.people.all()]
+
+    def person(self, who: Person, name: str) -> Person:
+        """One person: oneself, or anybody for custodians and auditors."""
+        if name != who.name and who.role == "analyst":
+            raise nobody(name)
+        return self.people.get(name)
+
+    def invite(self, who: Person, name: str, role: str) -> Person:
+        """Make somebody known."""
+        _need(who, "custodian")
+        return self.people.add(name, role)
+
+    def disable(self, who: Person, name: str, disabled: bool) -> Person:
+        """Shut somebody out, or let them in again."""
+        _need(who, "custodian")
+        if name == who.name:
+            raise InvalidInput("Nobody shuts themselves out; another custodian may.")
+        return self.people.disable(name, disabled)
+
+    def tokens(self, who: Person, name: str) -> list[Token]:
+        """What is known of somebody's tokens."""
+        self._own(who, name)
+        return self.people.tokens(name)
+
+    def issue(
+        self, who: Person, name: str, *, days: int | None = None, label: str = ""
+    ) -> tuple[str, Token]:
+        """Make a token; its text is shown once."""
+        self._own(who, name)
+        return self.people.issue(name, days=days or self.settings.token_days, label=label)
+
+    def revoke(self, who: Person, name: str, token: str) -> None:
+        """End a token's life."""
+        self._own(who, name)
+        self.people.revoke(name, token)
+
+    def _own(self, who: Person, name: str) -> None:
+        """Tokens are their owner's and the custodian's business."""
+        if who.role == "custodian":
+            self.people.get(name)
+        elif who.role == "auditor" and name != who.name:
+            raise Forbidden("An auditor does not handle other people's tokens.")
+        elif name != who.name:
+            raise nobody(name)
+
+
+def question_from(written: Mapping[str, Any]) -> Question:
+    """Read a question that a stranger wrote."""
+    return _well_formed(lambda: read_question(written))
+
+
+def _priced(curator: Curator, written: Mapping[str, Any]) -> Question:
+    """Read a question and try its price, so that what is malformed shows before the ledger."""
+    question = question_from(written)
+    _well_formed(lambda: curator.price(question))
+    return question
+
+
+def _well_formed(act: Callable[[], T]) -> T:
+    """Run code that sees public things only; whatever a malformed question breaks is its fault."""
+    try:
+        return act()
+    except WhitecrowError:
+        raise
+    except Exception:  # noqa: BLE001 - no record is within reach here: nothing is hidden
+        pass
+    raise InvalidInput("The question is not well formed: a value is of the wrong type or size.")
+
+
+def _need(who: Person, *roles: str) -> None:
+    if who.role not in roles:
+        raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
+
+
+def _signed(reason: str, who: Person) -> str:
+    """A reason with the name of whoever gave it, for the chain."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidInput("The custodian's acts need a reason, in words; the chain keeps it.")
+    return f"{reason.strip()} ({who.name})"
+
+
+def _policy(written: Mapping[str, Any] | None) -> Policy:
+    def read() -> Policy:
+        return Policy() if written is None else Policy.from_json(written)
+
+    return _well_formed(read)
+
+
+def _card(written: Mapping[str, Any] | str) -> Card:
+    def read() -> Card:
+        return Card.parse(written) if isinstance(written, str) else Card.from_json(written)
+
+    return _well_formed(read)

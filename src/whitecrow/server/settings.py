@@ -1,0 +1,119 @@
+"""How a service is set up; written once, read by every worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from whitecrow.errors import invalid
+
+__all__ = ["DEADLINES", "LOOPBACK", "Settings"]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Addresses that only this machine reaches."""
+
+DEADLINES: Mapping[str, float] = {
+    "identify": 0.25,
+    "screen": 0.25,
+    "lookahead": 2.0,
+    "count": 2.0,
+    "subspaces": 30.0,
+    "tune": 10.0,
+    "explain": 30.0,
+    "publish": 2.0,
+    "*": 5.0,
+}
+"""Published reply times in seconds, by kind of question; ``"*"`` stands for any other kind."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a worker needs to know.
+
+    Parameters
+    ----------
+    database : str
+        The ledger's address; the service keeps its own tables in the same database.
+    data : str or None
+        The folder whose files may be registered as datasets. None: no files.
+    databases : mapping
+        The databases that may be registered as sources, by name: ``{"warehouse": URL}``.
+        Custodians name them; addresses and passwords stay in the settings.
+    deadlines : mapping
+        Reply times of asks in seconds, by kind. A reply leaves at the first multiple of its
+        deadline after the answer is there. Empty: as soon as it is there.
+    hosts : tuple of str
+        The host names this service answers to; empty: any.
+    secure : bool
+        Whether people reach it through TLS: cookies are then marked so.
+    token_days, session_hours : int
+        How long tokens and sign-ins last.
+    rate, burst : float, int
+        Requests a second and at once, per person (or address, before sign-in) and worker.
+        A rate of 0 sets no limit.
+    lock_after, lock_minutes : int
+        Sign-in is refused for a while after so many failures.
+    asks_at_once : int
+        How many asks a worker computes or queues at the same time.
+    largest_body : int
+        In bytes.
+    patience : float
+        How many seconds a request waits for a dataset that is being loaded.
+    trust : float
+        For how many seconds a worker may rely on what it last read about people, tokens and access:
+        a revocation reaches every worker within this time.
+    console : bool
+        Whether the web pages are served beside the interface for programs.
+    """
+
+    database: str
+    data: str | None = None
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    deadlines: Mapping[str, float] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+    secure: bool = False
+    token_days: int = 90
+    session_hours: int = 8
+    rate: float = 50.0
+    burst: int = 100
+    lock_after: int = 5
+    lock_minutes: int = 15
+    asks_at_once: int = 32
+    largest_body: int = 1_000_000
+    patience: float = 10.0
+    trust: float = 1.0
+    console: bool = True
+
+    def __post_init__(self) -> None:
+        for kind, seconds in self.deadlines.items():
+            if isinstance(seconds, bool) or not 0 < seconds <= 3600:
+                raise invalid(
+                    "Settings", f"deadlines[{kind!r}]", "a number of seconds up to 3600", seconds
+                )
+        for name in ("token_days", "session_hours", "lock_after", "lock_minutes", "asks_at_once"):
+            if getattr(self, name) < 1:
+                raise invalid("Settings", name, "a whole number of at least 1", getattr(self, name))
+        object.__setattr__(self, "hosts", tuple(self.hosts))
+
+    def deadline(self, kind: str) -> float | None:
+        """The published reply time of a kind of question; None if it is not padded."""
+        return self.deadlines.get(kind, self.deadlines.get("*"))
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of files that may be registered."""
+        return None if self.data is None else Path(self.data).resolve()
+
+    def to_text(self) -> str:
+        """Write the settings for another process. It may hold passwords: it is not for logs."""
+        return json.dumps({**dataclasses.asdict(self), "databases": dict(self.databases)})
+
+    @classmethod
+    def from_text(cls, written: str) -> Settings:
+        """Read what :meth:`to_text` wrote."""
+        found: dict[str, Any] = json.loads(written)
+        return cls(**found)

@@ -1,0 +1,149 @@
+"""The service's own tables, in the same database as the ledger's and apart from them.
+
+The ledger's migrations know nothing of these tables and these know nothing of the ledger's: each
+keeps its own version. A migration is one function of ``MIGRATIONS``; the newest schema is what all
+of them together make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    inspect,
+    select,
+    update,
+)
+
+from whitecrow.errors import Unavailable
+from whitecrow.ledger.database import Database
+
+__all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
+
+METADATA = MetaData()
+
+people = Table(
+    "service_people",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("password", Text, nullable=True),
+    Column("disabled", Boolean, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+tokens = Table(
+    "service_tokens",
+    METADATA,
+    Column("id", String(16), primary_key=True),
+    # Only the hash is kept: whoever reads the database cannot act for anybody.
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("person", String(64), nullable=False),
+    Column("label", String(100), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("revoked", Boolean, nullable=False),
+)
+
+Index("service_tokens_by_person", tokens.c.person)
+
+sources = Table(
+    "service_datasets",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("card", Text, nullable=True),
+    Column("engine", String(16), nullable=False),
+    # Grows when card or source change: workers load anew what they hold in an older form.
+    Column("revision", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+access = Table(
+    "service_access",
+    METADATA,
+    Column("dataset", String(64), nullable=False),
+    Column("person", String(64), nullable=False),
+    PrimaryKeyConstraint("dataset", "person"),
+)
+
+sessions = Table(
+    "service_sessions",
+    METADATA,
+    Column("hash", String(64), primary_key=True),
+    Column("person", String(64), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+)
+
+Index("service_sessions_by_person", sessions.c.person)
+
+failures = Table(
+    "service_failures",
+    METADATA,
+    Column("who", String(100), primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("since", Float, nullable=False),
+)
+
+secrets = Table(
+    "service_secrets",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("value", String(128), nullable=False),
+)
+
+versions = Table(
+    "service_version",
+    MetaData(),
+    Column("version", Integer, primary_key=True),
+)
+
+
+def _first(connection: Connection) -> None:
+    METADATA.create_all(connection)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
+
+
+def migrate(database: Database) -> None:
+    """Bring the service's tables to the newest schema, or refuse a store that is newer."""
+    with database.transaction(write=False) as connection:
+        if _version(connection) == len(MIGRATIONS):
+            return
+    with database.transaction() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392016)")
+        # Looked at again: another worker may have been first.
+        found = _version(connection)
+        if found > len(MIGRATIONS):
+            raise Unavailable(
+                f"The service's tables in {database.name} were written by a newer version of "
+                f"whitecrow (schema {found}; this version knows {len(MIGRATIONS)}). Upgrade "
+                "whitecrow; nothing was touched."
+            )
+        for step in MIGRATIONS[found:]:
+            step(connection)
+        if found == 0:
+            versions.create(connection, checkfirst=True)
+            connection.execute(versions.insert().values(version=len(MIGRATIONS)))
+        else:
+            connection.execute(update(versions).values(version=len(MIGRATIONS)))
+
+
+def _version(connection: Connection) -> int:
+    if not inspect(connection).has_table(versions.name):
+        return 0
+    return connection.execute(select(versions.c.version)).scalar_one_or_none() or 0

@@ -1,0 +1,94 @@
+"""What each role is shown of a dataset and its account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from whitecrow.curator import Policy
+from whitecrow.curator import balance as balances
+from whitecrow.curator.opening import policy_of
+from whitecrow.ledger import Entry, Standing
+from whitecrow.server.catalogue import Listing
+from whitecrow.server.people import Person
+from whitecrow.server.shelf import State
+
+__all__ = ["balance", "card", "line", "own", "policy", "shares"]
+
+
+def line(listing: Listing, state: State) -> dict[str, Any]:
+    """A dataset in one line."""
+    return {"name": listing.name, "ready": state.stage == "ready"}
+
+
+def card(listing: Listing, state: State) -> dict[str, object] | None:
+    """The public facts: those written down, else those of the schema once it is read."""
+    if listing.card is not None:
+        return listing.card.to_json()
+    return None if state.curator is None else state.curator.card.to_json()
+
+
+def policy(rules: Policy, who: Person) -> dict[str, Any]:
+    """The policy; an analyst sees of its list of analysts only what concerns them."""
+    found = rules.to_json()
+    if who.role == "analyst" and "analysts" in found:
+        mine = found["analysts"].get(who.name, found["analysts"].get("*", []))
+        found["analysts"] = {who.name: mine}
+    return found
+
+
+def balance(standing: Standing, analyst: str) -> dict[str, Any]:
+    """What was spent of the dataset's budget, and what remains for one more question."""
+    caps = [(standing.spent, standing.budget)]
+    mine = standing.shares.get(analyst)
+    if mine is not None and mine.budget is not None:
+        caps.append((mine.spent, mine.budget))
+    left = balances.remaining(caps, policy_of(standing.policy).notions)
+    return {
+        "budget": standing.budget.to_json(),
+        "allowance": None if mine is None or mine.budget is None else mine.budget.to_json(),
+        "spent": balances.spent(standing.spent, standing.budget),
+        "remaining": left.to_json(),
+        "unbounded": list(left.unbounded),
+    }
+
+
+def shares(standing: Standing) -> dict[str, Any]:
+    """Every analyst's own account, for custodians and auditors."""
+    return {
+        analyst: {
+            "allowance": None if share.budget is None else share.budget.to_json(),
+            "spent": balances.spent(share.spent, share.budget or standing.budget),
+        }
+        for analyst, share in standing.shares.items()
+    }
+
+
+def own(entries: Iterable[Entry], analyst: str) -> list[dict[str, Any]]:
+    """An analyst's own questions and what became of them, the oldest first.
+
+    No entry numbers, hashes or located costs: numbers would count other people's questions, hashes
+    would let a guess at them be checked, and located costs depend on where they lie.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    failed: dict[int, int] = {}
+    for entry in entries:
+        if entry.analyst != analyst:
+            continue
+        content = entry.content
+        if entry.kind == "reserve":
+            asked = content["question"]
+            found[entry.seq] = {
+                "at": entry.at,
+                "question": {"kind": asked["kind"], **asked["question"]},
+                "price": content["price"],
+                "outcome": "open",
+                "answer": None,
+            }
+        elif entry.closes is not None:
+            seq = failed.get(entry.closes, entry.closes)
+            outcome = {"settle": "answered", "fail": "failed", "void": "void"}[entry.kind]
+            found[seq] |= {"outcome": outcome, "answer": content.get("answer")}
+            if entry.kind == "fail":
+                failed[entry.seq] = seq
+    return list(found.values())

@@ -1,0 +1,82 @@
+"""The client has the curator's methods, values and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import whitecrow as wc
+
+from .conftest import House, listening
+
+MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
+
+
+def _question(age: int = 90, epsilon: str = "1/2") -> wc.Identify:
+    return wc.Identify({"age": age, "bmi": 45.0}, model=MODEL, epsilon=epsilon)
+
+
+def test_a_client_says_what_a_local_curator_says(opened: Callable[..., House]) -> None:
+    from whitecrow.demo import CARD, DATA
+
+    house = opened(budget="8")
+    policy = {"notions": ["differential", "concentrated", "sensitive", "conditional"]}
+    local = wc.Curator.open(
+        str(DATA), card=str(CARD), ledger="sqlite://", budget="8", policy=policy
+    )
+    with listening(house) as url, wc.Client(url, house.tokens["ana"]) as client:
+        question = _question()
+        assert client.datasets() == ("clinic",)
+        assert client.card == local.card
+        assert client.policy == local.policy
+        assert client.price(question) == local.price(question)
+        assert str(client.describe(question, typical_neighbours=2)) == str(
+            local.describe(question, typical_neighbours=2)
+        )
+        assert client.plan([question]) == local.plan([question])
+        assert client.remaining() == local.remaining()
+        release, here = client.ask(question), local.ask(question)
+        assert (release.guarantee, release.statement, release.charged, release.ledger) == (
+            here.guarantee,
+            here.statement,
+            here.charged,
+            here.ledger,
+        )
+        again = client.ask(question)
+        assert (again.answer, again.charged) == (release.answer, False)
+        assert client.remaining() == local.remaining()
+        assert [one["answer"] for one in client.history()] == [release.answer]
+        for wrong in (_question(epsilon="9"), _question(age=500)):
+            with pytest.raises(wc.WhitecrowError) as remote:
+                client.ask(wrong)
+            with pytest.raises(wc.WhitecrowError) as nearby:
+                local.ask(wrong)
+            assert type(remote.value) is type(nearby.value)
+            assert str(remote.value) == str(nearby.value)
+            assert vars(remote.value) == vars(nearby.value)
+
+
+def test_a_client_does_not_send_its_token_in_the_open() -> None:
+    with pytest.raises(wc.InvalidInput, match="in the open"):
+        wc.Client("http://crow.example.org", "wc_token")
+
+
+def test_a_service_that_is_away_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whitecrow.client.time.sleep", lambda seconds: None)
+    with pytest.raises(wc.Unavailable, match="not charged twice"):
+        wc.Client("http://127.0.0.1:1", "wc_token", dataset="clinic").ask(_question())
+
+
+def test_a_stranger_is_refused(house: House) -> None:
+    with listening(house) as url:
+        with (
+            wc.Client(url, "wc_stranger", dataset="clinic") as client,
+            pytest.raises(wc.PolicyViolation, match="Sign in"),
+        ):
+            client.ask(_question())
+        with (
+            wc.Client(url, house.tokens["bob"], dataset="clinic") as client,
+            pytest.raises(wc.InvalidInput, match="no dataset 'clinic'"),
+        ):
+            client.ask(_question())
