@@ -96,7 +96,8 @@ class Isolation:
     ----------
     crowd : int, optional
         How many far records isolation needs to count fully; at least the model's beta (default:
-        ten times that).
+        ten times that). A larger crowd finds larger contexts, where there are any, and separates
+        outlier contexts from others less sharply.
     """
 
     crowd: int | None = None
