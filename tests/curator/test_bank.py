@@ -9,7 +9,7 @@ from bank import Bank, run, run_with_kills
 
 
 def test_a_rush_of_processes_spends_exactly_the_budget(store: str) -> None:
-    run(Bank(store, charges=60, share=25), processes=4, asks=240)
+    run(Bank(store, charges=50, share=20), processes=4, asks=160)
 
 
 def test_killed_processes_lose_nothing_and_release_nothing_twice(
@@ -17,7 +17,7 @@ def test_killed_processes_lose_nothing_and_release_nothing_twice(
 ) -> None:
     bank = Bank(store, charges=60, share=60, log=tmp_path / "told")
     bank.log.touch()
-    assert run_with_kills(bank, kills=16) >= 16
+    assert run_with_kills(bank, kills=12) >= 12
 
 
 @pytest.mark.study

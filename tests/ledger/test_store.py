@@ -70,6 +70,21 @@ def test_thirds_and_sevenths_add_up_without_rounding(ledger: Ledger) -> None:
     assert spent(ledger) == 1
 
 
+def test_sums_stay_short_whatever_fractions_an_analyst_chooses(ledger: Ledger) -> None:
+    ledger.amend("clinic", budget=Budget.of("10"), reason="room")
+    true = Fraction(0)
+    for number in range(10_007, 11_007, 2):
+        price = Fraction(1, number)
+        true += price
+        place = None if number % 4 == 1 else float(10 * number)
+        charge(ledger, order(str(number), wc.DifferentialPrivacy(price), place=place))
+    standing = ledger.standing("clinic").spent
+    assert len(str(standing.to_json())) < 1000
+    assert len(str(spent(ledger))) < 120
+    plain = sum((Fraction(1, n) for n in range(10_009, 11_007, 4)), Fraction(0))
+    assert 0 < standing.epsilon - plain < Fraction(1, 10**16)
+
+
 def test_the_tighter_of_two_caps_rules(ledger: Ledger) -> None:
     ledger.allow("clinic", "ana", Budget.of("1/4"), reason="a share")
     charge(ledger, order("a"))

@@ -13,6 +13,7 @@ How much one more ball adds to the largest such sum is computed from the questio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -37,7 +38,16 @@ from whitecrow.privacy import (
     to_replace_one,
 )
 
-__all__ = ["Account", "Located", "admit", "guarantee", "in_unit", "is_for_everyone", "overrun"]
+__all__ = [
+    "Account",
+    "Located",
+    "admit",
+    "charged",
+    "guarantee",
+    "in_unit",
+    "is_for_everyone",
+    "overrun",
+]
 
 _ZERO = Fraction(0)
 
@@ -68,6 +78,28 @@ class Located:
     def from_json(cls, data: Mapping[str, str]) -> Located:
         """Read what :meth:`to_json` wrote."""
         return cls(Fraction(data["differential"]), Fraction(data["sensitive"]))
+
+
+def charged(amount: Fraction) -> Fraction:
+    """Return what an account adds for an amount: the amount itself, if its denominator is plain.
+
+    Sums of arbitrary fractions grow without bound in length, and an analyst chooses the fractions.
+    So denominators are kept to the divisors of one number (all decimals up to 20 places, all
+    fractions up to 1/60 and many more); anything else is charged rounded up in the 20th place,
+    which is never too little.
+
+    Examples
+    --------
+    >>> charged(Fraction(1, 3)), charged(Fraction(1, 1009)) == Fraction(1, 1009)
+    (Fraction(1, 3), False)
+    """
+    if _PLAIN % amount.denominator == 0:
+        return amount
+    return Fraction(-(-amount.numerator * _PLACES // amount.denominator), _PLACES)
+
+
+_PLACES = 10**20
+_PLAIN = math.lcm(*range(1, 61)) * _PLACES
 
 
 def is_for_everyone(price: Guarantee) -> bool:
@@ -128,20 +160,15 @@ class Account:
         if extra is not None:
             return replace(self, located=self.located + extra, zones=zones)
         if isinstance(price, ZeroConcentrated):
-            return replace(self, rho=self.rho + price.rho)
+            return replace(self, rho=self.rho + charged(price.rho))
+        epsilon = charged(price.epsilon)
+        grown = replace(self, delta=self.delta + charged(price.delta), zones=zones)
         if isinstance(price, ConditionalPrivacy):
             conditions = tuple(dict.fromkeys((*self.conditions, *price.conditions)))
-            return replace(
-                self,
-                conditional=self.conditional + price.epsilon,
-                delta=self.delta + price.delta,
-                zones=zones,
-                conditions=conditions,
-            )
-        grown = replace(self, delta=self.delta + price.delta, zones=zones)
+            return replace(grown, conditional=self.conditional + epsilon, conditions=conditions)
         if is_for_everyone(price):
-            return replace(grown, epsilon=self.epsilon + price.epsilon)
-        return replace(grown, sensitive=self.sensitive + price.epsilon)
+            return replace(grown, epsilon=self.epsilon + epsilon)
+        return replace(grown, sensitive=self.sensitive + epsilon)
 
     def spent(self, line: str, delta: Fraction) -> Fraction | None:
         """The epsilon of the releases that count on a line, read at ``delta``.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
-from whitecrow.ledger.account import Account, Located, guarantee, is_for_everyone
+from whitecrow.ledger.account import Account, Located, charged, guarantee, is_for_everyone
 from whitecrow.ledger.chain import Entry
 from whitecrow.privacy import Guarantee, Unit
 
@@ -30,8 +30,8 @@ class Atlas(Protocol):
     def extra(self, new: Location, epsilon: Fraction) -> Fraction:
         """What one more ball would add."""
 
-    def add(self, new: Location, epsilon: Fraction) -> Fraction:
-        """Add a ball; return what it added."""
+    def add(self, new: Location, epsilon: Fraction, extra: Fraction | None = None) -> Fraction:
+        """Add a ball; return what it added, which is ``extra`` where that is known."""
 
 
 AtlasMaker = Callable[[], Atlas]
@@ -47,17 +47,25 @@ class Sum:
         """What one more ball would add."""
         return epsilon
 
-    def add(self, new: Location, epsilon: Fraction) -> Fraction:
+    def add(self, new: Location, epsilon: Fraction, extra: Fraction | None = None) -> Fraction:
         """Add a ball; return what it added."""
         self.price += epsilon
         return epsilon
 
 
 class Charts:
-    """The located questions of one account: one atlas a line."""
+    """The located questions of one account: one atlas a line.
 
-    def __init__(self, make: AtlasMaker) -> None:
-        self._make = make
+    Parameters
+    ----------
+    make : callable
+        Makes an empty atlas.
+    scope : {"dataset", "analyst"}
+        Whose account: under which name entries say what they added to it.
+    """
+
+    def __init__(self, make: AtlasMaker, scope: str = "dataset") -> None:
+        self._make, self._scope = make, scope
         self.seq = 0
         self._start_over()
 
@@ -67,31 +75,34 @@ class Charts:
     def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
         """Take in what was written since the last time; ``read(seq)`` gives later entries."""
         fresh = list(read(self.seq))
-        if any(entry.kind == "void" for entry in fresh):
+        given_back = any(entry.kind == "void" for entry in fresh)
+        if given_back:
             self._start_over()
             fresh = list(read(0))
         for entry in _standing(fresh):
             content = entry.content
             if content["location"] is not None:
-                self.add(guarantee(content["price"]), content["location"])
+                # What an entry added is as it says, unless balls that lay before it are gone.
+                said = None if given_back else Located.from_json(content["extra"][self._scope])
+                self.add(guarantee(content["price"]), content["location"], said)
         if fresh:
             self.seq = fresh[-1].seq
 
-    def add(self, price: Guarantee, location: Location) -> Located:
-        """Add a located release."""
-        everyone, epsilon = is_for_everyone(price), _epsilon(price)
-        return Located(
-            self._everyone.add(location, epsilon) if everyone else Fraction(0),
-            self._both.add(location, epsilon),
-        )
+    def add(self, price: Guarantee, location: Location, known: Located | None = None) -> Located:
+        """Add a located release; what it adds may be ``known``."""
+        epsilon, extra = _epsilon(price), known or self.extra(price, location)
+        if is_for_everyone(price):
+            self._everyone.add(location, epsilon, extra.differential)
+        self._both.add(location, epsilon, extra.sensitive)
+        return extra
 
     def extra(self, price: Guarantee, location: Location) -> Located:
         """What a located release would add to each line."""
-        everyone, epsilon = is_for_everyone(price), _epsilon(price)
-        return Located(
-            self._everyone.extra(location, epsilon) if everyone else Fraction(0),
-            self._both.extra(location, epsilon),
-        )
+        epsilon = _epsilon(price)
+        both = self._both.extra(location, epsilon)
+        if not is_for_everyone(price):
+            return Located(Fraction(0), both)
+        return Located(self._everyone.extra(location, epsilon), both)
 
     @property
     def cost(self) -> Located:
@@ -133,4 +144,4 @@ def _standing(written: Sequence[Entry]) -> Iterator[Entry]:
 def _epsilon(price: Guarantee) -> Fraction:
     """Only pure releases are located (a filter per place holds for pure epsilon)."""
     epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
-    return epsilon
+    return charged(epsilon)

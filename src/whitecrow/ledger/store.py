@@ -261,7 +261,8 @@ class Ledger:
 
     def _extra(self, page: Page, whose: str, price: Guarantee, location: Location) -> Located:
         """What a located question adds to one account; inside the transaction that decides."""
-        charts = self._charts.setdefault((page.id, whose), Charts(self._atlas))
+        scope = "analyst" if whose else "dataset"
+        charts = self._charts.setdefault((page.id, whose), Charts(self._atlas, scope))
         charts.catch_up(lambda after: _of(page.entries(after, kinds=("reserve", "void")), whose))
         return charts.extra(price, location)
 
