@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 from whitecrow.data import Card
 from whitecrow.privacy import Guarantee
 
-__all__ = ["JSON", "Description", "Progress", "Question", "Release", "digest"]
+__all__ = ["JSON", "Description", "Progress", "Question", "Release", "digest", "statement"]
 
 JSON = Any
 """A plain JSON value: None, bool, int, float, str, list or dict of the same."""
@@ -120,6 +120,15 @@ class Release:
             "charged": self.charged,
             "ledger": dict(self.ledger),
         }
+
+
+def statement(question: Question, price: Guarantee) -> str:
+    """Return the sentence a data officer can sign: the promise, and whom the question leaves out.
+
+    A question that names a person's record and speaks of it openly says so in its ``caveat``.
+    """
+    caveat = getattr(question, "caveat", "")
+    return f"{price.statement()} {caveat}" if caveat else price.statement()
 
 
 def digest(question: Question) -> str:

@@ -21,7 +21,7 @@ from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, 
 from whitecrow.ledger.states import States
 from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals
-from whitecrow.question import Description, Progress, Question, Release, digest
+from whitecrow.question import Description, Progress, Question, Release, digest, statement
 
 if TYPE_CHECKING:
     from whitecrow.publish import Publish, Publisher
@@ -223,7 +223,7 @@ class Curator:
             question={"kind": question.kind, **question.to_json()},
             answer=found.answer,
             guarantee=price,
-            statement=price.statement(),
+            statement=statement(question, price),
             charged=charged,
             ledger={
                 "spent": balance.spent(standing.spent, standing.budget),

@@ -108,6 +108,10 @@ class Explain:
     epsilon: Fraction
     notion: str
     kind: ClassVar[str] = "explain"
+    caveat: ClassVar[str] = (
+        "All this is said of the other records: the record asked about is named in the question "
+        "and is not protected."
+    )
 
     def __init__(
         self,
