@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.neighbours.closeness import Closeness
 from whitecrow.neighbours.counts import copies, count_all, count_close
-from whitecrow.neighbours.engine import Progress, Records
+from whitecrow.neighbours.engine import Records
+from whitecrow.neighbours.index import Progress
 
 __all__ = ["LocalEngine"]
 

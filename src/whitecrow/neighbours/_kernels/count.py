@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.filter import approach, limits, margins
 from whitecrow.neighbours._kernels.inner import inner, kernel
-from whitecrow.neighbours._kernels.lanes import LANES, lowest_bit, ones, real_lanes, tile
+from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import measure
 from whitecrow.neighbours._kernels.pivots import (
     PIVOTS,
@@ -34,7 +34,7 @@ from whitecrow.neighbours._kernels.search import (
     next_leaf,
     too_wide,
 )
-from whitecrow.neighbours._kernels.tables import Index, Relation, Workspace
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
 from whitecrow.neighbours.predicates import MIXED, SQUARES
 
 __all__ = ["count_blocks"]
@@ -56,8 +56,8 @@ class Group(NamedTuple):
     ----------
     records : float64, columns x 64
     lanes, found : int64, 64
-        The place of each record among those asked about, and how many neighbours it has so far, beside those
-        that everyone has.
+        The place of each record among those asked about, and how many neighbours it has so far,
+        beside those that everyone has.
     """
 
     records: Floats

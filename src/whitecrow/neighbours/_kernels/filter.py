@@ -15,18 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner, kernel
-from whitecrow.neighbours._kernels.lanes import LANES
-from whitecrow.neighbours._kernels.tables import Index, Relation, Workspace
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
 from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES
 
-__all__ = ["EXTRA", "approach", "frame", "limits", "margins"]
+__all__ = ["approach", "frame", "limits", "margins"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
-
-EXTRA = 4
-"""Numbers beside the centre in a block's frame: unit, and the reach in each of three norms."""
 
 _U = 2.0**-24
 _SMALLEST, _LARGEST = 2.0**-40, 2.0**40

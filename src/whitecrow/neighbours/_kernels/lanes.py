@@ -23,13 +23,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.tables import Index, Workspace
+from whitecrow.neighbours._kernels.tables import LANES, Index, Workspace
 from whitecrow.neighbours.predicates import LARGEST, SQUARES, SUM
 
-__all__ = ["LANES", "lowest_bit", "ones", "real_lanes", "tile"]
-
-LANES = 64
-"""Records in a block: the bits of a mask."""
+__all__ = ["lowest_bit", "ones", "real_lanes", "tile"]
 
 _WIDTH = 16
 _PARTS = LANES // _WIDTH

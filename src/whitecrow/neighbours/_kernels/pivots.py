@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.filter import approach, margins
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.lanes import LANES, ones, real_lanes, tile
+from whitecrow.neighbours._kernels.lanes import ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import measure
-from whitecrow.neighbours._kernels.tables import Index, Relation, Workspace
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
 from whitecrow.neighbours.predicates import SQUARES
 
 __all__ = ["PIVOTS", "Pivots", "look_from_pivots", "place_pivots", "settled_by_pivot"]

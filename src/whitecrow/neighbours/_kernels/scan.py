@@ -9,12 +9,12 @@ from whitecrow.neighbours._kernels.inner import kernel
 from whitecrow.neighbours._kernels.metric import measure
 from whitecrow.neighbours._kernels.tables import Relation
 
-__all__ = ["count_scanned"]
+__all__ = ["RUN", "count_scanned"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_RUN = 256
+RUN = 256
 """Records read in a row before jumping elsewhere."""
 
 
@@ -27,12 +27,12 @@ def count_scanned(data: Floats, relation: Relation, records: Floats, cap: int, j
     ``cap`` of them wherever they are; the order depends on the number of records alone.
     """
     kind, threshold, scales, _ = relation
-    runs = (len(data) + _RUN - 1) // _RUN
+    runs = (len(data) + RUN - 1) // RUN
     counts = np.zeros(len(records), np.int64)
     for i in range(len(records)):
         run, found = 0, 0
         for _ in range(runs):
-            for j in range(run * _RUN, min(len(data), (run + 1) * _RUN)):
+            for j in range(run * RUN, min(len(data), (run + 1) * RUN)):
                 found += measure(kind, records[i], data[j], scales) <= threshold
             if found >= cap:
                 break

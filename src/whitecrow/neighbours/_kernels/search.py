@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.lanes import LANES
 from whitecrow.neighbours._kernels.metric import INSIDE, UNDECIDED, compare_boxes
-from whitecrow.neighbours._kernels.tables import Index, Relation
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.predicates import step
 
 __all__ = ["EVERYONE", "Search", "begin", "enclose", "next_leaf", "too_wide"]

@@ -7,12 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Index", "Relation", "Workspace"]
+__all__ = ["EXTRA", "LANES", "Index", "Relation", "Workspace"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+
+LANES = 64
+"""Records in a block: the bits of a mask."""
+
+EXTRA = 4
+"""Numbers beside the centre in a block's frame: unit, and the reach in each of three norms."""
 
 
 class Index(NamedTuple):

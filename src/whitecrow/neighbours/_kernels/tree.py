@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner, kernel
-from whitecrow.neighbours._kernels.lanes import LANES
+from whitecrow.neighbours._kernels.tables import LANES
 
 __all__ = ["arrange", "boxes_of", "pack", "split"]
 

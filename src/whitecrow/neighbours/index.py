@@ -1,0 +1,195 @@
+"""An index over the records of some columns: built once, asked often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours import parallel
+from whitecrow.neighbours._kernels.tables import EXTRA, LANES, Index, Relation
+from whitecrow.neighbours.closeness import Form
+from whitecrow.neighbours.predicates import MIXED, SQUARES
+
+__all__ = ["Arranged", "Progress", "arranged", "count_in", "relation_of", "weights_for"]
+
+Matrix = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Flags = NDArray[np.uint8]
+
+Progress = Callable[[int, int, str], None]
+"""Called as ``progress(done, total, what)`` during long work."""
+
+_LEAST, _MOST = 1e-280, 1e280
+"""Thresholds between these neither underflow nor overflow on the way (`proof.md`)."""
+
+
+@dataclass(frozen=True, repr=False)
+class Arranged:
+    """Records in k-d order with everything that counting needs.
+
+    Parameters
+    ----------
+    tables : Index
+        The arrays that kernels read.
+    ids : int32 array
+        For each place in the order, the row it came from.
+    mixed : bool
+        Whether the float32 filter is scaled and knows categories, as gower and hamming need it.
+    faithful : bool
+        Whether float32 holds every category exactly; if not, the filter is not used.
+    """
+
+    tables: Index
+    ids: NDArray[np.int32]
+    mixed: bool
+    faithful: bool
+
+
+def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
+    """Return the filter's weights and categories that a measure needs, or None for the plain ones.
+
+    Ranges so extreme that their inverse is not a good float are left to the exact predicate.
+    """
+    scales = np.array(form.scales)
+    if form.kind != MIXED:
+        return None
+    categories = (scales == 0.0).astype(np.uint8)
+    weights = np.ones_like(scales)
+    np.divide(1.0, scales, out=weights, where=(scales > 1e-100) & (scales < 1e100))
+    return weights, categories
+
+
+def arranged(
+    values: Matrix,
+    mixture: tuple[Matrix, Flags] | None = None,
+    progress: Progress | None = None,
+) -> Arranged:
+    """Build the index of at least one record.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n, d)
+        Finite numbers; copied once, into the index.
+    mixture : (weights, categories), optional
+        What :func:`weights_for` returned.
+    """
+    from whitecrow.neighbours._kernels import filter as filters
+    from whitecrow.neighbours._kernels import tree
+
+    size, columns = values.shape
+    blocks = -(-size // LANES)
+    weights, categories = mixture or (np.ones(columns), np.zeros(columns, np.uint8))
+    flat = np.empty(blocks * LANES * columns)
+    rows = flat[: size * columns].reshape(size, columns)
+    rows[:] = values
+    ids = np.arange(size, dtype=np.int32)
+    report = progress or _silent
+
+    report(0, 3, "arranging records")
+    parts = [(0, blocks)]
+    while len(parts) < parallel.workers() and parts[0][1] >= 64:
+        parts = [half for part in parts for half in _halved(tree, rows, ids, weights, part)]
+    parallel.run([partial(tree.arrange, rows, ids, weights, *part) for part in parts])
+    report(1, 3, "boxing records")
+    spans = list(parallel.chunks(blocks, 512))
+    parallel.run([partial(tree.pack, flat, size, columns, *span) for span in spans])
+    packed = flat.reshape(blocks, columns, LANES)
+    boxes = tree.boxes_of(packed)
+    report(2, 3, "preparing the filter")
+    frames = np.empty((blocks, columns + EXTRA))
+    local = np.empty((blocks, columns + 1, LANES), np.float32)
+    with np.errstate(over="ignore"):
+        widest = float(np.max(0.5 * boxes[0, 1] - 0.5 * boxes[0, 0]))
+    described = (packed, weights, categories, mixture is None, widest, frames, local)
+    parallel.run([partial(filters.frame, *described, *span) for span in spans])
+    report(3, 3, "preparing the filter")
+
+    tables = Index(size, packed, boxes, local, frames, weights, categories, int(categories.sum()))
+    return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
+
+
+def relation_of(form: Form, index: Arranged, asked: Matrix) -> Relation:
+    """Return the predicate for the kernels; its radius is 0 where the filter may not be used.
+
+    That is where the index was made for another kind of measure, where a threshold is so small
+    or large that the reference predicate itself underflows or overflows, or where a category
+    does not fit a float32.
+    """
+    scales = np.array(form.scales)
+    usable = _LEAST <= form.threshold <= _MOST and (form.kind == MIXED) == index.mixed
+    if usable and index.mixed:
+        weights, categories = index.tables.weights, index.tables.categories
+        numbers = categories == 0
+        usable = (
+            index.faithful
+            and _faithful(asked, categories)
+            and bool(((scales == 0.0) == ~numbers).all())
+            and bool((weights[numbers] == 1.0 / scales[numbers]).all())
+        )
+    radius = form.threshold**0.5 if form.kind == SQUARES else form.threshold
+    return Relation(form.kind, form.threshold, scales, radius if usable else 0.0)
+
+
+def count_in(
+    index: Arranged,
+    form: Form,
+    asked: Matrix,
+    wanted: Flags,
+    cap: int,
+    together: int = LANES,
+    progress: Progress | None = None,
+) -> Counts:
+    """Count neighbours for the wanted lanes of blocks of records.
+
+    Parameters
+    ----------
+    asked : float64, blocks x columns x 64
+    wanted : uint8, 64 for each block
+    together : int
+        64 for records that lie close together block by block, 1 for scattered ones.
+
+    Returns
+    -------
+    int64, 64 for each block; 0 where not wanted
+    """
+    from whitecrow.neighbours._kernels.count import count_blocks
+
+    counts = np.zeros(len(wanted), np.int64)
+    relation = relation_of(form, index, asked)
+    spans = list(parallel.chunks(len(asked), 4))
+    report = progress or _silent
+    done = 0
+
+    def task(first: int, last: int) -> None:
+        nonlocal done
+        count_blocks(index.tables, relation, asked, wanted, cap, together, first, last, counts)
+        done += last - first
+        report(done, len(asked), "counting neighbours")
+
+    parallel.run([partial(task, *span) for span in spans])
+    return counts
+
+
+def _halved(
+    tree: object, rows: Matrix, ids: NDArray[np.int32], weights: Matrix, part: tuple[int, int]
+) -> list[tuple[int, int]]:
+    first, blocks = part
+    tree.split(rows, ids, weights, first, blocks)  # type: ignore[attr-defined]
+    half = (blocks + 1) // 2
+    return [(first, half), (first + half, blocks - half)]
+
+
+def _faithful(blocks: Matrix, categories: Flags) -> bool:
+    """Say whether every category survives the conversion to float32."""
+    return all(
+        bool((blocks[:, c] == blocks[:, c].astype(np.float32)).all())
+        for c in np.flatnonzero(categories)
+    )
+
+
+def _silent(done: int, total: int, what: str) -> None:
+    """Report to nobody."""

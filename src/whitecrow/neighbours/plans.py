@@ -1,0 +1,132 @@
+"""Which way to count: every way gives the same integers, the shape of the question decides.
+
+====================================  ===========================================================
+one record, or a few, no index        a look at all records
+many records                          an index is built, the records are counted in groups
+every record, up to 3 columns         a grid first; an index over what the grid leaves open
+every record, more columns            an index; groups of neighbouring records
+small work, compiler not yet loaded   numpy
+====================================  ===========================================================
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours import grid
+from whitecrow.neighbours._kernels.tables import LANES, Relation
+from whitecrow.neighbours.closeness import Form
+from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, weights_for
+from whitecrow.neighbours.plain import count_index_plain, count_plain
+from whitecrow.neighbours.predicates import MIXED
+
+__all__ = ["count_every", "count_records", "count_through", "equality"]
+
+Matrix = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_SOON = 50_000_000
+"""Column differences that numpy computes sooner than the compiler is loaded."""
+_FEW = 128
+"""With fewer numbers in the question, looking at all records is cheaper than an index."""
+_MANY = 8
+"""Records asked about are counted in groups when they are at least one in this many."""
+_GRID_FROM = 5_000
+
+
+def equality(width: int) -> Form:
+    """Return the form of "equal in every column"."""
+    return Form(MIXED, 0.0, (0.0,) * width)
+
+
+def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
+    """Count the neighbours of some records, without an index at hand."""
+    size, columns = values.shape
+    if size == 0 or len(asked) == 0:
+        return np.zeros(len(asked), np.int64)
+    if _sooner_plain(size * columns * len(asked)):
+        return count_plain(values, form, asked, cap)
+    if asked.size < _FEW or size < LANES:
+        return _scanned(values, form, asked, cap)
+    return count_through(arranged(values, weights_for(form)), form, asked, cap)
+
+
+def count_every(values: Matrix, form: Form, cap: int, progress: Progress | None = None) -> Counts:
+    """Count the neighbours of every record."""
+    size, columns = values.shape
+    if size == 0:
+        return np.zeros(0, np.int64)
+    if _sooner_plain(size * size * columns):
+        return count_plain(values, form, values, cap)
+    settled = None
+    if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
+        settled = grid.settle(values, form, cap)
+    if settled is None:
+        return _counted(arranged(values, weights_for(form), progress), form, None, cap, progress)
+    counts, nearby = settled.counts, settled.nearby
+    if len(nearby):
+        index = arranged(values[nearby], None, progress)
+        found = _counted(index, form, settled.asking, cap, progress)
+        rows = settled.asking == 1
+        counts[nearby[rows]] = found[rows]
+    return counts
+
+
+def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
+    """Count the neighbours of some records in an index."""
+    size, columns = index.tables.size, asked.shape[1]
+    if "numba" not in sys.modules and len(asked) * columns < _FEW:
+        return count_index_plain(index.tables, form, asked, cap)
+    if len(asked) * _MANY >= size and len(asked) >= LANES:
+        near = arranged(asked)
+        wanted = np.zeros(len(near.tables.blocks) * LANES, np.uint8)
+        wanted[: len(asked)] = 1
+        found = count_in(index, form, near.tables.blocks, wanted, cap)
+        counts = np.empty(len(asked), np.int64)
+        counts[near.ids] = found[: len(asked)]
+        return counts
+    blocks = -(-len(asked) // LANES)
+    padded = np.zeros((blocks * LANES, columns))
+    padded[: len(asked)] = asked
+    wanted = np.zeros(blocks * LANES, np.uint8)
+    wanted[: len(asked)] = 1
+    packed = np.ascontiguousarray(padded.reshape(blocks, LANES, columns).transpose(0, 2, 1))
+    return count_in(index, form, packed, wanted, cap, together=1)[: len(asked)]
+
+
+def _counted(
+    index: Arranged,
+    form: Form,
+    asking: NDArray[np.uint8] | None,
+    cap: int,
+    progress: Progress | None,
+) -> Counts:
+    """Count for the records of an index themselves, in the order of their rows."""
+    size = index.tables.size
+    wanted = np.zeros(len(index.tables.blocks) * LANES, np.uint8)
+    wanted[:size] = 1 if asking is None else asking[index.ids]
+    found = count_in(index, form, index.tables.blocks, wanted, cap, progress=progress)
+    counts = np.empty(size, np.int64)
+    counts[index.ids] = found[:size]
+    return counts
+
+
+def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
+    from whitecrow.neighbours._kernels.scan import RUN, count_scanned
+
+    runs = -(-len(values) // RUN)
+    # About 0.618 of the way round, so that the runs visited first are spread evenly.
+    jump = max(1, int(runs * 0.6180339887))
+    while math.gcd(jump, runs) > 1:
+        jump += 1
+    relation = Relation(form.kind, form.threshold, np.array(form.scales), 0.0)
+    counts: Counts = count_scanned(values, relation, asked, cap, jump)
+    return counts
+
+
+def _sooner_plain(work: int) -> bool:
+    return "numba" not in sys.modules and work <= _SOON
