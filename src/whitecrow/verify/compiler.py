@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from whitecrow.identify.compiler import (
 from whitecrow.identify.law import discrepancy, is_anomaly
 from whitecrow.noise import Source
 from whitecrow.verify.exhaustive import Check, Report
-from whitecrow.verify.identify import answers, every_universe, settings
+from whitecrow.verify.identify import every_universe, settings
 from whitecrow.verify.sensitive import Tally, Universe, flip_losses, line
 
 __all__ = ["CHECKS", "cautious_threshold"]
@@ -35,18 +35,20 @@ def compiled_loss(build: Callable[..., Base], epsilon: Fraction) -> Report:
     for beta, k in settings(4):
         base = build(beta=beta, epsilon=epsilon, floor=_FLOOR)
         mechanism = compiled(base, beta=beta, k=k)
+        wrong = lru_cache(maxsize=None)(mechanism.wrong)
         for _, universe in every_universe():
-            _add(tally, mechanism, universe)
+            _add(tally, mechanism, wrong, universe)
     return tally.report(float(2 * epsilon))
 
 
-def _add(tally: Tally, mechanism: Compiled, universe: Universe) -> None:
+def _add(
+    tally: Tally, mechanism: Compiled, wrong: Callable[[int, int], float], universe: Universe
+) -> None:
     steps = universe.steps(mechanism.beta + 1 - mechanism.k)
     with np.errstate(divide="ignore"):
-        before, after = (np.log(p) for p in steps.before_and_after(mechanism.wrong))
-    losses = flip_losses((before, after), answers(steps, mechanism.beta))
-    what = f"beta={mechanism.beta} k={mechanism.k}"
-    tally.add_steps(universe, steps, losses, what)
+        before, after = (np.log(p) for p in steps.before_and_after(wrong))
+    losses = flip_losses((before, after), steps.answers(mechanism.beta))
+    tally.add_steps(universe, steps, losses, f"beta={mechanism.beta} k={mechanism.k}")
 
 
 def cautious_threshold(*, beta: int, epsilon: Fraction) -> Base:
@@ -90,7 +92,8 @@ def invalid_twin() -> Report:
     """The cautious threshold compiled in spite of (V)."""
     tally = Tally()
     base = cautious_threshold(beta=5, epsilon=Fraction(2))
-    _add(tally, Compiled(base, 5, 2), line(3, 1, 5))
+    mechanism = Compiled(base, 5, 2)
+    _add(tally, mechanism, mechanism.wrong, line(3, 1, 5))
     return tally.report(4.0)
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.identify.law import discrepancy, is_anomaly
+from whitecrow.identify.law import discrepancy
 from whitecrow.identify.overlap import batch_price
 from whitecrow.identify.question import Identify
 from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.sensitive import (
     Counts,
     Floats,
-    Steps,
     Tally,
     Universe,
     flip_losses,
@@ -27,7 +27,7 @@ from whitecrow.verify.sensitive import (
     universes,
 )
 
-__all__ = ["CHECKS", "answers", "every_universe", "settings"]
+__all__ = ["CHECKS", "every_universe", "settings"]
 
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(3))
 
@@ -47,17 +47,14 @@ def settings(most: int = 6) -> Iterator[tuple[int, int]]:
             yield beta, k
 
 
-def answers(steps: Steps, beta: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the true answers at both ends of every step."""
-    before, after = steps.before_and_after(lambda v, b: float(is_anomaly(v, b, beta=beta)))
-    return before > 0, after > 0
-
-
 def _bound(radius: int, beta: int, k: int, *, tight: bool) -> Bound:
     return partial(discrepancy, beta=beta, k=k, radius_is_zero=radius == 0, tight=tight)
 
 
 def _number(bound: Bound) -> Callable[[int, int], float]:
+    """Return the bound as a float, inf for None, remembered from one universe to the next."""
+
+    @cache
     def value(copies: int, neighbours: int) -> float:
         found = bound(copies, neighbours)
         return math.inf if found is None else float(found)
@@ -67,7 +64,7 @@ def _number(bound: Bound) -> Callable[[int, int], float]:
 
 def _at_place(bound: Bound, universe: Universe, place: int, where: Counts) -> Floats:
     """Return λ at one place for some databases; inf where it is None."""
-    value = lru_cache(maxsize=None)(_number(bound))
+    value = _number(bound)
     copies, neighbours = universe.databases[where, place], universe.neighbours[where, place]
     return np.array([value(v, b) for v, b in zip(copies, neighbours, strict=True)])
 
@@ -102,63 +99,69 @@ def _one_step(reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return grown
 
 
+def _everywhere(make: Callable[[int, int, int], Bound]) -> Iterator[_Case]:
+    """Yield each universe and setting with its bound; ``make`` gets the radius, beta and k."""
+    for beta, k in settings():
+        flat, round_ = _number(make(0, beta, k)), _number(make(1, beta, k))
+        for radius, universe in every_universe():
+            yield _Case(universe, beta, k, flat if radius == 0 else round_)
+
+
+@dataclass(frozen=True)
+class _Case:
+    universe: Universe
+    beta: int
+    k: int
+    bound: Callable[[int, int], float]
+
+    @property
+    def name(self) -> str:
+        return f"beta={self.beta} k={self.k}"
+
+    def add_losses(self, tally: Tally, epsilon: Fraction, tau: int) -> None:
+        """Add the loss of Construction 1 with this bound on the edges of a sensitive graph."""
+        steps, rate = self.universe.steps(tau), float(epsilon)
+        a, b = steps.before_and_after(self.bound)
+        share = math.log1p(math.exp(-rate))
+        losses = flip_losses((-rate * a - share, -rate * b - share), steps.answers(self.beta))
+        tally.add_steps(self.universe, steps, losses, self.name)
+
+
 def lemma_l(tight: bool) -> Report:
     """λ >= 1; steps of at most 1 along edges; 1 at both ends of an edge that changes the answer."""
     tally = Tally()
-    for radius, universe in every_universe():
-        for beta, k in settings():
-            steps = universe.steps(beta + 1 - k)
-            a, b = steps.before_and_after(_number(_bound(radius, beta, k, tight=tight)))
-            before, after = answers(steps, beta)
-            both = np.isinf(a) & np.isinf(b)
-            apart = np.abs(np.where(both, 0.0, a) - np.where(both, 0.0, b))
-            broken = (before != after) & ((a > 1) | (b > 1)) | (np.minimum(a, b) < 1)
-            tally.add_steps(universe, steps, np.where(broken, math.inf, apart), f"{beta=} {k=}")
+    for case in _everywhere(partial(_bound, tight=tight)):
+        steps = case.universe.steps(case.beta + 1 - case.k)
+        a, b = steps.before_and_after(case.bound)
+        before, after = steps.answers(case.beta)
+        both = np.isinf(a) & np.isinf(b)
+        apart = np.abs(np.where(both, 0.0, a) - np.where(both, 0.0, b))
+        broken = (before != after) & ((a > 1) | (b > 1)) | (np.minimum(a, b) < 1)
+        tally.add_steps(case.universe, steps, np.where(broken, math.inf, apart), case.name)
     return tally.report(1.0, "loss: the largest step of λ along an edge")
 
 
 def loss_on_every_edge(epsilon: Fraction, tight: bool) -> Report:
     """The loss of Construction 1, uncapped, on every edge of the sensitive graph."""
     tally = Tally()
-    for radius, universe in every_universe():
-        for beta, k in settings():
-            bound = _bound(radius, beta, k, tight=tight)
-            _add_losses(tally, universe, bound, beta, beta + 1 - k, epsilon, f"{beta=} {k=}")
+    for case in _everywhere(partial(_bound, tight=tight)):
+        case.add_losses(tally, epsilon, case.beta + 1 - case.k)
     return tally.report(float(epsilon))
-
-
-def _add_losses(
-    tally: Tally,
-    universe: Universe,
-    bound: Bound,
-    beta: int,
-    tau: int,
-    epsilon: Fraction,
-    what: str,
-) -> None:
-    steps, rate = universe.steps(tau), float(epsilon)
-    a, b = steps.before_and_after(_number(bound))
-    share = math.log1p(math.exp(-rate))
-    losses = flip_losses((-rate * a - share, -rate * b - share), answers(steps, beta))
-    tally.add_steps(universe, steps, losses, what)
 
 
 def shipped(notion: str) -> Report:
     """The question as users ask it, with its cap: a floor so high that the cap binds early."""
+
+    def question(radius: int, beta: int, k: int) -> Identify:
+        model = DistanceAnomaly(beta, radius)
+        return Identify({"x": 0}, model=model, k=k, epsilon=1, notion=notion, floor="1/20")
+
+    def bound(radius: int, beta: int, k: int) -> Bound:
+        return partial(question(radius, beta, k).bound, step=Fraction(1))
+
     tally = Tally()
-    for radius, universe in every_universe():
-        for beta, k in settings():
-            question = Identify(
-                {"x": 0},
-                model=DistanceAnomaly(beta, radius),
-                k=k,
-                epsilon=1,
-                notion=notion,
-                floor="1/20",
-            )
-            bound = partial(question.bound, step=question.epsilon)
-            what = f"{beta=} {k=}"
-            _add_losses(tally, universe, bound, beta, question.tau, question.epsilon, what)
+    for case in _everywhere(bound):
+        case.add_losses(tally, Fraction(1), question(1, case.beta, case.k).tau)
     return tally.report(1.0)
 
 
@@ -222,16 +225,13 @@ def best_of_two_counts() -> Report:
 def error_bound() -> Report:
     """Theorem 5: a record that is not sensitive gets an error of at most exp(-ε |tau - B|)."""
     tally, rate = Tally(), 1.0
-    for radius, universe in every_universe():
-        if radius == 0:
-            continue
-        for beta, k in settings():
-            steps, tau = universe.steps(1), beta + 1 - k
-            found, _ = steps.before_and_after(_number(_bound(radius, beta, k, tight=False)))
-            wrong = -rate * found - math.log1p(math.exp(-rate))
-            excess = np.maximum(0.0, wrong + rate * np.abs(tau - steps.neighbours))
-            losses = np.where(steps.neighbours < tau, excess, 0.0)
-            tally.add_steps(universe, steps, losses, f"{beta=} {k=}")
+    for case in _everywhere(lambda _, beta, k: _bound(1, beta, k, tight=False)):
+        steps, tau = case.universe.steps(1), case.beta + 1 - case.k
+        found, _ = steps.before_and_after(case.bound)
+        wrong = -rate * found - math.log1p(math.exp(-rate))
+        excess = np.maximum(0.0, wrong + rate * np.abs(tau - steps.neighbours))
+        losses = np.where(steps.neighbours < tau, excess, 0.0)
+        tally.add_steps(case.universe, steps, losses, case.name)
     return tally.report(0.0, "loss: by how much ln(error) exceeds the theorem's bound")
 
 
@@ -278,7 +278,7 @@ def underflow_twin() -> Report:
         probability = math.exp(-rate * (found - 1)) / (1 + math.exp(rate))
         return math.log(probability) if probability > 0 else -math.inf
 
-    losses = flip_losses(steps.before_and_after(wrong), answers(steps, beta))
+    losses = flip_losses(steps.before_and_after(wrong), steps.answers(beta))
     tally.add_steps(universe, steps, losses, f"{beta=}")
     return tally.report(rate)
 
@@ -291,7 +291,7 @@ def self_left_out_twin() -> Report:
         return discrepancy(copies, others, beta=3, k=1, tight=True)
 
     tally = Tally()
-    _add_losses(tally, line(3, 1, 5), bound, 3, 3, Fraction(1), "beta=3 k=1")
+    _Case(line(3, 1, 5), 3, 1, _number(bound)).add_losses(tally, Fraction(1), 3)
     return tally.report(1.0)
 
 

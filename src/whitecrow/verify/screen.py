@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -37,13 +37,13 @@ def exact_distance() -> Report:
 def loss_on_every_edge(epsilon: str, floor: str) -> Report:
     """The question as users ask it, on every pair that differs in one record."""
     tally = Tally()
-    for radius, universe in every_universe():
-        steps = universe.steps(1)
-        for beta in range(1, 7):
-            question = Screen(
-                {"x": 0}, model=DistanceAnomaly(beta, radius), epsilon=epsilon, floor=floor
-            )
-            wrong = steps.before_and_after(partial(_wrong, question))
+    for beta in range(1, 7):
+        model = DistanceAnomaly(beta, 1)
+        question = Screen({"x": 0}, model=model, epsilon=epsilon, floor=floor)
+        law = lru_cache(maxsize=None)(partial(_wrong, question))
+        for _, universe in every_universe():
+            steps = universe.steps(1)
+            wrong = steps.before_and_after(law)
             before, after = steps.neighbours < beta, steps.neighbours + 1 < beta
             losses = flip_losses(wrong, (before, after))
             tally.add_steps(universe, steps, losses, f"{beta=}")

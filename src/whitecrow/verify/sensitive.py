@@ -67,17 +67,16 @@ class Steps:
     still: int
 
     def before_and_after(self, of: Callable[[int, int], float]) -> tuple[Floats, Floats]:
-        """Return a function of the two counts at both ends of every step."""
-        known: dict[tuple[int, int], float] = {}
-
-        def value(pair: tuple[int, int]) -> float:
-            if pair not in known:
-                known[pair] = of(*pair)
-            return known[pair]
-
+        """Return a function of the two counts (remembered, if it is called often) at both ends."""
         starts = list(zip(self.copies.tolist(), self.neighbours.tolist(), strict=True))
         ends = [(v + own, b + 1) for (v, b), own in zip(starts, self.own.tolist(), strict=True)]
-        return np.array([value(pair) for pair in starts]), np.array([value(pair) for pair in ends])
+        return np.array([of(*pair) for pair in starts]), np.array([of(*pair) for pair in ends])
+
+    def answers(self, beta: int) -> tuple[Flags, Flags]:
+        """Return the true answers at both ends: present, with at most ``beta`` neighbours."""
+        before = (self.copies >= 1) & (self.neighbours <= beta)
+        after = (self.copies + self.own >= 1) & (self.neighbours + 1 <= beta)
+        return before, after
 
 
 @dataclass(frozen=True)
@@ -135,21 +134,28 @@ class Universe:
         return self._steps[tau]
 
     def _count_steps(self, tau: int) -> Steps:
-        rows, still = [], 0
+        width = self.most * self.places + 1
+        kinds = 2 * (self.most + 1) * width
+        times, example = np.zeros(kinds, dtype=np.int64), np.zeros((kinds, 3), dtype=np.int64)
+        still = 0
         for record, (smaller, larger) in enumerate(self.sensitive_edges(tau)):
             for place in range(self.places):
                 if not self.near[place, record]:
                     still += len(smaller)
                     continue
-                own = np.full(len(smaller), record == place)
-                at = np.full(len(smaller), place)
-                counts = self.databases[smaller, place], self.neighbours[smaller, place]
-                rows.append(np.stack([*counts, own, smaller, larger, at], axis=1))
-        table = np.concatenate(rows)
-        code = (table[:, 0] * (self.most * self.places + 1) + table[:, 1]) * 2 + table[:, 2]
-        _, first, times = np.unique(code, return_index=True, return_counts=True)
-        v, b, own, smaller, larger, at = table[first].T
-        return Steps(v, b, own.astype(np.bool_), times, smaller, larger, at, still)
+                copies, neighbours = (
+                    counts[smaller, place] for counts in (self.databases, self.neighbours)
+                )
+                kind = 2 * (copies * width + neighbours) + (record == place)
+                times += np.bincount(kind, minlength=kinds)
+                example[kind] = np.stack([smaller, larger, np.full_like(smaller, place)], axis=1)
+        taken = np.flatnonzero(times)
+        counts, own = np.divmod(taken, 2)
+        copies, neighbours = np.divmod(counts, width)
+        smaller, larger, at = example[taken].T
+        return Steps(
+            copies, neighbours, own.astype(np.bool_), times[taken], smaller, larger, at, still
+        )
 
     def distances(self, goal: Flags, edges: Edges) -> Counts:
         """Return the fewest edges from each database to one of the goals (-1: none)."""
@@ -200,13 +206,14 @@ def random_relation(places: int, most: int, seed: int) -> Universe:
 def universes() -> Iterator[tuple[int, Universe]]:
     """Yield the universes that every claim is computed on, each with its radius.
 
-    Lines and rings of 2 to 5 points, and relations that come from no distance at all.
+    Lines and rings of 2 to 5 points with up to 8 records at each, and relations that come from no
+    distance at all.
     """
-    for places, most in ((2, 8), (3, 8), (4, 5), (5, 4)):
+    for places in (2, 3, 4, 5):
         for radius in (0, 1, 2):
-            yield radius, line(places, radius, most)
+            yield radius, line(places, radius, 8)
             if places > 2:
-                yield radius, ring(places, radius, most)
+                yield radius, ring(places, radius, 8)
     for seed in range(100):
         yield 1, random_relation(2 + seed % 3, 4, seed)
 
