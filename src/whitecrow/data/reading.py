@@ -398,7 +398,8 @@ def _numbers(array: Any) -> npt.NDArray[np.float64]:
             array = array.cast(pyarrow.float64())
         except pyarrow.ArrowInvalid:
             array = pyarrow.array([_number_or_none(text) for text in array.to_pylist()])
-    numbers = array.cast(pyarrow.float64(), safe=False)
+    doubles = array.type == pyarrow.float64()
+    numbers = array if doubles else array.cast(pyarrow.float64(), safe=False)
     if numbers.null_count:
         numbers = numbers.fill_null(float("nan"))
     # Not pyarrow's to_numpy, which imports pandas (half a second) where that is installed.
