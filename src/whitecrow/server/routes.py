@@ -328,6 +328,21 @@ def router_of(desk: Desk) -> APIRouter:
             request, bearer, lambda who: service.disable(who, name, body.disabled).to_json()
         )
 
+    @router.post(
+        "/v1/analysts/{name}/password",
+        status_code=201,
+        responses=replies("password", status=201),
+        tags=["people"],
+    )
+    async def reset(request: Request, bearer: Bearer, name: str) -> Response:
+        """Give somebody a new random password for the console (custodian), shown once."""
+        return await desk.act(
+            request,
+            bearer,
+            lambda who: {"password": service.reset_password(who, name)},
+            status=201,
+        )
+
     @router.get("/v1/analysts/{name}/tokens", responses=replies("tokens"), tags=["people"])
     async def tokens(request: Request, bearer: Bearer, name: str) -> Response:
         """What is known of somebody's tokens (their own, or any for the custodian)."""

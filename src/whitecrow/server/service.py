@@ -15,16 +15,18 @@ from whitecrow.curator.opening import policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.ledger import Budget, Ledger, verification
+from whitecrow.ledger import Budget, verification
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.people import People, Person, Token
 from whitecrow.server.people import unknown as nobody
 from whitecrow.server.refusals import Forbidden, Taken
+from whitecrow.server.sessions import Sessions
 from whitecrow.server.settings import Settings
 from whitecrow.server.shelf import Shelf
 from whitecrow.server.tables import migrate
+from whitecrow.server.turns import SharedLedger
 
 __all__ = ["Service", "question_from"]
 
@@ -45,10 +47,11 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.ledger = Ledger(settings.database, atlas=new_atlas)
+        self.ledger = SharedLedger(settings.database, atlas=new_atlas)
         database = self.ledger.database
         migrate(database)
         self.people = People(database, trust=settings.trust)
+        self.sessions = Sessions(database, settings)
         self.catalogue = Catalogue(database, settings)
         self.shelf = Shelf(self.catalogue, self.ledger, patience=settings.patience)
 
@@ -119,7 +122,15 @@ class Service:
         """Answer a question, or refuse it."""
         _need(who, "analyst")
         curator = self.curator(who, name)
-        return curator.ask(_priced(curator, written), analyst=who.name)
+        question = question_from(written)
+        try:
+            return curator.ask(question, analyst=who.name)
+        except WhitecrowError:
+            raise
+        except Exception:
+            # Not from behind the wall, which lets no exception through. The question's fault?
+            _well_formed(lambda: curator.price(question))
+            raise
 
     # The account
 
@@ -244,6 +255,12 @@ class Service:
         if name == who.name:
             raise InvalidInput("Nobody shuts themselves out; another custodian may.")
         return self.people.disable(name, disabled)
+
+    def reset_password(self, who: Person, name: str) -> str:
+        """Give somebody a new random password for the console, shown once."""
+        _need(who, "custodian")
+        self.people.get(name)
+        return self.sessions.new_password(name)
 
     def tokens(self, who: Person, name: str) -> list[Token]:
         """What is known of somebody's tokens."""

@@ -93,7 +93,7 @@ failures = Table(
     "service_failures",
     METADATA,
     Column("who", String(100), primary_key=True),
-    Column("count", Integer, nullable=False),
+    Column("number", Integer, nullable=False),
     Column("since", Float, nullable=False),
 )
 
