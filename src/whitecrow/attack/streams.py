@@ -12,10 +12,19 @@ import numpy.typing as npt
 from whitecrow.data import Card, Column
 from whitecrow.errors import invalid
 from whitecrow.noise import Source
-from whitecrow.publish import Publish, advance, fresh
+from whitecrow.publish import Plan, Publish, advance, fresh
 from whitecrow.publish.state import Day
 
-__all__ = ["Stream", "bootstrap", "gaussian", "porto_like", "publish_days", "with_outlier"]
+__all__ = [
+    "Published",
+    "Stream",
+    "bootstrap",
+    "gaussian",
+    "porto_like",
+    "publish_days",
+    "question_for",
+    "with_outlier",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +79,7 @@ def gaussian(
     E26); about 39 outliers give 24 of 36 segments.
     """
     values = rng.normal(MEAN, deviation, (days, size))
-    limit = np.sort(values, axis=None)[-outliers - 1]
+    limit = np.partition(values, -outliers - 1, axis=None)[-outliers - 1]
     return Stream(tuple(values), float(limit))
 
 
@@ -93,6 +102,21 @@ def with_outlier(stream: Stream, day: int, value: float) -> Stream:
     return Stream(tuple(days), stream.limit)
 
 
+@dataclass(frozen=True)
+class Published:
+    """A question on a made-up stream, and its public plan."""
+
+    question: Publish
+    plan: Plan
+
+
+def question_for(days: int, clip: tuple[float, float], **given: Any) -> Published:
+    """Return the question of a mean over ``days`` periods, as our publisher is asked."""
+    card = Card("stream", (Column("value", lower=clip[0], upper=clip[1]), Column("t", "integer")))
+    question = Publish("value", time="t", start=0, period=1, horizon=days, **given)
+    return Published(question, question.plan(card))
+
+
 def publish_days(
     days: Sequence[npt.ArrayLike],
     *,
@@ -105,10 +129,8 @@ def publish_days(
 
     A mean without a denominator (all noise) repeats the last one: the reader sees nothing new.
     """
-    card = Card("stream", (Column("value", lower=clip[0], upper=clip[1]), Column("t", "integer")))
-    question = Publish("value", time="t", start=0, period=1, horizon=len(days), view=view, **budget)
-    state, shown = fresh(question.plan(card)), []
-    last = (clip[0] + clip[1]) / 2
+    state = fresh(question_for(len(days), clip, view=view, **budget).plan)
+    last, shown = (clip[0] + clip[1]) / 2, []
     for day in days:
         state, (point,) = advance(state, Day(np.asarray(day, dtype=np.float64)), source)
         last = last if point.value is None else point.value
