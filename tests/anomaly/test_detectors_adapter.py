@@ -75,7 +75,6 @@ def test_parameters_must_be_plain_and_json_is_round():
     assert isinstance(detector.words(), str)
 
 
-def test_a_clustering_is_no_outlier_detector_but_harmless():
-    # It has fit_predict, so it is taken; it labels nobody -1, so nobody is an outlier.
-    detector = FittedDetector(KMeans(n_clusters=2, random_state=0))
-    assert not detector.outlier(VALUES, 400)
+def test_a_clustering_is_no_outlier_detector():
+    with pytest.raises(InvalidInput, match="outlier detector"):
+        FittedDetector(KMeans(n_clusters=2, random_state=0))

@@ -98,6 +98,20 @@ def test_overlap_is_measured_from_the_start():
     assert 3 in seen
 
 
+def test_overlap_is_measured_from_a_public_start_that_does_not_match():
+    def utilities(start):
+        return {context: 5 * bin(context & start).count("1") for context in (1, 3, 7)}
+
+    def program(draws, kind):
+        graph = Listed(3, utilities)
+        settings = {"eta": Fraction(2), "samples": 2, "start": 5, "anchored": True}
+        return search(kind, graph, draws, **settings)
+
+    for kind in ("direct", "bfs"):
+        law = law_of(lambda draws, kind=kind: program(draws, kind))
+        assert max(law, key=law.get) == 7, "it shares most with 5, which is no match itself"
+
+
 def test_only_the_graph_searches_pay_for_every_step():
     assert [draws_of(kind, 50) for kind in SEARCHES] == [1, 1, 1, 51, 51]
 

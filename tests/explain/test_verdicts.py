@@ -40,7 +40,7 @@ def crowd(seed: int, sizes: tuple[int, ...], size: int, spread: int) -> Populati
     return Population(needs, random.integers(-spread, spread + 1, size), int(shifts[-1]))
 
 
-@pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: f"{d.kind}-{hash(d) % 97}")
+@pytest.mark.parametrize("detector", DETECTORS)
 def test_all_some_and_one_agree_with_exact_arithmetic(detector, monkeypatch):
     monkeypatch.setattr(module, "_FEW", 0)  # go through the parallel kernels
     for seed in range(6):

@@ -82,8 +82,8 @@ class DataGraph:
 
     def begin(self, start: int) -> None:
         """Learn where the search begins."""
-        if start != self.start:
-            self._scores.clear()  # overlap is measured from the start
+        if isinstance(self._utility, Overlap) and start != self.start:
+            self._scores.clear()
         self.start = start
 
     def match(self, contexts: Sequence[int]) -> list[bool]:

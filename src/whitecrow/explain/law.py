@@ -33,7 +33,7 @@ class Listed:
     ) -> None:
         self.bits = bits
         self._from_start = utilities if callable(utilities) else None
-        self._utilities = utilities(0) if callable(utilities) else dict(utilities)
+        self._utilities = dict(utilities(0) if callable(utilities) else utilities)
 
     @property
     def matches(self) -> list[int]:
@@ -43,7 +43,7 @@ class Listed:
     def begin(self, start: int) -> None:
         """Take the utilities that belong to this start."""
         if self._from_start is not None:
-            self._utilities = self._from_start(start)
+            self._utilities = dict(self._from_start(start))
 
     def match(self, contexts: Sequence[int]) -> list[bool]:
         """Say which contexts match."""

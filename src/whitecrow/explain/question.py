@@ -37,8 +37,7 @@ __all__ = ["Explain"]
 
 NOTIONS = ("conditional", "differential")
 MOST_SAMPLES = 10_000
-DEFAULT_BITS, DIRECT_BITS = 26, 28
-FITTED_DEFAULT_BITS, FITTED_DIRECT_BITS = 10, 16
+DIRECT_BITS, FITTED_BITS = 26, 12
 _OWNER = "Explain"
 _LINE_METRICS = ("euclidean", "manhattan", "chebyshev")
 
@@ -73,12 +72,14 @@ class Explain:
         ``"population"`` (default), ``"overlap"`` (with the start), one's own, or ``"isolation"``
         (the default, and the only one, under the differential notion).
     search : {"auto", "direct", "uniform", "walk", "dfs", "bfs"}
-        ``"auto"`` is direct up to 26 free values (10 for a fitted detector), then bfs. Direct is
+        ``"auto"`` is direct up to 26 free values (12 for a fitted detector), then bfs. Direct is
         better than all the others wherever it is possible.
     samples : int
         How many contexts the sampling searches visit.
     start : mapping of attribute to values, optional
-        A *public* context to begin at; one found by looking at the data would disclose it.
+        A *public* context to begin at, and to measure overlap with; one found by looking at the
+        data would disclose it. The record's own values are always part of it; attributes left
+        out have all their values.
     epsilon : exact number
         The price.
     notion : {"conditional", "differential"}
@@ -236,11 +237,9 @@ class Explain:
 
     def searching(self, space: Space) -> str:
         """Return the search that will be used; refuse direct where there are too many contexts."""
-        fitted = isinstance(self.detector, FittedDetector)
+        most = FITTED_BITS if isinstance(self.detector, FittedDetector) else DIRECT_BITS
         if self.search == "auto":
-            most = FITTED_DEFAULT_BITS if fitted else DEFAULT_BITS
             return "direct" if space.bits <= most else "bfs"
-        most = FITTED_DIRECT_BITS if fitted else DIRECT_BITS
         if self.search == "direct" and space.bits > most:
             raise InvalidInput(
                 f"The direct search takes at most {most} free values and this question has "

@@ -92,30 +92,29 @@ def search(
     samples : int
         How many contexts are visited beside the first.
     start : int, optional
-        A public context to begin at. Where it does not match, and without one, the search begins
-        at a uniform matching context: a function of the matching set alone (erratum E21).
+        A public context to begin at, and from which overlap is measured. Where it does not match,
+        and without one, the search begins at a uniform matching context: a function of the
+        matching set alone (erratum E21).
     anchored : bool
         Whether the utility needs a start even if the search does not.
     """
-    if anchored or kind in ("walk", "dfs", "bfs"):
-        if start is None or not graph.match([start])[0]:
-            start = draws.matching(graph)
-        if start is None:
-            return None
-        graph.begin(start)
+    begin = start
+    travels = kind in ("walk", "dfs", "bfs")
+    if begin is None or (travels and not graph.match([begin])[0]):
+        begin = draws.matching(graph) if travels or anchored else 0  # else it does not matter
+    if begin is None:
+        return None
+    graph.begin(begin if start is None else start)
     if kind == "direct":
         return _direct(graph, draws, eta)
     if kind == "uniform":
         visited = _uniform(graph, draws, samples)
     elif kind == "walk":
-        assert start is not None
-        visited = _walk(graph, draws, samples, start)
+        visited = _walk(graph, draws, samples, begin)
     elif kind == "dfs":
-        assert start is not None
-        visited = _dfs(graph, draws, samples, start, eta)
+        visited = _dfs(graph, draws, samples, begin, eta)
     else:
-        assert start is not None
-        visited = _bfs(graph, draws, samples, start, eta)
+        visited = _bfs(graph, draws, samples, begin, eta)
     if not visited:
         return None
     return visited[draws.choose(graph.utility(visited), eta)]

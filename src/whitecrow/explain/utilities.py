@@ -9,7 +9,7 @@ the sensitivity for one that may move both ways.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -169,7 +169,7 @@ class CustomUtility:
     """
 
     name: str
-    score: Score = field(compare=False)
+    score: Score
     sensitivity: int = 1
     monotone: bool = False
     limit: int = 100_000

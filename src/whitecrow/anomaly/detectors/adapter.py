@@ -45,7 +45,7 @@ class FittedDetector:
     def __init__(self, estimator: Any) -> None:
         owner = "FittedDetector"
         home = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-        if not home.startswith(_HOMES) or not hasattr(estimator, "fit_predict"):
+        if not home.startswith(_HOMES) or not _detects(estimator):
             must = "an outlier detector of scikit-learn or PyOD"
             raise invalid(owner, "estimator", must, home)
         parameters = estimator.get_params(deep=False)
@@ -109,9 +109,18 @@ class FittedDetector:
             ) from None
         except AttributeError:
             raise InvalidInput(f"The module {module!r} has no detector {name!r}.") from None
-        if not (isinstance(found, type) and hasattr(found, "fit_predict")):
+        if not isinstance(found, type):
             raise InvalidInput(f"{name!r} of {module!r} is not an outlier detector.")
         try:
             return cls(found(**data["parameters"]))
         except TypeError:
             raise InvalidInput(f"{name!r} does not take these parameters.") from None
+
+
+def _detects(estimator: Any) -> bool:
+    """Whether scikit-learn or PyOD call this an outlier detector."""
+    if type(estimator).__module__.startswith("pyod."):
+        return hasattr(estimator, "decision_scores_") or hasattr(estimator, "decision_function")
+    from sklearn.base import is_outlier_detector
+
+    return hasattr(estimator, "fit_predict") and bool(is_outlier_detector(estimator))
