@@ -15,7 +15,7 @@ from whitecrow.ledger.account import Account, Located, charged, guarantee, is_fo
 from whitecrow.ledger.chain import Entry
 from whitecrow.privacy import Guarantee, Unit
 
-__all__ = ["Atlas", "AtlasMaker", "Charts", "Sum", "recount"]
+__all__ = ["Atlas", "AtlasMaker", "Charts", "Library", "Sum", "recount"]
 
 Location = dict[str, Any]
 
@@ -54,39 +54,10 @@ class Sum:
 
 
 class Charts:
-    """The located questions of one account: one atlas a line.
+    """The located questions of one account: one atlas a line."""
 
-    Parameters
-    ----------
-    make : callable
-        Makes an empty atlas.
-    scope : {"dataset", "analyst"}
-        Whose account: under which name entries say what they added to it.
-    """
-
-    def __init__(self, make: AtlasMaker, scope: str = "dataset") -> None:
-        self._make, self._scope = make, scope
-        self.seq = 0
-        self._start_over()
-
-    def _start_over(self) -> None:
-        self._everyone, self._both = self._make(), self._make()
-
-    def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
-        """Take in what was written since the last time; ``read(seq)`` gives later entries."""
-        fresh = list(read(self.seq))
-        given_back = any(entry.kind == "void" for entry in fresh)
-        if given_back:
-            self._start_over()
-            fresh = list(read(0))
-        for entry in _standing(fresh):
-            content = entry.content
-            if content["location"] is not None:
-                # What an entry added is as it says, unless balls that lay before it are gone.
-                said = None if given_back else Located.from_json(content["extra"][self._scope])
-                self.add(guarantee(content["price"]), content["location"], said)
-        if fresh:
-            self.seq = fresh[-1].seq
+    def __init__(self, make: AtlasMaker) -> None:
+        self._everyone, self._both = make(), make()
 
     def add(self, price: Guarantee, location: Location, known: Located | None = None) -> Located:
         """Add a located release; what it adds may be ``known``."""
@@ -104,10 +75,49 @@ class Charts:
             return Located(Fraction(0), both)
         return Located(self._everyone.extra(location, epsilon), both)
 
+
+class Library:
+    """The charts of one dataset, everybody's and each analyst's."""
+
+    def __init__(self, make: AtlasMaker) -> None:
+        self._make = make
+        self._seq = 0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._everybody = Charts(self._make)
+        self._own: dict[str, Charts] = {}
+
+    def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
+        """Take in what was written since the last time; ``read(seq)`` gives later entries."""
+        fresh = list(read(self._seq))
+        given_back = any(entry.kind == "void" for entry in fresh)
+        if given_back:
+            self._start_over()
+            fresh = list(read(0))
+        for entry in _standing(fresh):
+            content = entry.content
+            if content["location"] is None:
+                continue
+            # What an entry added is as it says, unless balls that lay before it are gone.
+            said = {} if given_back else content["extra"]
+            for scope, charts in (
+                ("dataset", self._everybody),
+                ("analyst", self.own(entry.analyst)),
+            ):
+                known = Located.from_json(said[scope]) if said else None
+                charts.add(guarantee(content["price"]), content["location"], known)
+        if fresh:
+            self._seq = fresh[-1].seq
+
     @property
-    def cost(self) -> Located:
-        """What all of them cost."""
-        return Located(self._everyone.price, self._both.price)
+    def everybody(self) -> Charts:
+        """The dataset's charts."""
+        return self._everybody
+
+    def own(self, analyst: str) -> Charts:
+        """One analyst's charts."""
+        return self._own.setdefault(analyst, Charts(self._make))
 
 
 def recount(

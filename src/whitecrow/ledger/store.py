@@ -18,8 +18,8 @@ from typing import Any, Self
 from sqlalchemy import select
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, Unavailable
-from whitecrow.ledger.account import Account, Located, admit, in_unit
-from whitecrow.ledger.atlases import AtlasMaker, Charts, Location, Sum, recount
+from whitecrow.ledger.account import Account, admit, in_unit
+from whitecrow.ledger.atlases import AtlasMaker, Library, Location, Sum, recount
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.claims import claims_of
@@ -33,8 +33,6 @@ __all__ = ["Ledger", "Order", "Quote"]
 
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
-
-_EVERYBODY = ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class Ledger:
         self.database = Database(url)
         self._claims = claims_of(self.database)
         self._atlas = atlas
-        self._charts: dict[tuple[int, str], Charts] = {}
+        self._libraries: dict[int, Library] = {}
         migrate(self.database)
 
     @contextmanager
@@ -197,8 +195,9 @@ class Ledger:
         }
         extra = own = None
         if order.location is not None:
-            extra = self._extra(page, _EVERYBODY, price, order.location)
-            own = self._extra(page, order.analyst, price, order.location)
+            charts = self._charts(page)
+            extra = charts.everybody.extra(price, order.location)
+            own = charts.own(order.analyst).extra(price, order.location)
             body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
         page.spent = admit(page.spent, page.budget, price, extra, whose="The dataset")
         if mine.budget is None:
@@ -215,8 +214,8 @@ class Ledger:
         """Say what these questions would cost together, asked in this order; nothing is spent."""
         with self.page(dataset, write=False) as page:
             unit, spent = page.spent.unit, page.spent
-            charts = Charts(self._atlas)
-            charts.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
+            library = Library(self._atlas)
+            library.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
             known = [page.outcome(order.digest) is not None for order in orders]
             budget, before = page.budget, page.spent
         refusal: BudgetExhausted | None = None
@@ -227,7 +226,7 @@ class Ledger:
             seen.add(order.digest)
             price, extra = in_unit(order.price, unit), None
             if order.location is not None:
-                extra = charts.add(price, order.location)
+                extra = library.everybody.add(price, order.location)
             if refusal is None:
                 try:
                     admit(spent, budget, price, extra, whose="The dataset")
@@ -259,12 +258,11 @@ class Ledger:
             )
             return Closed(held.seq, entry.seq, kind == "settle", body.get("answer"))
 
-    def _extra(self, page: Page, whose: str, price: Guarantee, location: Location) -> Located:
-        """What a located question adds to one account; inside the transaction that decides."""
-        scope = "analyst" if whose else "dataset"
-        charts = self._charts.setdefault((page.id, whose), Charts(self._atlas, scope))
-        charts.catch_up(lambda after: _of(page.entries(after, kinds=("reserve", "void")), whose))
-        return charts.extra(price, location)
+    def _charts(self, page: Page) -> Library:
+        """The located questions of a dataset, up to date; inside the transaction that decides."""
+        charts = self._libraries.setdefault(page.id, Library(self._atlas))
+        charts.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
+        return charts
 
     # The custodian's acts
 
@@ -352,7 +350,8 @@ class Ledger:
         assert share is not None
         unit, seq = page.spent.unit, reserved.seq
         page.spent = recount(written, unit, self._atlas, without=seq)
-        mine = recount(_of(written, reserved.analyst), unit, self._atlas, without=seq)
+        own = [entry for entry in written if entry.analyst == reserved.analyst]
+        mine = recount(own, unit, self._atlas, without=seq)
         page.write_share(reserved.analyst, Share(mine, share.budget), new=False)
         page.append(
             "void",
@@ -409,10 +408,6 @@ class Ledger:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-
-def _of(written: Iterator[Entry] | list[Entry], whose: str) -> list[Entry]:
-    return [entry for entry in written if whose in (_EVERYBODY, entry.analyst)]
 
 
 def _need_reason(reason: str) -> None:
