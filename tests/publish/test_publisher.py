@@ -79,7 +79,7 @@ def test_a_crash_before_writing_shows_nothing(card):
     publisher = Publisher(question(), card, store=store)
     with pytest.raises(OSError, match="disk"):
         publisher.update(0, [1.0])
-    assert publisher.series == []
+    assert publisher.closed == 0
     assert store.load(publisher._key)[0] == 0
 
 

@@ -174,7 +174,6 @@ class Publisher:
     ) -> None:
         question.check(card)
         self.question = question
-        self.series: list[Point] = []
         self._users = card.unit == "user"
         self._store: StateStore = MemoryStore() if store is None else store
         self._key = key or f"{card.name}:{digest(question)}"
@@ -237,7 +236,6 @@ class Publisher:
         while self._state.done < index:
             shown.extend(self._one(Day(), self._state.done))
         shown.extend(self._one(day, index))
-        self.series.extend(shown)
         return tuple(shown)
 
     def _in_order(self, index: int) -> None:

@@ -11,6 +11,12 @@ so a quadrature with a few nodes turns the noise into a recurrence with that man
 ``error_t = noise_t + sum_k h_k error_{t-k}``. Twelve nodes are within 0.11 % of the exact square
 root for every horizon up to 10^9. The buffers are whole numbers and rounding is accounted for in
 the sensitivity (``proof.md`` 4), so privacy is exact.
+
+References
+----------
+Fichtenberger, Henzinger and Upadhyay 2023 (the factorisation); Dvijotham, McMahan, Pillutla,
+Steinke and Thakurta 2024 (rational approximations of it in few buffers). Rounding, sensitivity and
+the quadrature are our own.
 """
 
 from __future__ import annotations
