@@ -74,6 +74,12 @@ class Publish:
     rho : exact number
         Zero-concentrated privacy by discrete Gaussian noise. Give one of the two.
 
+    Notes
+    -----
+    Asked over a dataset, it releases a finished series; asking for more periods later is another
+    question at its own price. A series that goes on is opened once, with ``curator.publisher``, and
+    then updated for nothing more.
+
     Examples
     --------
     >>> Publish("km", time="date", start="2019-03-01", horizon=31, rho="1/2").mechanism
