@@ -74,6 +74,7 @@ def test_price_takes_the_questions_own_line_and_asks_nothing(clinic, tmp_path):
     )
     assert "RELEASED AS THEY ARE" in found["words"]
     assert "answer" not in found
+    assert [path.name for path in tmp_path.iterdir()] == ["clinic.csv"], "no account was opened"
 
 
 def test_plan_knows_which_questions_do_not_meet(clinic):

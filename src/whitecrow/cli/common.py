@@ -133,13 +133,19 @@ def opened(given: Asking) -> Curator | Client:
     if given.server is not None:
         return _remote(given.server, given.data)
     from whitecrow.curator import Curator
+    from whitecrow.curator.opening import beside
 
+    ledger = given.ledger
+    if given.price_only and ledger is None:
+        # Asking for a price opens no account: the one there is, or one in memory.
+        known = beside(given.data)
+        ledger = None if known is not None and known.exists() else "sqlite://"
     with given.output.progress() as progress:
         extra: dict[str, Any] = {} if given.budget is None else {"budget": given.budget}
         return Curator.open(
             given.data,
             card=given.card,
-            ledger=given.ledger,
+            ledger=ledger,
             analyst=given.analyst,
             engine=given.engine,
             progress=progress,
