@@ -94,9 +94,15 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., House]]:
         house.service.close()
 
 
-@pytest.fixture
-def house(opened: Callable[..., House]) -> House:
-    return opened()
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """One service for all tests of a module that leave people and datasets as they are."""
+    settings = settings_for(Path(tmp_path_factory.mktemp("service")))
+    app = create_app(settings)
+    house = House(settings, app, settle_in(app.state.service))
+    house.service.start()
+    yield house
+    house.service.close()
 
 
 class Caller:

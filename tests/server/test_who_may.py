@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,9 +12,8 @@ import pytest
 
 from whitecrow.ledger import Order
 from whitecrow.privacy import DifferentialPrivacy
-from whitecrow.server import create_app
 
-from .conftest import Caller, House, identify, settings_for, settle_in
+from .conftest import Caller, House, identify
 
 CALLERS = ("nobody", "ana", "bob", "auditor", "custodian")
 """ana may know of the clinic, bob may not; both are analysts."""
@@ -150,16 +148,6 @@ ACTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def everyone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    settings = settings_for(Path(tmp_path_factory.mktemp("service")))
-    app = create_app(settings)
-    house = House(settings, app, settle_in(app.state.service))
-    house.service.start()
-    yield house
-    house.service.close()
-
-
 def _sent(house: House, who: str, act: Act, name: str) -> httpx.Response:
     path = act.path(house) or act.route.replace("{name}", name)
     body = act.body(house)
@@ -169,15 +157,15 @@ def _sent(house: House, who: str, act: Act, name: str) -> httpx.Response:
 
 @pytest.mark.parametrize("who", CALLERS)
 @pytest.mark.parametrize("act", ACTS, ids=str)
-def test_each_role_gets_what_it_may(everyone: House, act: Act, who: str) -> None:
-    reply = _sent(everyone, who, act, act.whose or "clinic")
+def test_each_role_gets_what_it_may(house: House, act: Act, who: str) -> None:
+    reply = _sent(house, who, act, act.whose or "clinic")
     assert reply.status_code == act.statuses[CALLERS.index(who)], reply.text
 
 
-def test_the_table_has_every_endpoint(everyone: House) -> None:
+def test_the_table_has_every_endpoint(house: House) -> None:
     there = {
         (method.upper(), path)
-        for path, methods in everyone.app.openapi()["paths"].items()
+        for path, methods in house.app.openapi()["paths"].items()
         for method in methods
     }
     assert {(act.method, act.route) for act in ACTS} == there
@@ -187,10 +175,10 @@ def test_the_table_has_every_endpoint(everyone: House) -> None:
 @pytest.mark.parametrize(
     "act", [act for act in ACTS if act.route.startswith("/v1/datasets/{name}")], ids=str
 )
-def test_a_hidden_dataset_is_like_one_that_does_not_exist(everyone: House, act: Act) -> None:
-    body = act.body(everyone)
+def test_a_hidden_dataset_is_like_one_that_does_not_exist(house: House, act: Act) -> None:
+    body = act.body(house)
     more = {} if body is None else {"json": body}
-    call = Caller(everyone)
+    call = Caller(house)
     replies = []
     for name in ("clinic", "nowhere"):
         reply = call("bob", act.method, act.route.replace("{name}", name), **more)
@@ -199,16 +187,16 @@ def test_a_hidden_dataset_is_like_one_that_does_not_exist(everyone: House, act: 
     assert replies[0] == replies[1]
 
 
-def test_other_people_are_like_people_who_do_not_exist(everyone: House) -> None:
-    call = Caller(everyone)
+def test_other_people_are_like_people_who_do_not_exist(house: House) -> None:
+    call = Caller(house)
     for path in ("/v1/analysts/{}", "/v1/analysts/{}/tokens"):
         ana, nobody = (call("bob", "GET", path.format(name)) for name in ("ana", "nemo"))
         assert ana.status_code == nobody.status_code == 404
         assert ana.text.replace("ana", "nemo") == nobody.text
 
 
-def test_lists_hold_only_what_one_may_know(everyone: House) -> None:
-    call = Caller(everyone)
+def test_lists_hold_only_what_one_may_know(house: House) -> None:
+    call = Caller(house)
     seen = {who: call(who, "GET", "/v1/datasets").json()["datasets"] for who in CALLERS[1:]}
     assert seen["bob"] == []
     assert [one["name"] for one in seen["ana"]] == ["clinic"]

@@ -13,11 +13,11 @@ from sqlalchemy import Row, insert, or_, select, update
 
 from whitecrow.data import Card, SqlQuery
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.ledger.database import Database
 from whitecrow.server.memory import Memory
 from whitecrow.server.people import good_name, is_name
 from whitecrow.server.refusals import NotKnown, Taken
 from whitecrow.server.settings import Settings
+from whitecrow.server.store import Store
 from whitecrow.server.tables import access, people, sources
 
 __all__ = ["EVERY_ANALYST", "Catalogue", "Listing"]
@@ -56,14 +56,14 @@ class Catalogue:
 
     Parameters
     ----------
-    database : Database
+    store : Store
         Where the tables are.
     settings : Settings
         Which folder and which databases may be registered.
     """
 
-    def __init__(self, database: Database, settings: Settings) -> None:
-        self._database = database
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
         self._settings = settings
         self._seen: Memory[tuple[str, str], Listing | None] = Memory(settings.trust)
 
@@ -79,7 +79,7 @@ class Catalogue:
         """List a dataset."""
         good_name(name, "a dataset")
         self.records(source)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
                 raise Taken(f"There is a dataset called {name!r} already.")
             connection.execute(
@@ -97,7 +97,7 @@ class Catalogue:
 
     def change(self, name: str, *, card: Card) -> Listing:
         """Put another card in force; workers read the records again."""
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(
                 update(sources)
                 .where(sources.c.name == name)
@@ -109,7 +109,7 @@ class Catalogue:
     def admit(self, name: str, readers: Iterable[str]) -> None:
         """Say which analysts may know of a dataset; all others may not."""
         wanted = sorted(set(readers))
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             query = select(people.c.name).where(people.c.role == "analyst")
             known = {EVERY_ANALYST, *connection.execute(query).scalars()}
             for one in wanted:
@@ -122,13 +122,13 @@ class Catalogue:
 
     def all(self) -> list[Listing]:
         """Every dataset, by name."""
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             return [_listing(row) for row in connection.execute(select(sources).order_by("name"))]
 
     def seen_by(self, analyst: str) -> list[Listing]:
         """The datasets an analyst may know of, by name."""
         query = select(sources).where(sources.c.name.in_(_open_to(analyst))).order_by("name")
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             return [_listing(row) for row in connection.execute(query)]
 
     def get(self, name: str, *, analyst: str = "") -> Listing:
@@ -144,7 +144,7 @@ class Catalogue:
         query = select(sources).where(sources.c.name == name)
         if analyst:
             query = query.where(sources.c.name.in_(_open_to(analyst)))
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             row = connection.execute(query).one_or_none()
         return None if row is None else _listing(row)
 

@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Row, insert, select, update
 
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.ledger.database import Database
 from whitecrow.server.memory import Memory
 from whitecrow.server.refusals import NotKnown, NotSignedIn, Taken
+from whitecrow.server.store import Store
 from whitecrow.server.tables import access, people, sessions, tokens
 
 __all__ = ["ROLES", "People", "Person", "Token", "good_name", "is_name"]
@@ -77,14 +77,14 @@ class People:
 
     Parameters
     ----------
-    database : Database
+    store : Store
         Where the tables are.
     trust : float
         For how many seconds a token once looked up is believed.
     """
 
-    def __init__(self, database: Database, *, trust: float) -> None:
-        self._database = database
+    def __init__(self, store: Store, *, trust: float) -> None:
+        self._store = store
         self._known: Memory[str, tuple[Person, float]] = Memory(trust)
 
     # People
@@ -94,7 +94,7 @@ class People:
         good_name(name, "a person")
         if role not in ROLES:
             raise invalid("a person", "role", f"one of {', '.join(ROLES)}", role)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             if connection.execute(select(people.c.name).where(people.c.name == name)).first():
                 raise Taken(f"There is somebody called {name!r} already.")
             row = {"name": name, "role": role, "disabled": False, "created": time.time()}
@@ -103,14 +103,14 @@ class People:
 
     def all(self) -> list[Person]:
         """Everybody, by name."""
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             return [_person(row) for row in connection.execute(select(people).order_by("name"))]
 
     def get(self, name: str) -> Person:
         """One person."""
         if not is_name(name):
             raise unknown(name)
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             row = connection.execute(select(people).where(people.c.name == name)).one_or_none()
         if row is None:
             raise unknown(name)
@@ -119,7 +119,7 @@ class People:
     def disable(self, name: str, disabled: bool) -> Person:
         """Shut somebody out, or let them in again."""
         self.get(name)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(
                 update(people).where(people.c.name == name).values(disabled=disabled)
             )
@@ -140,7 +140,7 @@ class People:
         written = f"wc_{secrets.token_urlsafe(32)}"
         now = time.time()
         made = Token(secrets.token_hex(8), label, now, now + days * _DAY, revoked=False)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(
                 insert(tokens).values(**vars(made), hash=_hash(written), person=name)
             )
@@ -149,7 +149,7 @@ class People:
     def tokens(self, name: str) -> list[Token]:
         """What is known of somebody's tokens, the oldest first."""
         query = select(tokens).where(tokens.c.person == name).order_by("created")
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             return [
                 Token(row.id, row.label, row.created, row.expires, row.revoked)
                 for row in connection.execute(query)
@@ -159,7 +159,7 @@ class People:
         """End a token's life."""
         if not is_name(token):
             raise NotKnown("There is no such token.")
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             done = connection.execute(
                 update(tokens)
                 .where(tokens.c.id == token, tokens.c.person == name)
@@ -187,7 +187,7 @@ class People:
             .join(tokens, tokens.c.person == people.c.name)
             .where(tokens.c.hash == key, tokens.c.revoked.is_(False), people.c.disabled.is_(False))
         )
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
             raise NotSignedIn(_SIGN_IN)
@@ -198,7 +198,7 @@ class People:
     def may_see(self, dataset: str) -> list[str]:
         """Who may ask about a dataset; ``"*"`` stands for every analyst."""
         query = select(access.c.person).where(access.c.dataset == dataset).order_by("person")
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             return list(connection.execute(query).scalars())
 
 

@@ -147,7 +147,7 @@ def router_of(desk: Desk) -> APIRouter:
         """Whether the service and its database answer."""
 
         def look() -> None:
-            with service.ledger.database.transaction(write=False) as connection:
+            with service.store.transaction(write=False) as connection:
                 connection.exec_driver_sql("SELECT 1")
 
         try:

@@ -15,7 +15,7 @@ from whitecrow.curator.opening import policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.ledger import Budget, verification
+from whitecrow.ledger import Budget, Ledger, verification
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
@@ -25,8 +25,8 @@ from whitecrow.server.refusals import Forbidden, Taken
 from whitecrow.server.sessions import Sessions
 from whitecrow.server.settings import Settings
 from whitecrow.server.shelf import Shelf
+from whitecrow.server.store import Store
 from whitecrow.server.tables import migrate
-from whitecrow.server.turns import SharedLedger
 
 __all__ = ["Service", "question_from"]
 
@@ -47,12 +47,12 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.ledger = SharedLedger(settings.database, atlas=new_atlas)
-        database = self.ledger.database
-        migrate(database)
-        self.people = People(database, trust=settings.trust)
-        self.sessions = Sessions(database, settings)
-        self.catalogue = Catalogue(database, settings)
+        self.ledger = Ledger(settings.database, atlas=new_atlas)
+        self.store = Store(settings.database)
+        migrate(self.store)
+        self.people = People(self.store, trust=settings.trust)
+        self.sessions = Sessions(self.store, settings)
+        self.catalogue = Catalogue(self.store, settings)
         self.shelf = Shelf(self.catalogue, self.ledger, patience=settings.patience)
 
     def start(self) -> None:
@@ -62,6 +62,7 @@ class Service:
     def close(self) -> None:
         """Stop, and give the database back."""
         self.shelf.close()
+        self.store.close()
         self.ledger.close()
 
     # Looking at datasets

@@ -21,10 +21,10 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import insert, select, update
 
 from whitecrow.errors import InvalidInput
-from whitecrow.ledger.database import Database
 from whitecrow.server.people import Person, is_name
 from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
 from whitecrow.server.settings import Settings
+from whitecrow.server.store import Store
 from whitecrow.server.tables import failures, people, secrets, sessions
 
 __all__ = ["Session", "Sessions"]
@@ -55,18 +55,18 @@ class Sessions:
 
     Parameters
     ----------
-    database : Database
+    store : Store
         Where the tables are.
     settings : Settings
         How long a session lasts, when sign-in is locked, whether cookies need TLS.
     """
 
-    def __init__(self, database: Database, settings: Settings) -> None:
-        self._database, self._settings = database, settings
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store, self._settings = store, settings
         self._hasher = PasswordHasher()  # argon2id
         # Each hash takes 64 MiB: strangers must not be able to make us take it many times over.
         self._hashing = threading.BoundedSemaphore(2)
-        self._nobody = self._hasher.hash(randomness.token_hex(16))
+        self._nobody = ""
         self._signer_made: URLSafeTimedSerializer | None = None
 
     # Passwords
@@ -77,7 +77,7 @@ class Sessions:
             raise InvalidInput(f"A password has {_SHORTEST} to {_LONGEST} characters.")
         with self._hashing:
             hashed = self._hasher.hash(password)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(update(people).where(people.c.name == name).values(password=hashed))
             connection.execute(sessions.delete().where(sessions.c.person == name))
 
@@ -106,7 +106,7 @@ class Sessions:
         """
         person = self._verified(name, password, address)
         number, now = randomness.token_urlsafe(32), time.time()
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(sessions.delete().where(sessions.c.expires < now))
             connection.execute(
                 insert(sessions).values(
@@ -136,7 +136,7 @@ class Sessions:
                 people.c.disabled.is_(False),
             )
         )
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
             raise NotSignedIn("Please sign in.")
@@ -145,7 +145,7 @@ class Sessions:
     def sign_out(self, cookie: str | None) -> None:
         """End a session."""
         number = self._number(cookie)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(sessions.delete().where(sessions.c.hash == _hash(number)))
 
     def check_form(self, session: Session, given: object) -> None:
@@ -179,18 +179,23 @@ class Sessions:
         row = None
         if is_name(name) and len(password) <= _LONGEST:
             query = select(people).where(people.c.name == name, people.c.disabled.is_(False))
-            with self._database.transaction(write=False) as connection:
+            with self._store.transaction(write=False) as connection:
                 row = connection.execute(query).one_or_none()
         known = row is not None and row.password is not None
         # Strangers cost as much time as anybody: the clock does not say who exists.
-        right = self._matches(str(row.password) if row and known else self._nobody, password)
+        right = self._matches(str(row.password) if row and known else self._stranger(), password)
         if row is None or not known or not right:
             for who, _ in tried:
                 self._count_failure(who)
             raise NotSignedIn(_WRONG)
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(failures.delete().where(failures.c.who == tried[0][0]))
         return Person(row.name, row.role)
+
+    def _stranger(self) -> str:
+        if not self._nobody:
+            self._nobody = self._hasher.hash(randomness.token_hex(16))
+        return self._nobody
 
     def _matches(self, hashed: str, password: str) -> bool:
         with self._hashing:
@@ -200,7 +205,7 @@ class Sessions:
                 return False
 
     def _check_lock(self, who: str, most: int) -> None:
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             row = connection.execute(select(failures).where(failures.c.who == who)).one_or_none()
         if row is None or row.number < most:
             return
@@ -210,7 +215,7 @@ class Sessions:
 
     def _count_failure(self, who: str) -> None:
         now, window = time.time(), self._settings.lock_minutes * 60
-        with self._database.transaction() as connection:
+        with self._store.transaction() as connection:
             connection.execute(failures.delete().where(failures.c.since < now - window))
             done = connection.execute(
                 update(failures)
@@ -243,10 +248,10 @@ class Sessions:
     def _secret(self) -> str:
         """The key of all workers: made by the first that needs it."""
         query = select(secrets.c.value).where(secrets.c.name == "cookies")
-        with self._database.transaction(write=False) as connection:
+        with self._store.transaction(write=False) as connection:
             found = connection.execute(query).scalar_one_or_none()
         if found is None:
-            with self._database.transaction() as connection:
+            with self._store.transaction() as connection:
                 found = connection.execute(query).scalar_one_or_none()
                 if found is None:
                     found = randomness.token_hex(32)

@@ -32,16 +32,15 @@ class State:
         Of the card and source that are loaded, or being loaded.
     stage : str
         ``waiting``, ``reading``, ``compiling``, ``ready`` or ``failed``.
-    done, total : int
-        Rows read so far, and in all: facts, for the custodian only.
+    percent : int
+        How much is read. The numbers of rows behind it are facts and stay here.
     reason : str
         Why it failed, for the custodian only.
     """
 
     revision: int
     stage: str = "waiting"
-    done: int = 0
-    total: int = 0
+    percent: int = 0
     reason: str = ""
     curator: Curator | None = field(default=None, repr=False)
     settled: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -50,8 +49,7 @@ class State:
         """Return what the custodian sees."""
         return {
             "stage": self.stage,
-            "done": self.done,
-            "total": self.total,
+            "percent": self.percent,
             "reason": self.reason,
         }
 
@@ -123,7 +121,7 @@ class Shelf:
 
     def _load(self, listing: Listing, state: State) -> None:
         def progress(done: int, total: int, what: str) -> None:
-            state.done, state.total = done, total
+            state.percent = 100 * done // max(1, total)
 
         try:
             state.stage = "reading"

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from whitecrow.errors import Unavailable
-from whitecrow.ledger.database import Database
+from whitecrow.server.store import Store
 
 __all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
 
@@ -118,19 +118,19 @@ def _first(connection: Connection) -> None:
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
 
 
-def migrate(database: Database) -> None:
+def migrate(store: Store) -> None:
     """Bring the service's tables to the newest schema, or refuse a store that is newer."""
-    with database.transaction(write=False) as connection:
+    with store.transaction(write=False) as connection:
         if _version(connection) == len(MIGRATIONS):
             return
-    with database.transaction() as connection:
+    with store.transaction() as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392016)")
         # Looked at again: another worker may have been first.
         found = _version(connection)
         if found > len(MIGRATIONS):
             raise Unavailable(
-                f"The service's tables in {database.name} were written by a newer version of "
+                f"The service's tables were written by a newer version of "
                 f"whitecrow (schema {found}; this version knows {len(MIGRATIONS)}). Upgrade "
                 "whitecrow; nothing was touched."
             )
