@@ -7,6 +7,7 @@ the reply asks again and gets the stored answer.
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import random
 import ssl
@@ -31,7 +32,6 @@ from whitecrow.question import Description, Progress, Question, Release
 __all__ = ["Client"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_TRIES = 6
 _LONGEST_WAIT = 30.0
 
 
@@ -49,6 +49,8 @@ class Client:
         Which dataset; may be left out when the token sees exactly one.
     timeout : float
         Seconds to wait for a reply.
+    patience : float
+        Seconds to go on trying while the service is away or busy.
     context : ssl.SSLContext, optional
         For a certificate authority of one's own.
 
@@ -66,9 +68,10 @@ class Client:
         *,
         dataset: str | None = None,
         timeout: float = 120.0,
+        patience: float = 30.0,
         context: ssl.SSLContext | None = None,
     ) -> None:
-        self._connection = _Connection(url, token, timeout, context)
+        self._connection = _Connection(url, token, timeout, patience, context)
         self._dataset = dataset
 
     def __repr__(self) -> str:
@@ -215,7 +218,12 @@ class _Connection:
     """One kept-alive connection a thread, with retries."""
 
     def __init__(
-        self, url: str, token: str, timeout: float, context: ssl.SSLContext | None
+        self,
+        url: str,
+        token: str,
+        timeout: float,
+        patience: float,
+        context: ssl.SSLContext | None,
     ) -> None:
         found = urllib.parse.urlsplit(url)
         if found.scheme not in ("http", "https") or not found.hostname:
@@ -228,7 +236,7 @@ class _Connection:
             raise InvalidInput("The token is not one of whitecrow's; it begins with wc_.")
         self.url = url.rstrip("/")
         self._where = found
-        self._timeout = timeout
+        self._timeout, self._patience = timeout, patience
         self._context = context
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._local = threading.local()
@@ -236,23 +244,26 @@ class _Connection:
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request until it is answered; every one the client sends may be repeated."""
         written = None if body is None else json.dumps(body, allow_nan=False).encode()
-        for attempt in range(1, _TRIES + 1):
+        until = time.monotonic() + self._patience
+        for attempt in itertools.count(1):
+            pause = _pause(attempt)
             try:
                 status, after, said = self._send(method, path, written)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if attempt == _TRIES or isinstance(error, ssl.SSLCertVerificationError):
-                    raise Unavailable(
-                        f"The service at {self.url} cannot be reached. Ask again later: a question "
-                        "that was already charged is not charged twice."
-                    ) from None
-                after = None
+                failure: WhitecrowError = Unavailable(
+                    f"The service at {self.url} cannot be reached. Ask again later: a question "
+                    "that was already charged is not charged twice."
+                )
+                hopeless = isinstance(error, ssl.SSLCertVerificationError)
             else:
                 if status < 300:
                     return said
-                if after is None or attempt == _TRIES:
-                    raise _error(said, self.url)
-            time.sleep(_pause(attempt, after))
+                failure, hopeless = _error(said, self.url), after is None
+                pause = pause if after is None else min(after, _LONGEST_WAIT)
+            if hopeless or time.monotonic() + pause > until:
+                raise failure
+            time.sleep(pause)
         raise AssertionError("unreachable")
 
     def _send(
@@ -289,11 +300,9 @@ class _Connection:
             self._local.connection = None
 
 
-def _pause(attempt: int, after: float | None) -> float:
-    """How long to wait before the next try: as the server says, else longer each time."""
-    if after is not None:
-        return min(after, _LONGEST_WAIT)
-    return min(0.1 * float(2**attempt), _LONGEST_WAIT) * random.uniform(0.5, 1.0)
+def _pause(attempt: int) -> float:
+    """How long to wait before the next try: longer each time, and not in step with others."""
+    return min(0.1 * float(2 ** min(attempt, 6)), _LONGEST_WAIT) * random.uniform(0.5, 1.0)
 
 
 def _error(said: Mapping[str, Any], url: str) -> WhitecrowError:
