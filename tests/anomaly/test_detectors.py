@@ -145,9 +145,8 @@ def test_the_compiled_grubbs_agrees_or_says_that_it_doubts(values, data):
         detector = Grubbs(level="1/5", sides=sides)
         share = float(detector.shares(np.array([len(values)]))[0])
         offsets = (values - own).astype(float)
-        found = kernels.grubbs(
-            len(values), float(offsets.sum()), float((offsets**2).sum()), share, side
-        )
+        sums = float(offsets.sum()), float((offsets**2).sum())
+        found = kernels.grubbs(len(values), *sums, share, side, 2.0 * len(values))
         assert found in (kernels.DOUBT, int(detector.outlier(values, own)))
 
 

@@ -40,7 +40,7 @@ def batch_sums(signatures, amounts, contexts, own):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def batch_grubbs(signatures, size, total, squares, shares, side, contexts):  # type: ignore[no-untyped-def]
+def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts):  # type: ignore[no-untyped-def]
     """Grubbs verdicts for each context."""
     found = np.empty(contexts.shape[0], np.uint8)
     for q in range(contexts.shape[0]):
@@ -50,7 +50,7 @@ def batch_grubbs(signatures, size, total, squares, shares, side, contexts):  # t
                 n += size[cell]
                 s1 += total[cell]
                 s2 += squares[cell]
-        found[q] = grubbs(n, float(s1), s2, shares[n], side)
+        found[q] = grubbs(n, float(s1), s2, shares[n], side, terms)
     return found
 
 
@@ -171,7 +171,9 @@ def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ig
 
 
 @njit(cache=True, parallel=True)
-def direct_grubbs(signatures, size, total, squares, shares, side, bits, start, stop, found):  # type: ignore[no-untyped-def]
+def direct_grubbs(  # type: ignore[no-untyped-def]
+    signatures, size, total, squares, shares, side, terms, bits, start, stop, found
+):
     """Grubbs verdicts of every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
     for part in prange(stop - start):
@@ -181,7 +183,7 @@ def direct_grubbs(signatures, size, total, squares, shares, side, bits, start, s
         s2 = _scatter(signatures, squares, 0.0, outer, bits)
         base = (start + part) * block
         for i in range(block):
-            found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side)
+            found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side, terms)
 
 
 @njit(cache=True)
@@ -308,3 +310,21 @@ def direct_histogram(  # type: ignore[no-untyped-def]
                 members += not (b_cell[j] & lacks)
                 j += 1
             found[base + i] = YES if members < enough else NO
+
+
+@njit(cache=True)
+def tally(scores, matches, most):  # type: ignore[no-untyped-def]
+    """Count the matching contexts of each score, from the lowest; nothing if too far apart."""
+    low, high = np.int64(0), np.int64(-1)
+    for i in range(scores.shape[0]):
+        if matches[i]:
+            if high < low:
+                low = high = scores[i]
+            low = min(low, scores[i])
+            high = max(high, scores[i])
+    counts = np.zeros(high - low + 1 if high - low < most else 0, np.int64)
+    if counts.shape[0]:
+        for i in range(scores.shape[0]):
+            if matches[i]:
+                counts[scores[i] - low] += 1
+    return low, counts

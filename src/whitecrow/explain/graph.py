@@ -114,18 +114,16 @@ class DataGraph:
 
     def levels(self) -> tuple[list[int], list[int]]:
         """Return the different utilities of matching contexts and how many have each."""
+        from whitecrow.explain import _kernels
+
         matches = self.matching()
         every = range(1 << self.bits)
         self._all_scores = scores = self._score(self._all, every)
-        found = scores[matches]
-        if not len(found):
-            return [], []
-        low, high = int(found.min()), int(found.max())
-        if high - low < _MOST_LEVELS:
-            counts = np.bincount(found - low)
+        low, counts = _kernels.tally(scores, matches, _MOST_LEVELS)
+        if len(counts):
             levels = np.flatnonzero(counts)
             return (levels + low).tolist(), counts[levels].tolist()
-        values, numbers = np.unique(found, return_counts=True)
+        values, numbers = np.unique(scores[matches], return_counts=True)
         return values.tolist(), numbers.tolist()
 
     def member(self, level: int, place: int) -> int:

@@ -11,31 +11,36 @@ from numba import njit
 
 NO, YES, DOUBT = 0, 1, 2
 
-MARGIN = 2.0**-24
-"""Relative; sums of up to 2^27 rounded terms are within half of it (explain's ``proof.md``)."""
+ROUNDING = 2.0**-52
 
 
 @njit(cache=True, inline="always")
-def above(left, right):  # type: ignore[no-untyped-def]
-    """Compare two non-negative doubles, each within a tiny relative error of the truth."""
+def above(left, right, terms):  # type: ignore[no-untyped-def]
+    """Compare two non-negative doubles, sums of at most ``terms`` rounded terms.
+
+    Both are within ``(terms + 6) 2^-53`` of the truth, relatively; the margin is twice the sum of
+    the two errors (explain's ``proof.md``, Lemma 8).
+    """
+    margin = 4.0 * (terms + 16.0) * ROUNDING
     if left == right == 0.0:
         return NO
-    if left > right * (1.0 + MARGIN):
+    if left > right * (1.0 + margin):
         return YES
-    if left < right * (1.0 - MARGIN):
+    if left < right * (1.0 - margin):
         return NO
     return DOUBT
 
 
 @njit(cache=True, inline="always")
-def grubbs(size, total, squares, share, side):  # type: ignore[no-untyped-def]
+def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped-def]
     """Grubbs: ``total`` and ``squares`` are the sums of y and y^2, y = member - record.
 
-    ``side`` is 0 for both, 1 for high (the record above the mean), -1 for low.
+    ``side`` is 0 for both, 1 for high (the record above the mean), -1 for low; ``squares`` is a
+    sum of at most ``terms`` rounded terms, ``total`` is exact.
     """
     if side * total > 0:
         return NO
-    return above(total * total, share * size * squares)
+    return above(total * total, share * size * squares, terms)
 
 
 @njit(cache=True)
@@ -63,7 +68,7 @@ def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-d
             return YES
         else:
             total += 1.0
-    return above(total, threshold * k)
+    return above(total, threshold * k, float(k))
 
 
 @njit(cache=True, inline="always")
