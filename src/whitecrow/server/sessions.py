@@ -201,7 +201,7 @@ class Sessions:
         with self._hashing:
             try:
                 return self._hasher.verify(hashed, password)
-            except (VerificationError, InvalidHashError):
+            except (VerificationError, InvalidHashError, UnicodeError):
                 return False
 
     def _check_lock(self, who: str, most: int) -> None:
@@ -228,7 +228,7 @@ class Sessions:
     def _number(self, cookie: str | None) -> str:
         try:
             found = self._signer().loads(cookie or "", max_age=self._settings.session_hours * 3600)
-        except BadSignature:
+        except (BadSignature, UnicodeError):
             found = None
         if not isinstance(found, str):
             raise NotSignedIn("Please sign in.")

@@ -1,0 +1,120 @@
+"""Padded replies: how long an answer took to compute does not show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whitecrow.curator.registry import KINDS, answering, register
+from whitecrow.server.padding import due
+
+from . import slow_question
+from .conftest import House, identify, listening
+
+FALSE_ALARM = 1e-6
+
+OUTLIER = {"age": 95, "bmi": 12.0, "systolic": 240}
+INLIER = {"age": 55, "bmi": 26.0, "systolic": 125}
+
+
+@pytest.fixture
+def slowly() -> Iterator[None]:
+    register("slowly", slow_question.__name__, "Slowly")
+    yield
+    del KINDS["slowly"]
+    answering.cache_clear()
+
+
+def _reply_times(
+    house: House, question: Callable[[bool, int], dict[str, Any]], asks: int, threads: int
+) -> tuple[list[float], list[float]]:
+    """Ask about an outlier and an inlier in turns; return how long each reply took."""
+    times: tuple[list[float], list[float]] = ([], [])
+
+    def ask(numbers: list[int]) -> None:
+        with requests.Session() as session:
+            session.headers.update(house.headers("ana"))
+            for i in numbers:
+                body = question(i % 2 == 0, i)
+                started = time.perf_counter()
+                reply = session.post(f"{url}/v1/datasets/clinic/ask", json=body, timeout=30)
+                elapsed = time.perf_counter() - started
+                assert reply.status_code == 200, reply.text
+                times[i % 2].append(elapsed)
+
+    with listening(house) as url, ThreadPoolExecutor(threads) as pool:
+        ask([10_000_000, 10_000_001])  # connections, compilers
+        for kept in times:
+            kept.clear()
+        # Neighbouring numbers go to one thread, so that each asks about both kinds in turns.
+        shares = [[i for i in range(2 * asks) if i // 2 % threads == t] for t in range(threads)]
+        list(pool.map(ask, shares))
+    return times
+
+
+def _p_value(times: tuple[list[float], list[float]]) -> float:
+    from scipy.stats import ks_2samp
+
+    return float(ks_2samp(*times).pvalue)
+
+
+def _slow(outlier: bool, i: int) -> dict[str, Any]:
+    return {"kind": "slowly", "outlier": outlier, "number": i}
+
+
+def _identify(outlier: bool, i: int) -> dict[str, Any]:
+    return {**identify(epsilon=f"1/{100_000 + i}"), "record": OUTLIER if outlier else INLIER}
+
+
+def test_padding_hides_a_computation_that_takes_longer(
+    slowly: None, opened: Callable[..., House]
+) -> None:
+    house = opened(deadlines={"slowly": 0.15})
+    times = _reply_times(house, _slow, asks=60, threads=4)
+    assert min(times[0] + times[1]) >= 0.15
+    assert _p_value(times) > FALSE_ALARM
+
+
+def test_without_padding_the_same_test_sees_it(slowly: None, opened: Callable[..., House]) -> None:
+    assert _p_value(_reply_times(opened(), _slow, asks=60, threads=4)) < FALSE_ALARM
+
+
+@pytest.mark.study
+def test_padded_replies_about_outliers_and_inliers_are_alike(
+    opened: Callable[..., House],
+) -> None:
+    house = opened(deadlines={"identify": 0.1})
+    assert _p_value(_reply_times(house, _identify, asks=2000, threads=8)) > FALSE_ALARM
+
+
+@given(
+    elapsed=st.floats(0, 1e4, allow_nan=False),
+    deadline=st.floats(1e-3, 1e3, allow_nan=False),
+)
+def test_a_reply_is_due_at_a_multiple_of_the_deadline(elapsed: float, deadline: float) -> None:
+    moment = due(elapsed, deadline)
+    assert moment >= elapsed * (1 - 1e-12)
+    assert moment >= deadline
+    assert moment - elapsed <= deadline * (1 + 1e-9)
+    assert moment / deadline == pytest.approx(round(moment / deadline))
+
+
+def test_refusals_wait_too(opened: Callable[..., House]) -> None:
+    house = opened(deadlines={"*": 0.1}, budget="0")
+    with listening(house) as url:
+        started = time.perf_counter()
+        reply = requests.post(
+            f"{url}/v1/datasets/clinic/ask",
+            json=identify(),
+            headers=house.headers("ana"),
+            timeout=30,
+        )
+        assert reply.status_code == 402
+        assert time.perf_counter() - started >= 0.1

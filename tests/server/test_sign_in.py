@@ -1,0 +1,203 @@
+"""Sign-in at the console: passwords, cookies, forms, lock-out. And tokens, their end included."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import whitecrow as wc
+from whitecrow.server.limits import Limits
+from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
+from whitecrow.server.service import Service
+
+from .conftest import Caller, House, person, settings_for
+
+GOOD = "correct horse battery staple"
+
+
+@pytest.fixture
+def service(opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> Service:
+    """A service with cheap hashes: their cost is argon2's business."""
+    found = opened(lock_after=3).service
+    from argon2 import PasswordHasher
+
+    monkeypatch.setattr(
+        found.sessions, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    )
+    found.sessions.set_password("ana", GOOD)
+    return found
+
+
+def test_the_right_password_opens_a_session(service: Service) -> None:
+    session, cookie = service.sessions.sign_in("ana", GOOD)
+    assert session.person == person("ana")
+    assert service.sessions.visitor(cookie) == session
+    service.sessions.sign_out(cookie)
+    with pytest.raises(NotSignedIn):
+        service.sessions.visitor(cookie)
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [
+        ("ana", "wrong"),
+        ("bob", GOOD),
+        ("nemo", GOOD),
+        ("", ""),
+        ("ana\0", GOOD),
+        ("ana", "x" * 9999),
+    ],
+)
+def test_everything_else_is_refused_in_the_same_words(
+    service: Service, name: str, password: str
+) -> None:
+    with pytest.raises(NotSignedIn, match=r"^The name or the password is wrong\.$"):
+        service.sessions.sign_in(name, password)
+
+
+def test_a_forged_cookie_opens_nothing(service: Service) -> None:
+    _, cookie = service.sessions.sign_in("ana", GOOD)
+    for forged in (None, "", "x", cookie[:-1], cookie + "x", "a" + cookie[1:], "\ud800"):
+        if forged != cookie:
+            with pytest.raises(NotSignedIn):
+                service.sessions.visitor(forged)
+
+
+def test_after_failures_even_the_right_password_waits(service: Service) -> None:
+    for _ in range(3):
+        with pytest.raises(NotSignedIn):
+            service.sessions.sign_in("ana", "wrong")
+    with pytest.raises(TooMany) as locked:
+        service.sessions.sign_in("ana", GOOD)
+    assert 0 < locked.value.after <= 15 * 60
+    # Strangers' names are locked alike: the lock does not say who exists.
+    for _ in range(3):
+        with pytest.raises(NotSignedIn):
+            service.sessions.sign_in("nemo", "wrong")
+    with pytest.raises(TooMany):
+        service.sessions.sign_in("nemo", "wrong")
+
+
+def test_a_lock_ends(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        with pytest.raises(NotSignedIn):
+            service.sessions.sign_in("ana", "wrong")
+    later = time.time() + 15 * 60 + 1
+    monkeypatch.setattr("whitecrow.server.sessions.time.time", lambda: later)
+    service.sessions.sign_in("ana", GOOD)
+
+
+def test_an_address_that_fails_often_is_locked(service: Service) -> None:
+    for i in range(30):
+        with pytest.raises(NotSignedIn):
+            service.sessions.sign_in(f"nemo{i}", "wrong", address="192.0.2.1")
+    with pytest.raises(TooMany):
+        service.sessions.sign_in("ana", GOOD, address="192.0.2.1")
+    service.sessions.sign_in("ana", GOOD, address="192.0.2.2")
+
+
+def test_a_session_ends_with_time_password_or_exclusion(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, cookie = service.sessions.sign_in("ana", GOOD)
+    service.sessions.change_password("ana", GOOD, GOOD + "!")
+    with pytest.raises(NotSignedIn):
+        service.sessions.visitor(cookie)
+    _, cookie = service.sessions.sign_in("ana", GOOD + "!")
+    service.disable(person("custodian"), "ana", True)
+    with pytest.raises(NotSignedIn):
+        service.sessions.visitor(cookie)
+    with pytest.raises(NotSignedIn):
+        service.sessions.sign_in("ana", GOOD + "!")
+    service.disable(person("custodian"), "ana", False)
+    _, cookie = service.sessions.sign_in("ana", GOOD + "!")
+    later = time.time() + 9 * 3600
+    monkeypatch.setattr("whitecrow.server.sessions.time.time", lambda: later)
+    with pytest.raises(NotSignedIn):
+        service.sessions.visitor(cookie)
+
+
+def test_a_form_needs_the_sessions_own_secret(service: Service) -> None:
+    mine, _ = service.sessions.sign_in("ana", GOOD)
+    other, _ = service.sessions.sign_in("ana", GOOD)
+    service.sessions.check_form(mine, mine.csrf)
+    for wrong in ("", None, other.csrf, mine.csrf + "x", "\ud800"):
+        with pytest.raises(Forbidden):
+            service.sessions.check_form(mine, wrong)
+
+
+def test_passwords_are_long_and_kept_as_argon2id(service: Service) -> None:
+    with pytest.raises(wc.InvalidInput):
+        service.sessions.set_password("ana", "short")
+    from sqlalchemy import select
+
+    from whitecrow.server.tables import people
+
+    with service.store.transaction(write=False) as connection:
+        kept = connection.execute(select(people.c.password).where(people.c.name == "ana")).scalar()
+    assert str(kept).startswith("$argon2id$")
+    made = service.reset_password(person("custodian"), "ana")
+    assert service.sessions.sign_in("ana", made)
+
+
+def test_cookies_are_for_this_host_alone(tmp_path: Path) -> None:
+    service = Service(settings_for(tmp_path, secure=True))
+    cookie = service.sessions.cookie()
+    service.close()
+    assert cookie["key"].startswith("__Host-")
+    assert cookie["secure"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "strict"
+
+
+def test_a_token_is_kept_only_as_a_hash_and_can_be_ended(opened: Callable[..., House]) -> None:
+    house = opened()
+    call = Caller(house)
+    made = call("custodian", "POST", "/v1/analysts/ana/tokens", json={"days": 1}).json()
+    stored = Path(house.settings.database.removeprefix("sqlite:///"))
+    assert made["token"].encode() not in stored.read_bytes()
+    bearer = {"Authorization": f"Bearer {made['token']}"}
+    assert call("nobody", "GET", "/v1/me", headers=bearer).json()["name"] == "ana"
+    listed = call("ana", "GET", "/v1/analysts/ana/tokens")
+    assert made["token"] not in listed.text
+    call("ana", "DELETE", f"/v1/analysts/ana/tokens/{made['id']}")
+    assert call("nobody", "GET", "/v1/me", headers=bearer).status_code == 401
+
+
+def test_a_token_expires(opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> None:
+    house = opened()
+    later = time.time() + 91 * 86_400
+    monkeypatch.setattr("whitecrow.server.people.time.time", lambda: later)
+    assert Caller(house)("ana", "GET", "/v1/me").status_code == 401
+
+
+def test_somebody_shut_out_is_out_at_once(opened: Callable[..., House]) -> None:
+    call = Caller(opened(trust=60.0))
+    assert call("ana", "GET", "/v1/me").status_code == 200
+    call("custodian", "PATCH", "/v1/analysts/ana", json={"disabled": True})
+    assert call("ana", "GET", "/v1/me").status_code == 401
+    assert call("custodian", "PATCH", "/v1/analysts/custodian", json={"disabled": True}).is_error
+
+
+def test_a_person_has_a_rate_and_strangers_share_their_address(
+    opened: Callable[..., House],
+) -> None:
+    call = Caller(opened(rate=0.001, burst=2))
+    assert [call("ana", "GET", "/v1/me").status_code for _ in range(3)] == [200, 200, 429]
+    assert call("bob", "GET", "/v1/me").status_code == 200
+    refused = call("ana", "GET", "/v1/me")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert [call("nobody", "GET", "/v1/me").status_code for _ in range(3)] == [401, 401, 429]
+
+
+def test_a_bucket_fills_again() -> None:
+    now = [0.0]
+    limits = Limits(rate=2.0, burst=1, clock=lambda: now[0])
+    limits.take("ana")
+    with pytest.raises(TooMany):
+        limits.take("ana")
+    now[0] = 0.5
+    limits.take("ana")
