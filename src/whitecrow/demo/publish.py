@@ -51,7 +51,7 @@ def chapter(stage: Stage) -> Chapter:
         f"data: epsilon is said to be {EPSILON}, but a rare bill moves both the mean and the "
         "noise, and nothing bounds what that gives away. An adversary who knows the mechanism and "
         f"all other bills of that day sees the largest bill with probability {seen:.2f} at 5 % "
-        f"false alarms. Even one who sees nothing but the series tells {WIDTH} days with a bill above "
+        f"false alarms. Even one who sees only the series tells {WIDTH} days with a bill above "
         f"{OUTLIER:,} from {WIDTH} others with an AUC of {naive:.2f} on average (guessing: 0.50)."
         "\n\n"
         f"The curator moves every bill into a public interval, [{CLIP[0]}, {CLIP[1]:,}], adds up "
