@@ -140,21 +140,19 @@ def count_in(
     asked: Matrix,
     wanted: Flags,
     cap: int,
-    together: int = LANES,
     progress: Progress | None = None,
 ) -> Counts:
     """Count neighbours for the wanted lanes of blocks of records.
 
     Parameters
     ----------
-    asked : float64, blocks x columns x 64
-    wanted : uint8, 64 for each block
-    together : int
-        64 for records that lie close together block by block, 1 for scattered ones.
+    asked : float64, blocks x columns x lanes
+        64 lanes of records that lie together, or one lane for scattered records.
+    wanted : uint8, one for each lane
 
     Returns
     -------
-    int64, 64 for each block; 0 where not wanted
+    int64, one for each lane; 0 where not wanted
     """
     from whitecrow.neighbours._kernels.count import count_blocks
 
@@ -166,7 +164,7 @@ def count_in(
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        count_blocks(index.tables, relation, asked, wanted, cap, together, first, last, counts)
+        count_blocks(index.tables, relation, asked, wanted, cap, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")
 

@@ -89,13 +89,8 @@ def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Count
         counts = np.empty(len(asked), np.int64)
         counts[near.ids] = found[: len(asked)]
         return counts
-    blocks = -(-len(asked) // LANES)
-    padded = np.zeros((blocks * LANES, columns))
-    padded[: len(asked)] = asked
-    wanted = np.zeros(blocks * LANES, np.uint8)
-    wanted[: len(asked)] = 1
-    packed = np.ascontiguousarray(padded.reshape(blocks, LANES, columns).transpose(0, 2, 1))
-    return count_in(index, form, packed, wanted, cap, together=1)[: len(asked)]
+    scattered = np.ascontiguousarray(asked).reshape(len(asked), columns, 1)
+    return count_in(index, form, scattered, np.ones(len(asked), np.uint8), cap)
 
 
 def _counted(

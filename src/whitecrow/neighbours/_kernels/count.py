@@ -72,7 +72,6 @@ def count_blocks(
     asked: Floats,
     wanted: Bytes,
     cap: int,
-    together: int,
     first: int,
     last: int,
     counts: Ints,
@@ -81,13 +80,11 @@ def count_blocks(
 
     Parameters
     ----------
-    asked : float64, blocks x columns x 64
-        The records asked about, near ones together.
-    wanted : uint8, 64 for each block
-        1 for the lanes to count for.
-    together : int
-        The most records of a block to count at once: 64, 16 or 1.
-    counts : int64, 64 for each block
+    asked : float64, blocks x columns x lanes
+        The records asked about: 64 lanes of near ones, or a single lane.
+    wanted : uint8, one for each lane
+        1 for the records to count for.
+    counts : int64, one for each lane
         Receives min(neighbours, cap).
     """
     columns, leaves = len(relation.scales), len(index.blocks)
@@ -98,7 +95,7 @@ def count_blocks(
         np.empty(columns),
         np.empty(leaves + 2),
         np.empty((leaves + 2, 3), np.int64),
-        np.empty(3, np.int64),
+        np.empty(4, np.int64),
     )
     space = Workspace(
         np.empty((columns, LANES), np.float32),
@@ -119,7 +116,6 @@ def count_blocks(
         asked,
         wanted,
         cap,
-        together,
         first,
         last,
         counts,
@@ -138,7 +134,6 @@ def _count(
     asked: Floats,
     wanted: Bytes,
     cap: int,
-    together: int,
     first: int,
     last: int,
     counts: Ints,
@@ -149,17 +144,16 @@ def _count(
     seen: Ints,
 ) -> None:
     tried, settled = 0, 0
-    lane = first * LANES
-    while lane < last * LANES:
+    lanes = asked.shape[2]
+    lane = first * lanes
+    while lane < last * lanes:
         # Records that lie far apart share no leaves: they are counted in smaller groups.
-        take = min(
-            together, LANES if lane % LANES == 0 else _QUARTER if lane % _QUARTER == 0 else 1
-        )
+        take = lanes if lane % lanes == 0 else _QUARTER if lane % _QUARTER == 0 else 1
         active = _gather(group, asked, wanted, lane, take)
         if active > 0:
             enclose(search, group.records, active)
         while active > 1 and take > 1 and too_wide(relation, search):
-            take = _QUARTER if take == LANES else 1
+            take = _QUARTER if take > _QUARTER else 1
             active = _gather(group, asked, wanted, lane, take)
             if active > 0:
                 enclose(search, group.records, active)
@@ -212,13 +206,13 @@ def _count(
 @inner
 def _gather(group: Group, asked: Floats, wanted: Bytes, first: int, take: int) -> int:
     """Bring some wanted records of a block together; return how many they are."""
-    active = 0
+    active, lanes = 0, asked.shape[2]
     for lane in range(first, first + take):
         if wanted[lane]:
             group.lanes[active] = lane
             group.found[active] = 0
             for c in range(len(group.records)):
-                group.records[c, active] = asked[lane // LANES, c, lane % LANES]
+                group.records[c, active] = asked[lane // lanes, c, lane % lanes]
             active += 1
     return active
 

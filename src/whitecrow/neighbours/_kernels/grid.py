@@ -87,10 +87,12 @@ def dilate(marks: Bytes, length: int, stride: int, reach: int) -> None:
     line = np.empty(length, np.uint8)
     for start in range(len(marks)):
         if start // stride % length == 0:
-            line[:] = 0
+            for i in range(length):
+                line[i] = 0
             for i in range(length):
                 if marks[start + i * stride]:
-                    line[max(0, i - reach) : i + reach + 1] = 1
+                    for j in range(max(0, i - reach), min(length, i + reach + 1)):
+                        line[j] = 1
             for i in range(length):
                 marks[start + i * stride] = line[i]
 

@@ -17,7 +17,8 @@ __all__ = ["EVERYONE", "Search", "begin", "enclose", "next_leaf", "too_wide"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAITING, EVERYONE, SHRUNK = range(3)
+WAITING, EVERYONE, SHRUNK, PENDING = range(4)
+_NONE = -1
 
 
 class Search(NamedTuple):
@@ -33,7 +34,7 @@ class Search(NamedTuple):
         The nodes that wait, as a binary heap: how near; node, first block, number of blocks.
     state : int64
         How many nodes wait; how many records are close to everyone in the group; whether the box
-        has shrunk since the walk began.
+        has shrunk since the walk began; a leaf that comes next.
     """
 
     low: Floats
@@ -73,6 +74,7 @@ def begin(index: Index, relation: Relation, search: Search) -> None:
     for c in range(len(search.low)):
         search.centre[c] = 0.5 * search.low[c] + 0.5 * search.high[c]
     search.state[WAITING] = search.state[EVERYONE] = search.state[SHRUNK] = 0
+    search.state[PENDING] = _NONE
     _meet(index, relation, search, 0, 0, len(index.blocks))
 
 
@@ -83,26 +85,38 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
     Nodes on the way whose boxes settle every pair are dropped, or counted for everyone.
     """
     state = search.state
+    if state[PENDING] != _NONE:
+        leaf = state[PENDING]
+        state[PENDING] = _NONE
+        return leaf  # type: ignore[no-any-return]
     while state[WAITING] > 0 and state[EVERYONE] < cap:
         state[WAITING] = last = _pop(search.keys, search.nodes, state[WAITING])
         node, first, span = search.nodes[last, 0], search.nodes[last, 1], search.nodes[last, 2]
-        if state[SHRUNK]:
-            verdict = _compare(index, relation, search, node)
-            if verdict != UNDECIDED:
-                if verdict == INSIDE:
-                    state[EVERYONE] += _records(index, first, span)
-                continue
+        if state[SHRUNK] and not _undecided(index, relation, search, node, first, span):
+            continue
         if span == 1:
-            return first
+            return first  # type: ignore[no-any-return]
+        if span == 2:
+            # The last two leaves of a branch do not wait again.
+            one = _undecided(index, relation, search, node + 1, first, 1)
+            two = _undecided(index, relation, search, node + 2, first + 1, 1)
+            if one and two:
+                state[PENDING] = first + 1
+            if one or two:
+                return first if one else first + 1  # type: ignore[no-any-return]
+            continue
         half = (span + 1) // 2
         _meet(index, relation, search, node + 1, first, half)
         _meet(index, relation, search, node + 2 * half, first + half, span - half)
-    return -1
+    return _NONE
 
 
 @inner
-def _compare(index: Index, relation: Relation, search: Search, node: int) -> int:
-    return compare_boxes(
+def _undecided(
+    index: Index, relation: Relation, search: Search, node: int, first: int, span: int
+) -> bool:
+    """Compare a node's box with the group's; count its records if they are close to everyone."""
+    verdict = compare_boxes(
         relation.kind,
         relation.threshold,
         relation.scales,
@@ -111,17 +125,17 @@ def _compare(index: Index, relation: Relation, search: Search, node: int) -> int
         index.boxes,
         node,
     )
+    if verdict == INSIDE:
+        search.state[EVERYONE] += min(index.size, (first + span) * LANES) - first * LANES
+    return verdict == UNDECIDED
 
 
 @inner
 def _meet(
     index: Index, relation: Relation, search: Search, node: int, first: int, span: int
 ) -> None:
-    """Drop a node, count it for everyone, or let it wait."""
-    verdict = _compare(index, relation, search, node)
-    if verdict == INSIDE:
-        search.state[EVERYONE] += _records(index, first, span)
-    elif verdict == UNDECIDED:
+    """Let a node wait, unless its box settles it."""
+    if _undecided(index, relation, search, node, first, span):
         near = 0.0
         for c in range(len(search.centre)):
             place = search.centre[c]
@@ -129,11 +143,6 @@ def _meet(
             near += gap * gap
         _push(search.keys, search.nodes, search.state[WAITING], near, node, first, span)
         search.state[WAITING] += 1
-
-
-@inner
-def _records(index: Index, first: int, span: int) -> int:
-    return min(index.size, (first + span) * LANES) - first * LANES
 
 
 @inner

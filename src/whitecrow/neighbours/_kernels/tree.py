@@ -88,16 +88,16 @@ def split(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int) -> 
 def arrange(rows: Floats, ids: Ints, weights: Floats, first: int, blocks: int) -> None:
     """Put a run of blocks in k-d order, down to quarters of blocks."""
     waiting = np.empty((64, 2), np.int64)
-    waiting[0] = first, blocks
+    waiting[0, 0], waiting[0, 1] = first, blocks
     depth = 1
     while depth > 0:
         depth -= 1
-        first, blocks = waiting[depth]
+        first, blocks = waiting[depth, 0], waiting[depth, 1]
         if blocks > 1:
             split(rows, ids, weights, first, blocks)
             half = (blocks + 1) // 2
-            waiting[depth] = first, half
-            waiting[depth + 1] = first + half, blocks - half
+            waiting[depth, 0], waiting[depth, 1] = first, half
+            waiting[depth + 1, 0], waiting[depth + 1, 1] = first + half, blocks - half
             depth += 2
         else:
             start, stop = first * LANES, min(len(rows), (first + 1) * LANES)
@@ -130,15 +130,16 @@ def boxes_of(blocks: Floats) -> Floats:
     total, columns = blocks.shape[0], blocks.shape[1]
     boxes = np.empty((2 * total - 1, 2, columns))
     covered = np.empty((2 * total - 1, 2), np.int64)
-    covered[0] = 0, total
+    covered[0, 0], covered[0, 1] = 0, total
     for node in range(2 * total - 1):
-        first, count = covered[node]
+        first, count = covered[node, 0], covered[node, 1]
         if count > 1:
             half = (count + 1) // 2
-            covered[node + 1] = first, half
-            covered[node + 2 * half] = first + half, count - half
+            right = node + 2 * half
+            covered[node + 1, 0], covered[node + 1, 1] = first, half
+            covered[right, 0], covered[right, 1] = first + half, count - half
     for node in range(2 * total - 2, -1, -1):
-        first, count = covered[node]
+        first, count = covered[node, 0], covered[node, 1]
         for c in range(columns):
             if count == 1:
                 low = high = blocks[first, c, 0]
