@@ -8,6 +8,8 @@ from __future__ import annotations
 from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, METRICS, Closeness
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
 from whitecrow.neighbours.engine import ENGINES, Engine, open_engine
+from whitecrow.neighbours.local import LocalEngine
+from whitecrow.neighbours.store import beside
 
 __all__ = [
     "EARTH_RADIUS_KM",
@@ -15,6 +17,8 @@ __all__ = [
     "METRICS",
     "Closeness",
     "Engine",
+    "LocalEngine",
+    "beside",
     "copies",
     "count_all",
     "count_close",

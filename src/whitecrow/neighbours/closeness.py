@@ -50,7 +50,7 @@ class Closeness:
     ranges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        columns = tuple(self.columns)
         if not columns or len(set(columns)) != len(columns):
             raise invalid("Closeness", "columns", "name at least one column, each once", columns)
         if self.metric not in METRICS:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import Unavailable, invalid
 from whitecrow.neighbours.closeness import Closeness
+from whitecrow.neighbours.index import Progress
 
-__all__ = ["ENGINES", "Engine", "Progress", "Records", "open_engine"]
-
-Progress = Callable[[int, int, str], None]
-"""Called as ``progress(done, total, what)`` during long work."""
+__all__ = ["ENGINES", "Engine", "Records", "open_engine"]
 
 ENGINES = ("local", "spark", "sql", "gpu")
 """Every engine that has a name; ``local`` needs nothing but this package."""
@@ -52,7 +51,11 @@ class Engine(Protocol):
 
 
 def open_engine(
-    dataset: Records, name: str = "local", *, progress: Progress | None = None
+    dataset: Records,
+    name: str = "local",
+    *,
+    index: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> Engine:
     """Open an engine on a dataset.
 
@@ -62,6 +65,8 @@ def open_engine(
         The records; an engine reads ``matrix`` and ``fingerprint`` only.
     name : str
         ``local`` counts in this process.
+    index : path, optional
+        Where ``local`` keeps its index, see :func:`~whitecrow.neighbours.beside`.
     progress : callable, optional
         Told how far a long build or count is.
 
@@ -75,7 +80,7 @@ def open_engine(
     if name == "local":
         from whitecrow.neighbours.local import LocalEngine
 
-        return LocalEngine(dataset, progress=progress)
+        return LocalEngine(dataset, index=index, progress=progress)
     if name in ENGINES:
         raise Unavailable(f"The engine '{name}' is not installed here. Use engine='local'.")
     raise invalid("open_engine", "name", f"one of {', '.join(ENGINES)}", name)

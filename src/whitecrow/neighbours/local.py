@@ -2,49 +2,167 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.neighbours.closeness import Closeness
-from whitecrow.neighbours.counts import copies, count_all, count_close
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import store
+from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
+from whitecrow.neighbours.closeness import Closeness, Form, lower
 from whitecrow.neighbours.engine import Records
-from whitecrow.neighbours.index import Progress
+from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
+from whitecrow.neighbours.plans import count_every, count_records, count_through, equality
+from whitecrow.neighbours.predicates import MIXED
+from whitecrow.neighbours.store import Space
 
 __all__ = ["LocalEngine"]
 
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+_OFTEN = 32
+"""After this many records asked about in the same columns, an index is built."""
+
 
 class LocalEngine:
-    """Counts neighbours of one dataset."""
+    """Counts neighbours in one dataset.
 
-    def __init__(self, dataset: Records, *, progress: Progress | None = None) -> None:
+    A few questions are answered by looking at all records; when more come, an index over their
+    columns is built and kept. It can be saved beside the data, and one saved earlier is used from
+    the first question on.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Read through ``matrix`` and ``fingerprint``.
+    index : path, optional
+        Where the index is kept. One that is missing, damaged or of other data is built anew.
+    progress : callable, optional
+        Told how far a build or a long count is, as ``progress(done, total, what)``.
+    """
+
+    def __init__(
+        self,
+        dataset: Records,
+        *,
+        index: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         self._dataset = dataset
         self._progress = progress
+        self._path = index
+        self._indexes: dict[Space, Arranged] = {}
+        self._asked: dict[Space, int] = {}
+        self._latest: tuple[Space, Matrix] | None = None
+        if index is not None:
+            try:
+                self._indexes = store.load(index, dataset.fingerprint())
+            except InvalidInput:
+                self._indexes = {}
+
+    def __repr__(self) -> str:
+        return "<LocalEngine: records withheld>"
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        dataset: Records,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Open an engine on a saved index, and refuse one that is not of these data.
+
+        Raises
+        ------
+        InvalidInput
+            The index is missing, damaged, of another version, or of other data.
+        """
+        engine = cls(dataset, progress=progress)
+        engine._indexes = store.load(path, dataset.fingerprint())
+        engine._path = path
+        return engine
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write the indexes built so far; without a path, where the engine keeps them."""
+        target = path if path is not None else self._path
+        if target is None:
+            raise InvalidInput("Say where to keep the index: engine.save(path).")
+        store.save(target, self._dataset.fingerprint(), self._indexes)
+
+    def prepare(self, closeness: Closeness) -> None:
+        """Build the index for a closeness now, and save it if the engine knows where."""
+        space = _space(closeness)
+        if space not in self._indexes:
+            self._build(space, _form(closeness))
+            if self._path is not None and space in self._indexes:
+                self.save()
 
     def neighbours(
         self, records: ArrayLike, closeness: Closeness, cap: int | None = None
-    ) -> NDArray[np.int64]:
+    ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
-        return count_close(
-            self._dataset.matrix(closeness.columns),
-            records,
-            closeness.radius,
-            closeness.metric,
-            cap,
-            ranges=closeness.ranges,
-        )
+        asked = checked_records(records, len(closeness.columns), "neighbours")
+        form, space = _form(closeness), _space(closeness)
+        return self._count(form, space, embedded(asked, closeness.metric), cap)
 
-    def copies(
-        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
-    ) -> NDArray[np.int64]:
+    def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
         """Return min(number of data records equal in all the columns, cap) for each record."""
-        return copies(self._dataset.matrix(closeness.columns), records, cap)
+        asked = checked_records(records, len(closeness.columns), "copies")
+        space = _space(closeness)
+        if space.layout == "sphere":
+            space = Space(closeness.columns)
+        return self._count(equality(len(closeness.columns)), space, asked, cap)
 
-    def degrees(self, closeness: Closeness, cap: int | None = None) -> NDArray[np.int64]:
+    def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
-        return count_all(
-            self._dataset.matrix(closeness.columns),
-            closeness.radius,
-            closeness.metric,
-            cap,
-            ranges=closeness.ranges,
-        )
+        values = self._values(_space(closeness))
+        limit = checked_cap(cap, len(values), "degrees")
+        return count_every(values, _form(closeness), limit, self._progress)
+
+    def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
+        index = self._indexes.get(space)
+        if index is None:
+            self._asked[space] = self._asked.get(space, 0) + len(asked)
+            if self._asked[space] >= _OFTEN:
+                self._build(space, form)
+                index = self._indexes.get(space)
+        if index is None:
+            values = self._values(space)
+            return count_records(values, form, asked, checked_cap(cap, len(values), "engine"))
+        return count_through(index, form, asked, checked_cap(cap, index.tables.size, "engine"))
+
+    def _build(self, space: Space, form: Form) -> None:
+        values = self._values(space)
+        if len(values):
+            mixture = weights_for(Form(MIXED, 0.0, space.scales)) if space.scales else None
+            self._indexes[space] = arranged(values, mixture, self._progress)
+            self._latest = None
+
+    def _values(self, space: Space) -> Matrix:
+        """Return the records as the measure compares them; the latest are kept."""
+        if self._latest is None or self._latest[0] != space:
+            values = checked_data(self._dataset.matrix(space.columns), "engine")
+            metric = "haversine" if space.layout == "sphere" else ""
+            self._latest = space, embedded(values, metric)
+        return self._latest[1]
+
+
+@lru_cache(maxsize=256)
+def _form(closeness: Closeness) -> Form:
+    width = len(closeness.columns)
+    return lower(closeness.metric, closeness.radius, closeness.ranges, width)
+
+
+@lru_cache(maxsize=256)
+def _space(closeness: Closeness) -> Space:
+    if closeness.metric == "haversine":
+        return Space(closeness.columns, "sphere")
+    form = _form(closeness)
+    if form.kind == MIXED:
+        return Space(closeness.columns, "mixed", form.scales)
+    return Space(closeness.columns)

@@ -280,7 +280,7 @@ def _close(index: Index, relation: Relation, group: Group, i: int, leaf: int, la
     value = measure(
         relation.kind, group.records[:, i], index.blocks[leaf, :, lane], relation.scales
     )
-    return value <= relation.threshold  # type: ignore[no-any-return]
+    return bool(value <= relation.threshold)
 
 
 @inner

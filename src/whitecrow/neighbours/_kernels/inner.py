@@ -14,8 +14,10 @@ from numba import njit
 
 __all__ = ["inner", "kernel"]
 
-inner: Any = njit(_nrt=False, forceinline=True)
+_compiled: Any = njit
+
+inner: Any = _compiled(_nrt=False, forceinline=True)
 """For a function that kernels call."""
 
-kernel: Any = njit(cache=True, nogil=True)
+kernel: Any = _compiled(cache=True, nogil=True)
 """For a function that Python calls."""

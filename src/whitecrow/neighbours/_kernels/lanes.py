@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -35,6 +35,8 @@ _BIT = ir.IntType(1)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _VECTOR = ir.VectorType(_FLOAT, _WIDTH)
+
+_intrinsic: Any = intrinsic
 
 Step = Callable[[Any, Any, Any, Any, Any], Any]
 
@@ -98,7 +100,7 @@ def _tile(step: Step, *, start_at_zero: bool) -> Any:
         arguments = (rows, types.intp, types.intp, blocks, types.intp, categories, sure, possible)
         return types.UniTuple(types.uint64, 4)(*arguments), _generator(step, start_at_zero)
 
-    return intrinsic(typed)
+    return _intrinsic(typed)
 
 
 def _generator(step: Step, start_at_zero: bool) -> Callable[..., Any]:
@@ -159,9 +161,7 @@ _mixed_tile = _tile(_mixed, start_at_zero=True)
 
 
 @inner
-def tile(
-    kind: int, space: Workspace, i: int, j: int, index: Index, leaf: int
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+def tile(kind: int, space: Workspace, i: int, j: int, index: Index, leaf: int) -> Any:
     """Compare two records of the workspace with a leaf: sure, possible; sure, possible."""
     rows, sure, possible = space.rows, space.sure, space.possible
     if kind == SQUARES:
@@ -179,7 +179,7 @@ def real_lanes(count: int) -> np.uint64:
     return np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - count)
 
 
-@intrinsic
+@_intrinsic
 def ones(context: Any, mask: Any) -> Any:
     """Return the number of bits that are set."""
 
@@ -189,7 +189,7 @@ def ones(context: Any, mask: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@_intrinsic
 def lowest_bit(context: Any, mask: Any) -> Any:
     """Return the place of the lowest bit that is set."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
@@ -20,8 +19,8 @@ Floats = NDArray[np.float64]
 OUTSIDE, UNDECIDED, INSIDE = -1, 0, 1
 
 register_jitable(step)
-measure: Any = njit(_nrt=False)(predicates.measure)
-_on_sphere: Any = njit(closeness.on_sphere)
+measure: Any = inner(predicates.measure)
+_on_sphere: Any = inner(closeness.on_sphere)
 
 
 @inner

@@ -56,7 +56,7 @@ def _distance(relation: Relation, records: Floats, i: int, pivots: Pivots, q: in
     value = measure(relation.kind, records[:, i], pivots.points[:, q], relation.scales)
     if relation.kind == SQUARES:
         value = math.sqrt(value)
-    return value * _GROW  # type: ignore[no-any-return]
+    return float(value * _GROW)
 
 
 @inner
@@ -134,4 +134,4 @@ def settled_by_pivot(
     if pivots.reached[q, 1] < missing:
         return False
     distance = _distance(relation, records, i, pivots, q)
-    return pivots.within[q, 1] + distance <= relation.radius * _SHRINK
+    return bool(pivots.within[q, 1] + distance <= relation.radius * _SHRINK)

@@ -65,7 +65,7 @@ def too_wide(relation: Relation, search: Search) -> bool:
         across = step(
             relation.kind, across, 0.0625 * (search.high[c] - search.low[c]), relation.scales[c]
         )
-    return across > relation.threshold  # type: ignore[no-any-return]
+    return across > relation.threshold
 
 
 @inner
@@ -88,14 +88,14 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
     if state[PENDING] != _NONE:
         leaf = state[PENDING]
         state[PENDING] = _NONE
-        return leaf  # type: ignore[no-any-return]
+        return int(leaf)
     while state[WAITING] > 0 and state[EVERYONE] < cap:
         state[WAITING] = last = _pop(search.keys, search.nodes, state[WAITING])
         node, first, span = search.nodes[last, 0], search.nodes[last, 1], search.nodes[last, 2]
         if state[SHRUNK] and not _undecided(index, relation, search, node, first, span):
             continue
         if span == 1:
-            return first  # type: ignore[no-any-return]
+            return int(first)
         if span == 2:
             # The last two leaves of a branch do not wait again.
             one = _undecided(index, relation, search, node + 1, first, 1)
@@ -103,7 +103,7 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
             if one and two:
                 state[PENDING] = first + 1
             if one or two:
-                return first if one else first + 1  # type: ignore[no-any-return]
+                return int(first) if one else int(first + 1)
             continue
         half = (span + 1) // 2
         _meet(index, relation, search, node + 1, first, half)
@@ -127,7 +127,7 @@ def _undecided(
     )
     if verdict == INSIDE:
         search.state[EVERYONE] += min(index.size, (first + span) * LANES) - first * LANES
-    return verdict == UNDECIDED
+    return bool(verdict == UNDECIDED)
 
 
 @inner
