@@ -27,12 +27,14 @@ class CheckedOutside(Ledger):
     between: Callable[[], None] = staticmethod(lambda: None)
 
     def _reserve(self, dataset: str, order: Order, rule: Any) -> Any:
-        with self.page(dataset, write=False) as page:
+        def check(page: Any) -> None:
             share = page.share(order.analyst)
             if page.outcome(order.digest) is None:
                 admit(page.spent, page.budget, order.price, None, whose="The dataset")
                 if share is not None and share.budget is not None:
                     admit(share.spent, share.budget, order.price, None, whose="The analyst")
+
+        self.read(dataset, check)
         race, self.between = self.between, lambda: None
         race()
         with mock.patch("whitecrow.ledger.store.admit", _unchecked):

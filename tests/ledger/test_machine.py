@@ -31,5 +31,5 @@ def test_a_check_outside_the_transaction_is_found() -> None:
         report_multiple_bugs=False,
         **QUIET,
     )
-    with pytest.raises(AssertionError, match="overspent|spends what was not there"):
+    with pytest.raises(AssertionError, match=r"overspent|spends what was not there"):
         run_state_machine_as_test(Broken, settings=walks)

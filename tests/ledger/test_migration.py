@@ -17,7 +17,7 @@ from whitecrow.ledger.schema import VERSION
 
 def shape(database: Database) -> dict[str, object]:
     """Tables, columns, keys and indexes, as the database itself tells them."""
-    with database.transaction(write=False) as connection:
+    with database.connection() as connection:
         seen = sa.inspect(connection)
         return {
             name: (
@@ -36,7 +36,7 @@ def migrated(path: Path) -> Database:
     database = Database(path)
     config = Config()
     config.set_main_option("script_location", str(migration._SCRIPTS))
-    with database.transaction() as connection:
+    with database.connection() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     return database
@@ -74,7 +74,7 @@ def test_an_older_store_is_migrated_by_itself(
 
 
 def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "l.db") as ledger, ledger.database.transaction() as connection:
+    with Ledger(tmp_path / "l.db") as ledger, ledger.database.connection() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     before = (tmp_path / "l.db").read_bytes()
     with pytest.raises(wc.Unavailable, match=f"newer version.*9999.*{VERSION}"):

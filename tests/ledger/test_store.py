@@ -333,7 +333,7 @@ TAMPERINGS: dict[str, tuple[str, int | None]] = {
 @pytest.mark.parametrize("statement", TAMPERINGS)
 def test_tampering_is_found_and_the_first_bad_entry_named(tmp_path: Path, statement: str) -> None:
     with busy(tmp_path / "l.db") as ledger:
-        with ledger.database.transaction() as connection:
+        with ledger.database.connection() as connection:
             changed = connection.execute(sa.text(statement)).rowcount
         assert changed, "the tampering changed nothing"
         finding = verify(ledger, "clinic")
@@ -377,8 +377,7 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_forged_entry_with_the_right_hash_is_held_to_the_rules(tmp_path: Path, name: str) -> None:
     fields, words = FORGERIES[name]
     with busy(tmp_path / "l.db") as ledger:
-        with ledger.page("clinic") as page:
-            page.append(**fields)
+        ledger.write("clinic", lambda page: page.append(**fields))
         finding = verify(ledger, "clinic")
         assert finding.bad == 13
         assert words in finding.reason
@@ -387,8 +386,9 @@ def test_a_forged_entry_with_the_right_hash_is_held_to_the_rules(tmp_path: Path,
 def test_the_store_itself_refuses_a_second_answer(ledger: Ledger) -> None:
     held = charge(ledger, order("a"))
     ledger.settle("clinic", held, 1)
-    with pytest.raises(wc.Unavailable), ledger.page("clinic") as page:
-        page.append("settle", digest="a", closes=held.seq, body={"answer": 2})
+    second = {"kind": "settle", "digest": "a", "closes": held.seq, "body": {"answer": 2}}
+    with pytest.raises(wc.Unavailable):
+        ledger.write("clinic", lambda page: page.append(**second))
 
 
 def test_export_is_whole_and_harmless_to_spreadsheets(tmp_path: Path) -> None:

@@ -59,14 +59,14 @@ class Remaining(Mapping[str, Fraction]):
 
 def remaining(accounts: list[tuple[Account, Budget]], notions: tuple[str, ...]) -> Remaining:
     """What every cap leaves, the tightest ruling."""
-    left = {}
-    for place, line in enumerate(LINES):
-        if line in notions:
-            left[line] = min(
-                _left(account, budget, counted)
-                for account, budget in accounts
-                for counted in LINES[place:]
-            )
+    least = {
+        line: min(_left(account, budget, line) for account, budget in accounts) for line in LINES
+    }
+    left = {
+        line: min(least[counted] for counted in LINES[place:])
+        for place, line in enumerate(LINES)
+        if line in notions
+    }
     delta = min(budget.delta - account.delta for account, budget in accounts)
     dataset = accounts[0][0]
     return Remaining(

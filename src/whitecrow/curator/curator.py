@@ -223,7 +223,7 @@ class Curator:
             question={"kind": question.kind, **question.to_json()},
             answer=found.answer,
             guarantee=price,
-            statement=statement(question, price),
+            statement=statement(question, price, self.card),
             charged=charged,
             ledger={
                 "spent": balance.spent(standing.spent, standing.budget),

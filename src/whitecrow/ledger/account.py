@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, PolicyViolation
@@ -52,6 +53,10 @@ __all__ = [
 _ZERO = Fraction(0)
 
 
+# Sums are read far more often than they change.
+_fraction = lru_cache(maxsize=4096)(Fraction)
+
+
 @dataclass(frozen=True)
 class Located:
     """What located questions cost, at the point where they cost most.
@@ -77,7 +82,7 @@ class Located:
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Located:
         """Read what :meth:`to_json` wrote."""
-        return cls(Fraction(data["differential"]), Fraction(data["sensitive"]))
+        return cls(_fraction(data["differential"]), _fraction(data["sensitive"]))
 
 
 def charged(amount: Fraction) -> Fraction:
@@ -105,7 +110,7 @@ _PLAIN = math.lcm(*range(1, 61)) * _PLACES
 def is_for_everyone(price: Guarantee) -> bool:
     """Whether the promise has all edges: it counts on the differential line."""
     if isinstance(price, SensitivePrivacy):
-        return not intersect(price.zones)
+        return all(zone.everyone for zone in price.zones)
     return not isinstance(price, ConditionalPrivacy)
 
 
@@ -176,21 +181,30 @@ class Account:
         None when no finite bound holds even for them: concentrated releases with no delta left to
         read them at. Whether *other* releases break the line is :meth:`unbounded`.
         """
-        total = self.epsilon
-        if line == "differential":
-            total += self.located.differential
-        else:
-            # Located releases of both notions are summed point by point, not notion by notion.
-            total += self.located.sensitive + self.sensitive
-        if line == "conditional":
-            total += self.conditional
+        return self._lines(delta)[line]
+
+    def _lines(self, delta: Fraction) -> dict[str, Fraction | None]:
+        """The epsilon of every line; remembered, for it is asked again and again."""
+        memory: dict[Fraction, dict[str, Fraction | None]] = self.__dict__.setdefault("_memory", {})
+        if delta not in memory:
+            memory[delta] = self._added_up(delta)
+        return memory[delta]
+
+    def _added_up(self, delta: Fraction) -> dict[str, Fraction | None]:
+        base = self.epsilon
         if self.rho:
             left = delta - self.delta
             if left <= 0:
-                return None
+                return dict.fromkeys(LINES)
             # Read once, as a sum, at all the delta that is left: the law of the joint release.
-            total += to_approximate(ZeroConcentrated(self.rho, self.unit), left).epsilon
-        return total
+            base += to_approximate(ZeroConcentrated(self.rho, self.unit), left).epsilon
+        # Located releases of both notions are summed point by point, not notion by notion.
+        sensitive = base + self.located.sensitive + self.sensitive
+        return {
+            "differential": base + self.located.differential,
+            "sensitive": sensitive,
+            "conditional": sensitive + self.conditional,
+        }
 
     def line(self, line: str, delta: Fraction) -> Guarantee | None:
         """Return the joint promise of the releases that count on a line, read at ``delta``."""
@@ -235,11 +249,11 @@ class Account:
     def from_json(cls, data: Mapping[str, Any]) -> Account:
         """Read what :meth:`to_json` wrote."""
         return cls(
-            epsilon=Fraction(data["epsilon"]),
-            delta=Fraction(data["delta"]),
-            rho=Fraction(data["rho"]),
-            sensitive=Fraction(data["sensitive"]),
-            conditional=Fraction(data["conditional"]),
+            epsilon=_fraction(data["epsilon"]),
+            delta=_fraction(data["delta"]),
+            rho=_fraction(data["rho"]),
+            sensitive=_fraction(data["sensitive"]),
+            conditional=_fraction(data["conditional"]),
             located=Located.from_json(data["located"]),
             zones=_zones(data["zones"]),
             conditions=tuple(data["conditions"]),

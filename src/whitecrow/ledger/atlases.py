@@ -77,47 +77,56 @@ class Charts:
 
 
 class Library:
-    """The charts of one dataset, everybody's and each analyst's."""
+    """The charts of one dataset, everybody's and each analyst's.
+
+    As long as one analyst alone has asked, the two are the same and kept once.
+    """
 
     def __init__(self, make: AtlasMaker) -> None:
         self._make = make
-        self._seq = 0
+        self._several = False
         self._start_over()
 
     def _start_over(self) -> None:
-        self._everybody = Charts(self._make)
+        self._seq = 0
+        self._sole: str | None = None
         self._own: dict[str, Charts] = {}
+        self.everybody = Charts(self._make)
+        """The dataset's charts."""
+
+    def own(self, analyst: str) -> Charts:
+        """One analyst's charts."""
+        if not self._several and analyst == self._sole:
+            return self.everybody
+        return self._own.setdefault(analyst, Charts(self._make))
 
     def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
         """Take in what was written since the last time; ``read(seq)`` gives later entries."""
         fresh = list(read(self._seq))
         given_back = any(entry.kind == "void" for entry in fresh)
-        if given_back:
+        askers = {entry.analyst for entry in fresh if entry.kind == "reserve"} | {self._sole}
+        if given_back or (not self._several and len(askers - {None}) > 1):
+            self._several = self._several or len(askers - {None}) > 1
             self._start_over()
             fresh = list(read(0))
+        given_back = any(entry.kind == "void" for entry in fresh)
         for entry in _standing(fresh):
-            content = entry.content
-            if content["location"] is None:
-                continue
-            # What an entry added is as it says, unless balls that lay before it are gone.
-            said = {} if given_back else content["extra"]
-            for scope, charts in (
-                ("dataset", self._everybody),
-                ("analyst", self.own(entry.analyst)),
-            ):
-                known = Located.from_json(said[scope]) if said else None
-                charts.add(guarantee(content["price"]), content["location"], known)
+            self._add(entry, known=not given_back)
         if fresh:
             self._seq = fresh[-1].seq
 
-    @property
-    def everybody(self) -> Charts:
-        """The dataset's charts."""
-        return self._everybody
-
-    def own(self, analyst: str) -> Charts:
-        """One analyst's charts."""
-        return self._own.setdefault(analyst, Charts(self._make))
+    def _add(self, entry: Entry, *, known: bool) -> None:
+        """Put an entry's ball on the charts; unless balls before it are gone, its cost is known."""
+        self._sole = self._sole or entry.analyst
+        content = entry.content
+        if content["location"] is None:
+            return
+        price = guarantee(content["price"])
+        for scope, charts in (("dataset", self.everybody), ("analyst", self.own(entry.analyst))):
+            extra = Located.from_json(content["extra"][scope]) if known else None
+            charts.add(price, content["location"], extra)
+            if not self._several:
+                break
 
 
 def recount(

@@ -8,6 +8,11 @@ spend of an answer already sent.) PostgreSQL's default, ``synchronous_commit=on`
 Races. Every transaction that decides something locks first and reads afterwards: ``BEGIN
 IMMEDIATE`` in SQLite (one writer a file), ``SELECT ... FOR UPDATE`` on the dataset's row in
 PostgreSQL (one writer a dataset).
+
+Speed. Threads of one process that write at the same moment share a transaction, hence a flush: the
+first in line does the work of those behind it, each in a savepoint of its own (SQLite only;
+PostgreSQL groups commits itself). Statements are SQLAlchemy's, compiled once and handed to the
+driver.
 """
 
 from __future__ import annotations
@@ -15,10 +20,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -26,15 +32,21 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.pool import StaticPool
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt, Unavailable, WhitecrowError
+from whitecrow.ledger.session import Compiler, Session
 
 __all__ = ["Database"]
 
 _WAIT_SECONDS = 120
 """How long a transaction waits for its turn before it gives up."""
 
+_BATCH = 64
+"""How many writers share a commit at most."""
+
+T = TypeVar("T")
+
 
 class Database:
-    """A store that hands out transactions and speaks in whitecrow's errors.
+    """A store that runs transactions and speaks in whitecrow's errors.
 
     Parameters
     ----------
@@ -44,17 +56,23 @@ class Database:
 
     def __init__(self, url: str | Path) -> None:
         self.url = _parse(url)
-        self.in_memory = self.url.get_backend_name() == "sqlite" and self.path is None
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.in_memory = self.is_sqlite and self.path is None
+        self._start()
+
+    def _start(self) -> None:
         self._engine = _engine(self.url, self.in_memory)
+        self._compiler = Compiler(self._engine.dialect)
         self._process = os.getpid()
-        # One connection serves all threads of an in-memory store; they take turns.
-        self._turn = threading.RLock() if self.in_memory else nullcontext()
+        self._failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
+        self._line: deque[_Job[Any]] = deque()
+        self._turn = threading.RLock()
 
     @property
     def path(self) -> Path | None:
         """The file of an SQLite store; None for others."""
         database = self.url.database
-        if self.url.get_backend_name() != "sqlite" or database in (None, "", ":memory:"):
+        if not self.is_sqlite or database in (None, "", ":memory:"):
             return None
         return Path(str(database))
 
@@ -63,37 +81,128 @@ class Database:
         """How to call the store in messages; without a password."""
         return self.url.render_as_string(hide_password=True)
 
-    @contextmanager
-    def transaction(self, *, write: bool = True) -> Iterator[Connection]:
-        """Run one transaction; it is durable when the block is left without an error."""
-        failure: WhitecrowError | None = None
-        try:
-            with self._turn, self.engine.connect() as connection:
-                connection = connection.execution_options(whitecrow_write=write)
-                with connection.begin():
-                    yield connection
-        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-            failure = _translated(error, self.name)
-        # Raised outside the handler: the driver's error names statements, and stays behind.
-        if failure is not None:
-            raise failure
-
     @property
     def engine(self) -> Engine:
         """The engine, renewed in a forked process: connections must not be shared across a fork."""
         if os.getpid() != self._process:
-            self._process = os.getpid()
             if self.in_memory:
                 raise Unavailable(
                     "A ledger in memory cannot be used by a second process; give the ledger a file."
                 )
             self._engine.dispose(close=False)
-            self._engine = _engine(self.url, self.in_memory)
+            self._start()
         return self._engine
+
+    # Transactions
+
+    def read(self, act: Callable[[Session], T]) -> T:
+        """Run a transaction that changes nothing."""
+        # One connection serves all threads of a store in memory; they take turns.
+        with self._turn if self.in_memory else nullcontext(), self._session("BEGIN") as session:
+            return act(session)
+
+    def write(self, act: Callable[[Session], T]) -> T:
+        """Run a transaction; when this returns, what it did is durable.
+
+        Other writers' acts may run in the same transaction. An act that raises is undone alone.
+        """
+        engine = self.engine  # first of all: a fork has its own line
+        if engine.dialect.name != "sqlite":
+            with self._session("") as session:
+                return act(session)
+        job = _Job(act)
+        self._line.append(job)
+        with self._turn:
+            if not job.done:
+                self._work(job)
+        if isinstance(job.error, self._failures):
+            raise _translated(job.error, self.name)
+        if job.error is not None:
+            raise job.error
+        return cast(T, job.result)
+
+    def _work(self, mine: _Job[Any]) -> None:
+        """Do all that waits in line, one's own job included, in one transaction."""
+        jobs = [self._line.popleft() for _ in range(min(len(self._line), _BATCH))]
+        if mine not in jobs:  # a leader was interrupted after it had taken this one
+            jobs.append(mine)
+        try:
+            with self._session("BEGIN IMMEDIATE") as session:
+                if len(jobs) == 1:
+                    mine.act(session)
+                else:
+                    for job in jobs:
+                        job.act_apart(session)
+        except Exception as failure:  # noqa: BLE001 - it is raised where the act came from
+            for job in jobs:
+                job.error = job.error or failure
+        for job in jobs:
+            job.done = True
+
+    @contextmanager
+    def _session(self, begin: str) -> Iterator[Session]:
+        failure: WhitecrowError | None = None
+        try:
+            raw = self.engine.raw_connection()
+            try:
+                session = Session(raw, self._compiler)
+                if begin and self.is_sqlite:
+                    session.command(begin)
+                yield session
+                raw.commit()
+            except BaseException:
+                try:
+                    raw.rollback()
+                except self._failures:
+                    raw.invalidate()
+                raise
+            finally:
+                raw.close()
+        except self._failures as error:
+            failure = _translated(error, self.name)
+        # Raised outside the handler: the driver's error names statements, and stays behind.
+        if failure is not None:
+            raise failure
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A writing transaction as SQLAlchemy has it, for changes of the schema."""
+        failure: WhitecrowError | None = None
+        try:
+            with self._turn, self.engine.begin() as connection:
+                yield connection
+        except self._failures as error:
+            failure = _translated(error, self.name)
+        if failure is not None:
+            raise failure
 
     def close(self) -> None:
         """Give all connections back."""
         self._engine.dispose()
+
+
+class _Job(Generic[T]):
+    """One writer's act and what came of it."""
+
+    def __init__(self, act: Callable[[Session], T]) -> None:
+        self._act = act
+        self.result: T | None = None
+        self.error: Exception | None = None
+        self.done = False
+
+    def act(self, session: Session) -> None:
+        """Act, alone in a transaction."""
+        self.result = self._act(session)
+
+    def act_apart(self, session: Session) -> None:
+        """Act among others; undo what an act that raises has done, and nothing else."""
+        session.command("SAVEPOINT act")
+        try:
+            self.act(session)
+        except Exception as error:  # noqa: BLE001 - it is raised where the act came from
+            self.error = error
+            session.command("ROLLBACK TO act")
+        session.command("RELEASE act")
 
 
 def _parse(url: str | Path) -> URL:
@@ -141,19 +250,14 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    write = connection.get_execution_options().get("whitecrow_write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 _SQLITE_ERRORS = (
     ("malformed", LedgerCorrupt, "is damaged"),
     ("not a database", LedgerCorrupt, "is not a ledger (not an SQLite file, or damaged)"),
     ("readonly", Unavailable, "cannot be written: the file or its folder is read-only"),
-    (
-        "unable to open",
-        Unavailable,
-        "cannot be opened: does its folder exist, and is it writable?",
-    ),
+    ("unable to open", Unavailable, "cannot be opened: does its folder exist, and is it writable?"),
     ("full", Unavailable, "cannot grow: the disk is full"),
     ("disk i/o", Unavailable, "cannot be written: the disk reports an error"),
     ("locked", Unavailable, "is busy: another process has held it for too long"),

@@ -20,12 +20,8 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def migrate(database: Database) -> None:
-    """Make the store current; a current one costs two reads."""
-    with database.transaction(write=False) as connection:
-        if _version(connection) == VERSION:
-            return
-    # Looked at again inside the writing transaction: another process may be doing the same.
-    with database.transaction() as connection:
+    """Make the store current, in one transaction: another process may be doing the same."""
+    with database.connection() as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392015)")
         found = _version(connection)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, insert, or_, select, update
+from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger.account import Account
@@ -21,6 +21,7 @@ from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.claims import Claim
 from whitecrow.ledger.schema import accounts, datasets, entries
+from whitecrow.ledger.session import Session
 from whitecrow.privacy import Unit
 
 __all__ = ["Closed", "Page", "Reservation", "Share", "Standing"]
@@ -113,17 +114,17 @@ class Page:
 
     Parameters
     ----------
-    connection : Connection
-        In a transaction that ends after the page.
+    session : Session
+        The transaction.
     dataset : str
         Whose account.
     lock : bool
         Whether the page may be written.
     """
 
-    def __init__(self, connection: Connection, dataset: str, *, lock: bool = True) -> None:
-        self.connection = connection
-        row = connection.execute(_LOCK if lock else _READ, {"name": dataset}).one_or_none()
+    def __init__(self, session: Session, dataset: str, *, lock: bool = True) -> None:
+        self.session = session
+        row = session.one(_LOCK if lock else _READ, dataset_name=dataset)
         if row is None:
             raise InvalidInput(f"The ledger knows no dataset {dataset!r}.")
         self.name = dataset
@@ -133,27 +134,27 @@ class Page:
         self.budget = _budget(row.budget)
         self.policy: str = row.policy
         self.spent = _account(row.spent)
+        # What does not change is not written anew.
+        self._written = {id(self.budget): row.budget, id(self.spent): row.spent}
 
     @classmethod
-    def create(
-        cls, connection: Connection, dataset: str, budget: Budget, policy: str, unit: Unit
-    ) -> Page:
-        """Open a new account."""
-        connection.execute(
-            insert(datasets),
-            {
-                "name": dataset,
-                "seq": 0,
-                "head": GENESIS,
-                "budget": canonical(budget.to_json()),
-                "policy": policy,
-                "spent": canonical(Account(unit=unit).to_json()),
-            },
+    def register(
+        cls, session: Session, dataset: str, budget: Budget, policy: str, unit: Unit
+    ) -> None:
+        """Open a new account, unless another process was first."""
+        if session.one(_READ, dataset_name=dataset) is not None:
+            return
+        session.run(
+            _REGISTER,
+            name=dataset,
+            seq=0,
+            head=GENESIS,
+            budget=canonical(budget.to_json()),
+            policy=policy,
+            spent=canonical(Account(unit=unit).to_json()),
         )
-        page = cls(connection, dataset)
         body = {"budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
-        page.append("open", body=body)
-        return page
+        cls(session, dataset).append("open", body=body)
 
     # Writing
 
@@ -178,44 +179,43 @@ class Page:
             body=canonical(body),
             previous=self.head,
         )
-        self.connection.execute(_APPEND, {**vars(entry), "dataset": self.id})
+        self.session.run(_APPEND, **{**vars(entry), "dataset": self.id})
         self.seq, self.head = entry.seq, entry.hash
-        self.connection.execute(
+        self.session.run(
             _MOVE,
-            {
-                "page": self.id,
-                "seq": self.seq,
-                "head": self.head,
-                "budget": canonical(self.budget.to_json()),
-                "policy": self.policy,
-                "spent": canonical(self.spent.to_json()),
-            },
+            page=self.id,
+            new_seq=self.seq,
+            new_head=self.head,
+            new_budget=self._text(self.budget),
+            new_policy=self.policy,
+            new_spent=self._text(self.spent),
         )
         return entry
+
+    def _text(self, value: Budget | Account) -> str:
+        return self._written.get(id(value)) or canonical(value.to_json())
 
     def write_share(self, analyst: str, share: Share, *, new: bool) -> None:
         """Write an analyst's account."""
         budget = None if share.budget is None else canonical(share.budget.to_json())
-        self.connection.execute(
+        self.session.run(
             _INSERT_SHARE if new else _UPDATE_SHARE,
-            {
-                "page": self.id,
-                "whose": analyst,
-                "spent": canonical(share.spent.to_json()),
-                "budget": budget,
-            },
+            page=self.id,
+            whose=analyst,
+            new_spent=canonical(share.spent.to_json()),
+            new_budget=budget,
         )
 
     # Reading
 
     def share(self, analyst: str) -> Share | None:
         """One analyst's account."""
-        row = self.connection.execute(_SHARE, {"page": self.id, "whose": analyst}).one_or_none()
+        row = self.session.one(_SHARE, page=self.id, whose=analyst)
         return None if row is None else _share(row)
 
     def shares(self) -> dict[str, Share]:
         """Every analyst's account."""
-        rows = self.connection.execute(_SHARES, {"page": self.id})
+        rows = self.session.rows(_SHARES, page=self.id)
         return {row.analyst: _share(row) for row in rows}
 
     def standing(self, shares: Mapping[str, Share]) -> Standing:
@@ -225,7 +225,7 @@ class Page:
     def outcome(self, digest: str) -> Reservation | Closed | None:
         """What became of a question: open, closed, or never asked (or void)."""
         found: Reservation | Closed | None = None
-        for row in self.connection.execute(_BY_QUESTION, {"page": self.id, "digest": digest}):
+        for row in self.session.rows(_BY_QUESTION, page=self.id, asked=digest):
             if row.kind == "reserve":
                 found = Reservation(row.seq, digest, row.analyst)
             elif row.kind == "void":
@@ -239,17 +239,17 @@ class Page:
     def entries(self, after: int = 0, *, kinds: Iterable[str] = ()) -> Iterator[Entry]:
         """Entries in order."""
         query = _entries_after(tuple(kinds))
-        for row in self.connection.execute(query, {"page": self.id, "after": after}):
+        for row in self.session.rows(query, page=self.id, after=after):
             yield _entry(row, self.name)
 
     def unsettled(self) -> list[Entry]:
         """Reservations that nothing has closed, or only a failure that was not given back."""
-        rows = self.connection.execute(_UNSETTLED, {"page": self.id})
+        rows = self.session.rows(_UNSETTLED, page=self.id)
         return [_entry(row, self.name) for row in rows]
 
     def entry(self, seq: int) -> Entry | None:
         """One entry."""
-        row = self.connection.execute(_ONE, {"page": self.id, "seq": seq}).one_or_none()
+        row = self.session.one(_ONE, page=self.id, at_seq=seq)
         return None if row is None else _entry(row, self.name)
 
 
@@ -277,12 +277,12 @@ def _account(written: str) -> Account:
         ) from None
 
 
-def _share(row: Row[Any]) -> Share:
+def _share(row: Any) -> Share:
     return Share(_account(row.spent), None if row.budget is None else _budget(row.budget))
 
 
-def _entry(row: Row[Any], dataset: str) -> Entry:
-    return Entry(**{**row._mapping, "dataset": dataset})
+def _entry(row: Any, dataset: str) -> Entry:
+    return Entry(**{**vars(row), "dataset": dataset})
 
 
 @lru_cache
@@ -291,35 +291,40 @@ def _entries_after(kinds: tuple[str, ...]) -> Any:
         entries.c.dataset == bindparam("page"), entries.c.seq > bindparam("after")
     )
     if kinds:
-        query = query.where(entries.c.kind.in_(kinds))
+        query = query.where(or_(*(entries.c.kind == kind for kind in kinds)))
     return query.order_by(entries.c.seq)
 
 
-# Built once: SQLAlchemy caches the compiled text by the statement's shape.
-_READ = select(datasets).where(datasets.c.name == bindparam("name"))
+_FIELDS = tuple(column.name for column in entries.columns)
+
+# Built once, compiled once. Parameters must not be called like columns that a statement sets.
+_READ = select(datasets).where(datasets.c.name == bindparam("dataset_name"))
 _LOCK = _READ.with_for_update()
-_APPEND = insert(entries)
+_REGISTER = insert(datasets).values(
+    {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
+)
+_APPEND = insert(entries).values({name: bindparam(name) for name in _FIELDS})
 _MOVE = (
     update(datasets)
     .where(datasets.c.id == bindparam("page"))
-    .values({name: bindparam(name) for name in ("seq", "head", "budget", "policy", "spent")})
+    .values({n: bindparam(f"new_{n}") for n in ("seq", "head", "budget", "policy", "spent")})
 )
 _INSERT_SHARE = insert(accounts).values(
     dataset=bindparam("page"),
     analyst=bindparam("whose"),
-    spent=bindparam("spent"),
-    budget=bindparam("budget"),
+    spent=bindparam("new_spent"),
+    budget=bindparam("new_budget"),
 )
 _UPDATE_SHARE = (
     update(accounts)
     .where(accounts.c.dataset == bindparam("page"), accounts.c.analyst == bindparam("whose"))
-    .values(spent=bindparam("spent"), budget=bindparam("budget"))
+    .values(spent=bindparam("new_spent"), budget=bindparam("new_budget"))
 )
 _SHARES = select(accounts).where(accounts.c.dataset == bindparam("page"))
 _SHARE = _SHARES.where(accounts.c.analyst == bindparam("whose"))
 _BY_QUESTION = (
     select(entries.c.seq, entries.c.kind, entries.c.analyst, entries.c.closes, entries.c.body)
-    .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("digest"))
+    .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("asked"))
     .order_by(entries.c.seq)
 )
 _closing, _voiding = entries.alias(), entries.alias()
@@ -342,5 +347,5 @@ _UNSETTLED = (
     .order_by(entries.c.seq)
 )
 _ONE = select(entries).where(
-    entries.c.dataset == bindparam("page"), entries.c.seq == bindparam("seq")
+    entries.c.dataset == bindparam("page"), entries.c.seq == bindparam("at_seq")
 )

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from whitecrow.ledger.chain import canonical
+from whitecrow.ledger.page import Page
 from whitecrow.ledger.schema import publishers
 from whitecrow.ledger.store import Ledger
 
@@ -46,20 +47,29 @@ class States:
 
     def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the latest version and its state, or None if there is none."""
-        with self._ledger.page(self._dataset, write=False) as page:
-            row = page.connection.execute(_LOAD, {"page": page.id, "key": key}).one_or_none()
+        row = self._ledger.read(
+            self._dataset, lambda page: page.session.one(_LOAD, page=page.id, key=key)
+        )
         return None if row is None else (row.version, json.loads(row.state))
 
     def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
         """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
-        # The page's lock makes looking and writing one step.
-        with self._ledger.page(self._dataset) as page:
-            values = {"page": page.id, "key": key, "version": version, "state": canonical(state)}
-            row = page.connection.execute(_LOAD, {"page": page.id, "key": key}).one_or_none()
+
+        def swap(page: Page) -> bool:
+            # The page's lock makes looking and writing one step.
+            row = page.session.one(_LOAD, page=page.id, key=key)
             if version != (0 if row is None else row.version + 1):
                 return False
-            page.connection.execute(_INSERT if row is None else _UPDATE, values)
-        return True
+            page.session.run(
+                _INSERT if row is None else _UPDATE,
+                page=page.id,
+                key=key,
+                new_version=version,
+                new_state=canonical(state),
+            )
+            return True
+
+        return self._ledger.write(self._dataset, swap)
 
 
 _LOAD = select(publishers.c.version, publishers.c.state).where(
@@ -68,11 +78,11 @@ _LOAD = select(publishers.c.version, publishers.c.state).where(
 _INSERT = insert(publishers).values(
     dataset=bindparam("page"),
     name=bindparam("key"),
-    version=bindparam("version"),
-    state=bindparam("state"),
+    version=bindparam("new_version"),
+    state=bindparam("new_state"),
 )
 _UPDATE = (
     update(publishers)
     .where(publishers.c.dataset == bindparam("page"), publishers.c.name == bindparam("key"))
-    .values(version=bindparam("version"), state=bindparam("state"))
+    .values(version=bindparam("new_version"), state=bindparam("new_state"))
 )

@@ -9,20 +9,25 @@ of paying twice. The custodian may ``void`` a reservation that was never answere
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import select
 
-from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, Unavailable
+from whitecrow.errors import (
+    BudgetExhausted,
+    InvalidInput,
+    LedgerCorrupt,
+    PolicyViolation,
+    Unavailable,
+)
 from whitecrow.ledger.account import Account, admit, in_unit
 from whitecrow.ledger.atlases import AtlasMaker, Library, Location, Sum, recount
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
-from whitecrow.ledger.claims import claims_of
+from whitecrow.ledger.claims import Claim, claims_of
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.page import Closed, Page, Reservation, Share, Standing
@@ -30,6 +35,8 @@ from whitecrow.ledger.schema import datasets
 from whitecrow.privacy import Guarantee, Unit
 
 __all__ = ["Ledger", "Order", "Quote"]
+
+T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
@@ -116,11 +123,18 @@ class Ledger:
         self._libraries: dict[int, Library] = {}
         migrate(self.database)
 
-    @contextmanager
-    def page(self, dataset: str, *, write: bool = True) -> Iterator[Page]:
-        """Open a dataset's account for one transaction."""
-        with self.database.transaction(write=write) as connection:
-            yield Page(connection, dataset, lock=write)
+    def read(self, dataset: str, act: Callable[[Page], T]) -> T:
+        """Look at a dataset's account, in one transaction."""
+        return self.database.read(lambda session: act(Page(session, dataset, lock=False)))
+
+    def write(self, dataset: str, act: Callable[[Page], T]) -> T:
+        """Change a dataset's account, in one transaction; durable when this returns."""
+        try:
+            return self.database.write(lambda session: act(Page(session, dataset)))
+        except (Unavailable, LedgerCorrupt):
+            # What was read in a transaction that failed may never have been written.
+            self._libraries.clear()
+            raise
 
     # A question's way
 
@@ -165,25 +179,33 @@ class Ledger:
     def _reserve(
         self, dataset: str, order: Order, rule: Callable[[str], None] | None
     ) -> tuple[Reservation | Closed, Standing]:
-        claim = None
+        taken: list[Claim] = []
+
+        def let_go() -> None:
+            while taken:
+                taken.pop().release()
+
+        def act(page: Page) -> tuple[Reservation | Closed, Standing]:
+            let_go()  # an act may have to be repeated
+            if rule is not None:
+                rule(page.policy)
+            share = page.share(order.analyst)
+            found = page.outcome(order.digest)
+            if found is None:
+                found, share = self._charge(page, order, share)
+            if isinstance(found, Reservation):
+                # Taken before the commit: whoever can see the reservation can see the claim.
+                claim = self._claims.take(page.id, found.seq)
+                if claim is not None:
+                    taken.append(claim)
+                found = replace(found, claim=claim)
+            return found, page.standing({} if share is None else {order.analyst: share})
+
         try:
-            with self.page(dataset) as page:
-                if rule is not None:
-                    rule(page.policy)
-                share = page.share(order.analyst)
-                found = page.outcome(order.digest)
-                if found is None:
-                    found, share = self._charge(page, order, share)
-                if isinstance(found, Reservation):
-                    # Taken before the commit: whoever can see the reservation can see the claim.
-                    claim = self._claims.take(page.id, found.seq)
-                    found = replace(found, claim=claim)
-                standing = page.standing({} if share is None else {order.analyst: share})
+            return self.write(dataset, act)
         except BaseException:
-            if claim is not None:
-                claim.release()
+            let_go()
             raise
-        return found, standing
 
     def _charge(self, page: Page, order: Order, share: Share | None) -> tuple[Reservation, Share]:
         mine = share or Share(Account(unit=page.spent.unit), None)
@@ -212,19 +234,19 @@ class Ledger:
 
     def quote(self, dataset: str, orders: Sequence[Order]) -> Quote:
         """Say what these questions would cost together, asked in this order; nothing is spent."""
-        with self.page(dataset, write=False) as page:
-            unit, spent = page.spent.unit, page.spent
-            library = Library(self._atlas)
-            library.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
-            known = [page.outcome(order.digest) is not None for order in orders]
-            budget, before = page.budget, page.spent
+        return self.read(dataset, lambda page: self._quote(page, orders))
+
+    def _quote(self, page: Page, orders: Sequence[Order]) -> Quote:
+        library = Library(self._atlas)
+        library.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
+        budget, spent = page.budget, page.spent
         refusal: BudgetExhausted | None = None
         seen: set[str] = set()
-        for order, free in zip(orders, known, strict=True):
-            if free or order.digest in seen:
+        for order in orders:
+            if order.digest in seen or page.outcome(order.digest) is not None:
                 continue
             seen.add(order.digest)
-            price, extra = in_unit(order.price, unit), None
+            price, extra = in_unit(order.price, spent.unit), None
             if order.location is not None:
                 extra = library.everybody.add(price, order.location)
             if refusal is None:
@@ -233,7 +255,7 @@ class Ledger:
                 except BudgetExhausted as refused:
                     refusal = refused
             spent = spent.with_release(price, extra)
-        return Quote(before, spent, budget, len(seen), refusal)
+        return Quote(page.spent, spent, budget, len(seen), refusal)
 
     def settle(self, dataset: str, held: Reservation, answer: Any) -> Closed:
         """Store the answer with its spend; the first answer to a reservation is the only one."""
@@ -244,7 +266,7 @@ class Ledger:
         return self._close(dataset, held, "fail", {})
 
     def _close(self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]) -> Closed:
-        with self.page(dataset) as page:
+        def act(page: Page) -> Closed:
             known = page.outcome(held.digest)
             if known is None or known.seq != held.seq:
                 raise PolicyViolation(
@@ -257,6 +279,8 @@ class Ledger:
                 kind, analyst=held.analyst, digest=held.digest, closes=held.seq, body=body
             )
             return Closed(held.seq, entry.seq, kind == "settle", body.get("answer"))
+
+        return self.write(dataset, act)
 
     def _charts(self, page: Page) -> Library:
         """The located questions of a dataset, up to date; inside the transaction that decides."""
@@ -276,11 +300,11 @@ class Ledger:
     ) -> Standing:
         """Register a dataset, or return what stands for it if it is known."""
         if dataset not in self.datasets():
-            with self.database.transaction() as connection:
-                # Looked up again: another process may have been first.
-                known = connection.execute(select(datasets.c.id).where(datasets.c.name == dataset))
-                if known.one_or_none() is None:
-                    Page.create(connection, dataset, budget, canonical(policy or {}), unit)
+            self.database.write(
+                lambda session: Page.register(
+                    session, dataset, budget, canonical(policy or {}), unit
+                )
+            )
         return self.standing(dataset)
 
     def amend(
@@ -294,7 +318,8 @@ class Ledger:
         """Change the promise: a deliberate act, with a reason, that the chain remembers."""
         _need_reason(reason)
         body: dict[str, Any] = {"reason": reason}
-        with self.page(dataset) as page:
+
+        def act(page: Page) -> None:
             if budget is not None:
                 page.budget = budget
                 body["budget"] = budget.to_json()
@@ -303,17 +328,22 @@ class Ledger:
                 body["policy"] = policy
             page.append("amend", body=body)
 
+        self.write(dataset, act)
+
     def allow(self, dataset: str, analyst: str, budget: Budget | None, *, reason: str) -> None:
         """Set what one analyst may spend, beside the dataset's cap; None lifts it."""
         _need_reason(reason)
         if not analyst:
             raise InvalidInput("An analyst has a name that is not empty.")
-        with self.page(dataset) as page:
+        written = None if budget is None else budget.to_json()
+
+        def act(page: Page) -> None:
             share = page.share(analyst)
             spent = Account(unit=page.spent.unit) if share is None else share.spent
             page.write_share(analyst, Share(spent, budget), new=share is None)
-            written = None if budget is None else budget.to_json()
             page.append("allow", analyst=analyst, body={"reason": reason, "budget": written})
+
+        self.write(dataset, act)
 
     def void(self, dataset: str, seq: int, *, reason: str) -> None:
         """Give back a spend that never led to an answer.
@@ -325,7 +355,8 @@ class Ledger:
             if the answer is being computed at this moment.
         """
         _need_reason(reason)
-        with self.page(dataset) as page:
+
+        def act(page: Page) -> None:
             reserved = page.entry(seq)
             if reserved is None or reserved.kind != "reserve":
                 raise PolicyViolation(f"Entry {seq} is not a reservation; nothing to void.")
@@ -341,6 +372,8 @@ class Ledger:
                 self._void(page, reserved, outcome, reason)
             finally:
                 claim.release()
+
+        self.write(dataset, act)
 
     def _void(
         self, page: Page, reserved: Entry, outcome: Reservation | Closed, reason: str
@@ -373,24 +406,22 @@ class Ledger:
 
     def standing(self, dataset: str) -> Standing:
         """Where a dataset stands now."""
-        with self.page(dataset, write=False) as page:
-            return page.standing(page.shares())
+        return self.read(dataset, lambda page: page.standing(page.shares()))
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
-        with self.database.transaction(write=False) as connection:
-            names = connection.execute(select(datasets.c.name).order_by(datasets.c.name))
-            return tuple(names.scalars())
+        return tuple(row.name for row in self.database.read(lambda session: session.rows(_NAMES)))
 
     def entries(self, dataset: str, *, after: int = 0) -> list[Entry]:
         """The entries of a dataset, in order."""
-        with self.page(dataset, write=False) as page:
-            return list(page.entries(after))
+        return self.read(dataset, lambda page: list(page.entries(after)))
 
     def unsettled(self, dataset: str) -> list[Entry]:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""
-        with self.page(dataset, write=False) as page:
-            return [entry for entry in page.unsettled() if self._is_free(page.id, entry.seq)]
+        return self.read(
+            dataset,
+            lambda page: [e for e in page.unsettled() if self._is_free(page.id, e.seq)],
+        )
 
     def _is_free(self, dataset: int, seq: int) -> bool:
         claim = self._claims.take(dataset, seq)
@@ -408,6 +439,9 @@ class Ledger:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+
+_NAMES = select(datasets.c.name).order_by(datasets.c.name)
 
 
 def _need_reason(reason: str) -> None:

@@ -66,12 +66,11 @@ def verify(ledger: Ledger, dataset: str, *, atlas: AtlasMaker | None = None) -> 
         Makes an empty atlas. With it, what located questions cost is computed anew from the
         questions; without, it is taken from the entries.
     """
-    with ledger.page(dataset, write=False) as page:
-        return check(page, page.standing(page.shares()), atlas)
+    return ledger.read(dataset, lambda page: _checked(page, atlas))
 
 
-def check(page: Page, standing: Standing, atlas: AtlasMaker | None) -> Finding:
-    """Check what a page holds against what stands."""
+def _checked(page: Page, atlas: AtlasMaker | None) -> Finding:
+    standing = page.standing(page.shares())
     replay = _Replay(page.name, atlas)
     count = 0
     for entry in page.entries():

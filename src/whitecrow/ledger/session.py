@@ -1,0 +1,77 @@
+"""One transaction, in statements that were compiled once and go straight to the driver."""
+
+from __future__ import annotations
+
+from dataclasses import make_dataclass
+from typing import Any
+
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql import Executable
+
+__all__ = ["Compiler", "Session"]
+
+
+class Compiler:
+    """Turns SQLAlchemy's statements into the driver's text, and remembers them.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The engine's.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        # Parameters go by name, which both drivers understand in their own spelling.
+        kind: Any = type(dialect)
+        self._dialect = kind(paramstyle="named") if dialect.name == "sqlite" else dialect
+        self._known: dict[int, tuple[Any, str, dict[str, Any], Any]] = {}
+
+    def of(self, statement: Executable) -> tuple[str, dict[str, Any], Any]:
+        """The text, the parameters it brings itself, and the type of its rows (or None)."""
+        known = self._known.get(id(statement))
+        if known is None:
+            built: Any = statement
+            compiled = built.compile(dialect=self._dialect)
+            row = None
+            if built.is_select:
+                row = make_dataclass("Row", built.selected_columns.keys(), frozen=True)
+            # The statement is kept with its text, so that its id stays its own.
+            known = (statement, compiled.string, dict(compiled.params), row)
+            self._known[id(statement)] = known
+        return known[1:]
+
+
+class Session:
+    """A transaction that is open.
+
+    Parameters
+    ----------
+    raw : DBAPI connection
+        From the engine's pool.
+    compiler : Compiler
+        The engine's.
+    """
+
+    def __init__(self, raw: Any, compiler: Compiler) -> None:
+        self._cursor = raw.cursor()
+        self._compiler = compiler
+
+    def command(self, text: str) -> None:
+        """Run a fixed text."""
+        self._cursor.execute(text)
+
+    def run(self, statement: Executable, **given: Any) -> None:
+        """Run a statement that returns nothing."""
+        text, own, _ = self._compiler.of(statement)
+        self._cursor.execute(text, {**own, **given})
+
+    def rows(self, statement: Executable, **given: Any) -> list[Any]:
+        """Run a query and return its rows, whose columns are attributes."""
+        text, own, row = self._compiler.of(statement)
+        self._cursor.execute(text, {**own, **given})
+        return [row(*found) for found in self._cursor.fetchall()]
+
+    def one(self, statement: Executable, **given: Any) -> Any | None:
+        """Run a query and return its first row, if there is one."""
+        found = self.rows(statement, **given)
+        return found[0] if found else None
