@@ -122,13 +122,18 @@ class Release:
         }
 
 
-def statement(question: Question, price: Guarantee) -> str:
-    """Return the sentence a data officer can sign: the promise, and whom the question leaves out.
+def statement(question: Question, price: Guarantee, card: Card) -> str:
+    """Return what a data officer can sign: the promise, its unit, and whom the question leaves out.
 
     A question that names a person's record and speaks of it openly says so in its ``caveat``.
     """
-    caveat = getattr(question, "caveat", "")
-    return f"{price.statement()} {caveat}" if caveat else price.statement()
+    parts = [price.statement()]
+    if card.unit == "user":
+        parts.append(
+            f'"Record" stands for all records of one person here (at most {card.contribution}).'
+        )
+    parts.append(getattr(question, "caveat", ""))
+    return " ".join(part for part in parts if part)
 
 
 def digest(question: Question) -> str:

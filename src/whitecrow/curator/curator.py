@@ -76,7 +76,7 @@ class Curator:
         card: Card | str | Path | None = None,
         policy: Policy | Mapping[str, Any] | str | Path | None = None,
         budget: object = None,
-        ledger: str | Path | None = None,
+        ledger: Ledger | str | Path | None = None,
         engine: str = "local",
         analyst: str = "owner",
         name: str | None = None,
@@ -96,9 +96,10 @@ class Curator:
         budget : number, text, mapping or Budget, optional
             The dataset's cap, 1 for a new account. ``"1, 1e-6"`` adds a delta. See
             :class:`whitecrow.ledger.Budget` for what it caps.
-        ledger : str or Path, optional
-            Where the account is kept: a database URL or a file. By default a file beside the data
-            (``patients.whitecrow.db``); for data without a file, memory.
+        ledger : str, Path or Ledger, optional
+            Where the account is kept: a database URL or a file, or a ledger that is open. By
+            default a file beside the data (``patients.whitecrow.db``); for data without a file,
+            memory.
         engine : str
             Who counts neighbours.
         analyst : str
