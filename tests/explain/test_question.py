@@ -93,6 +93,20 @@ def test_wrong_parameters_are_refused_when_the_question_is_made(record, changes,
         ask(record, **changes)
 
 
+def test_no_utility_can_leave_the_64_bits_it_is_computed_in(record):
+    """A product that wraps around jumps by far more than the sensitivity that is paid for."""
+    for crowd in (2**55, 2**63, 10**30):
+        with pytest.raises(InvalidInput, match="crowd"):
+            Isolation(crowd)
+    with pytest.raises(InvalidInput, match="crowd"):
+        ask(record, detector=DistanceAnomaly(2**30, 5000), notion="differential")
+    assert 2**30 * (2**32 + 2**30) < 2**63  # the widest margin over four thousand million records
+    wraps = np.array([2**63 - 1, -(2**63)])
+    wrapping = CustomUtility("wrapping", lambda sizes, values: wraps[sizes % 2], limit=2)
+    with pytest.raises(InvalidInput, match="2\\^62"):
+        wrapping.check({"Year": 2})
+
+
 @pytest.mark.parametrize("value", [None, float("nan"), [1], {"a": 1}])
 def test_a_record_of_strange_values_is_refused(record, value):
     with pytest.raises(InvalidInput):

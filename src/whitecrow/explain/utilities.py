@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 _MOST_WORK = 2**28
+_MOST_CROWD = 2**30
+_MOST_SCORE = 2**62
+"""Utilities are 64-bit numbers: within these bounds none can wrap around, whatever the data."""
 
 
 class Utility(Protocol):
@@ -96,8 +99,8 @@ class Isolation:
     ----------
     crowd : int, optional
         How many far records isolation needs to count fully; at least the model's beta (default:
-        ten times that). A larger crowd finds larger contexts, where there are any, and separates
-        outlier contexts from others less sharply.
+        ten times that) and at most 2^30. A larger crowd finds larger contexts, where there are any,
+        and separates outlier contexts from others less sharply.
     """
 
     crowd: int | None = None
@@ -105,9 +108,10 @@ class Isolation:
 
     def __post_init__(self) -> None:
         crowd = self.crowd
-        whole = isinstance(crowd, int) and not isinstance(crowd, bool) and crowd >= 1
-        if crowd is not None and not whole:
-            raise invalid("Isolation", "crowd", "a whole number of at least 1", crowd)
+        whole = isinstance(crowd, int) and not isinstance(crowd, bool)
+        if crowd is not None and not (whole and 1 <= crowd <= _MOST_CROWD):
+            must = f"a whole number between 1 and {_MOST_CROWD}"
+            raise invalid("Isolation", "crowd", must, crowd)
 
     def of(self, beta: int) -> Isolation:
         """Return this utility with its crowd settled for a model."""
@@ -197,6 +201,9 @@ class CustomUtility:
         if found.shape != (self.limit,) or not np.issubdtype(found.dtype, np.integer):
             must = "a function that returns one whole number for each size"
             raise invalid("CustomUtility", "score", must, f"{found.dtype} of shape {found.shape}")
+        if int(found.min()) < -_MOST_SCORE or int(found.max()) > _MOST_SCORE:
+            must = "a function whose scores lie within 2^62 of 0"
+            raise invalid("CustomUtility", "score", must, "a larger one")
         steps = np.diff(found.astype(np.int64))
         lowest = 0 if self.monotone else -self.sensitivity
         wrong = np.flatnonzero((steps < lowest) | (steps > self.sensitivity))
