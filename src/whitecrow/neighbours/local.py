@@ -145,11 +145,13 @@ class LocalEngine:
 
     def _values(self, space: Space) -> Matrix:
         """Return the records as the measure compares them; the latest are kept."""
-        if self._latest is None or self._latest[0] != space:
+        # Read and written once each: questions about other columns run in other threads.
+        latest = self._latest
+        if latest is None or latest[0] != space:
             values = checked_data(self._dataset.matrix(space.columns), "engine")
             metric = "haversine" if space.layout == "sphere" else ""
-            self._latest = space, embedded(values, metric)
-        return self._latest[1]
+            self._latest = latest = space, embedded(values, metric)
+        return latest[1]
 
 
 @lru_cache(maxsize=256)
