@@ -99,11 +99,14 @@ def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Fo
     ``haversine`` becomes euclidean on the unit sphere: a great circle of length ``radius`` has
     the chord ``2 sin(radius / 2R)``. ``hamming`` becomes ``mixed`` without numbers. The mean of
     ``gower`` is compared as a sum: the threshold is the largest sum whose mean, as rounded by
-    the division, is at most the radius.
+    the division, is at most the radius. ``euclidean`` at radius 0 is equality: the squares of tiny
+    differences underflow to 0, and records that are close to one would not be close to each other.
     """
     plain = (1.0,) * width
-    if metric == "euclidean":
+    if metric == "euclidean" and radius > 0.0:
         return Form(SQUARES, radius * radius, plain)
+    if metric == "euclidean":
+        return Form(LARGEST, 0.0, plain)
     if metric == "manhattan":
         return Form(SUM, radius, plain)
     if metric == "chebyshev":

@@ -50,17 +50,8 @@ class Arranged:
 
 
 def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
-    """Return the filter's weights and categories that a measure needs, or None for the plain ones.
-
-    Ranges so extreme that their inverse is not a good float are left to the exact predicate.
-    """
-    scales = np.array(form.scales)
-    if form.kind != MIXED:
-        return None
-    categories = (scales == 0.0).astype(np.uint8)
-    weights = np.ones_like(scales)
-    np.divide(1.0, scales, out=weights, where=(scales > 1e-100) & (scales < 1e100))
-    return weights, categories
+    """Return the filter's weights and categories for a measure, or None for the plain ones."""
+    return _weights(np.array(form.scales)) if form.kind == MIXED else None
 
 
 def arranged(
@@ -122,13 +113,13 @@ def relation_of(form: Form, index: Arranged, asked: Matrix) -> Relation:
     scales = np.array(form.scales)
     usable = _LEAST <= form.threshold <= _MOST and (form.kind == MIXED) == index.mixed
     if usable and index.mixed:
-        weights, categories = index.tables.weights, index.tables.categories
-        numbers = categories == 0
+        weights, categories = _weights(scales)
         usable = (
-            index.faithful
+            bool(_moderate(scales[categories == 0]).all())
+            and np.array_equal(weights, index.tables.weights)
+            and np.array_equal(categories, index.tables.categories)
+            and index.faithful
             and _faithful(asked, categories)
-            and bool(((scales == 0.0) == ~numbers).all())
-            and bool((weights[numbers] == 1.0 / scales[numbers]).all())
         )
     radius = form.threshold**0.5 if form.kind == SQUARES else form.threshold
     return Relation(form.kind, form.threshold, scales, radius if usable else 0.0)
@@ -179,6 +170,17 @@ def _halved(
     tree.split(rows, ids, weights, first, blocks)  # type: ignore[attr-defined]
     half = (blocks + 1) // 2
     return [(first, half), (first + half, blocks - half)]
+
+
+def _weights(scales: Matrix) -> tuple[Matrix, Flags]:
+    weights = np.ones_like(scales)
+    np.divide(1.0, scales, out=weights, where=_moderate(scales))
+    return weights, (scales == 0.0).astype(np.uint8)
+
+
+def _moderate(scales: Matrix) -> NDArray[np.bool_]:
+    """Say which ranges have an inverse that is a good float; others leave the filter unused."""
+    return (scales > 1e-100) & (scales < 1e100)
 
 
 def _faithful(blocks: Matrix, categories: Flags) -> bool:
