@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Budget, Closed, Ledger, Order, Reservation
 from whitecrow.ledger.export import to_csv, to_json
+from whitecrow.ledger.page import Page
 from whitecrow.ledger.states import States
 from whitecrow.ledger.verification import verify
 from whitecrow.privacy import Guarantee
@@ -124,6 +127,42 @@ def test_an_interrupted_question_is_taken_up_and_not_charged_twice(ledger: Ledge
     again.release()
     assert ledger.settle("clinic", first, "another").answer == [1, {"b": None}]
     assert spent(ledger) == Fraction(1, 4)
+
+
+def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
+    """Eight threads, each with some that are refused and some that break; only those are undone."""
+    with Ledger(tmp_path / "l.db", atlas=new_atlas) as ledger:
+        ledger.open("clinic", budget=Budget.of("1"))
+
+        def ask(thread: int) -> list[str]:
+            ends = []
+            for i in range(20):
+                digest = f"{thread}.{i}"
+                try:
+                    if i % 5 == 4:
+                        ledger.write("clinic", lambda page: _broken_act(page))
+                    held, _ = ledger.reserve(
+                        "clinic", order(digest, wc.DifferentialPrivacy("0.01"))
+                    )
+                    assert isinstance(held, Reservation)
+                    ends.append(ledger.settle("clinic", held, digest).answer)
+                    held.release()
+                except wc.WhitecrowError as error:
+                    ends.append(type(error).__name__)
+            return ends
+
+        with ThreadPoolExecutor(8) as pool:
+            ends = [end for job in pool.map(ask, range(8)) for end in job]
+        counted = Counter(end for end in ends if "." not in end)
+        assert counted == {"Unavailable": 32, "BudgetExhausted": 28}
+        assert spent(ledger) == 1
+        assert verify(ledger, "clinic").ok
+
+
+def _broken_act(page: Page) -> None:
+    page.append("gift", body={})
+    page.append("gift", body={}, closes=1)
+    page.append("gift", body={}, closes=1)
 
 
 def test_only_one_computes_at_a_time(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

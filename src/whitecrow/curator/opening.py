@@ -37,14 +37,14 @@ def account_name(source: object, card: Card) -> str:
 
 def opened_ledger(
     account: str,
-    ledger: str | Path,
+    ledger: Ledger | str | Path,
     budget: object,
     policy: Policy | Mapping[str, Any] | str | Path | None,
 ) -> Ledger:
     """Open a ledger with an account in it; an account that exists keeps its promise."""
     wanted = None if budget is None else Budget.of(budget)
     rules = None if policy is None else Policy.of(policy)
-    store = Ledger(ledger, atlas=new_atlas)
+    store = ledger if isinstance(ledger, Ledger) else Ledger(ledger, atlas=new_atlas)
     try:
         standing = store.open(
             account,
@@ -55,7 +55,8 @@ def opened_ledger(
         _same_promise(standing, wanted, rules)
         waiting = len(store.unsettled(account))
     except BaseException:
-        store.close()
+        if store is not ledger:
+            store.close()
         raise
     if waiting:
         CUSTODIAN_LOG.warning(
