@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -65,7 +66,7 @@ class Toy:
         return {"columns": ["x"], "metric": "euclidean", "center": [self.place], "radius": 1.0}
 
     def describe(self, card: wc.Card, **public: object) -> Description:
-        error = 1 / (1 + 2.718281828459045 ** float(self.epsilon))
+        error = max(1e-3, 1 / (1 + math.exp(min(99.0, float(self.epsilon)))))
         return Description("A toy.", self.price(card), {"expected_error": error})
 
 

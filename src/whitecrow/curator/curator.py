@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -214,7 +216,7 @@ class Curator:
         """
         who = analyst or self.analyst
         code, price = self._priced(question)
-        found, standing = self._reserve(question, price, who)
+        found, standing = self._reserve(self._order(question, price, who))
         charged = isinstance(found, Reservation)
         if isinstance(found, Reservation):
             found = self._answer(question, code, found, progress)
@@ -235,35 +237,24 @@ class Curator:
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
         """Open a publication that is kept current: its price is paid once, updates are free.
 
-        Its state is kept in the ledger's store; opening it again goes on where it was.
+        Its state, which is private, is kept in the ledger's store; opening it again goes on where
+        it was. The same question asked as a finished series (:meth:`ask`) is a spend of its own.
         """
         from whitecrow.publish import Publisher
 
         price = self._priced(question)[1]
-        opened = {"publisher": digest(question)}
-        found, _ = self._reserve(question, price, analyst or self.analyst)
+        order = self._order(question, price, analyst or self.analyst)
+        # A stream and a finished series of the same question draw their own noise: two spends.
+        name = f"publication {order.digest}"
+        order = replace(order, digest=hashlib.sha256(name.encode()).hexdigest())
+        found, _ = self._reserve(order)
         if isinstance(found, Reservation):
-            held = found
             try:
-                found = self._ledger.settle(self.name, held, opened)
+                self._ledger.settle(self.name, found, name)
             finally:
-                held.release()
-        if found.answer != opened:
-            raise PolicyViolation(
-                "This very question was asked as a finished series; a publication that goes on "
-                "needs its own price: change its horizon or its start."
-            )
-        return Publisher(question, self.card, store=States(self._ledger, self.name))
-
-    def _reserve(
-        self, question: Question, price: Guarantee, who: str
-    ) -> tuple[Reservation | Closed, Standing]:
-        """Check the policy in force and commit the spend, in one transaction."""
-        return self._ledger.reserve(
-            self.name,
-            self._order(question, price, who),
-            rule=lambda rules: policy_of(rules).check(question.kind, price, who),
-        )
+                found.release()
+        store = States(self._ledger, self.name)
+        return Publisher(question, self.card, store=store, key=order.digest)
 
     def _order(self, question: Question, price: Guarantee, who: str) -> Order:
         return Order(
@@ -272,6 +263,15 @@ class Curator:
             question={"kind": question.kind, "question": question.to_json()},
             price=price,
             location=location(question, price, self.card),
+        )
+
+    def _reserve(self, order: Order) -> tuple[Reservation | Closed, Standing]:
+        """Check the policy in force and commit the spend, in one transaction."""
+        kind = order.question["kind"]
+        return self._ledger.reserve(
+            self.name,
+            order,
+            rule=lambda rules: policy_of(rules).check(kind, order.price, order.analyst),
         )
 
     def _answer(
