@@ -30,6 +30,18 @@ def test_six_flip_at_once_in_doubles_and_the_bound_says_so():
     assert separated(2, exactly=False) == 6
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_at_radius_0_tiny_differences_are_differences(metric):
+    """Their squares underflow: the corners would all be close to the centre, not to each other."""
+    tiny = 1.2e-162
+    corners = np.array(list(itertools.product((tiny, -tiny), repeat=3)))
+    together = np.vstack([corners, np.zeros((1, 3))])
+    without, with_centre = ((count_all(x, 0.0, metric) <= 1).sum() for x in (corners, together))
+    assert abs(int(without) - int(with_centre)) <= global_sensitivity(
+        1, 3, "add_remove", metric=metric, radius=0.0
+    )
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_no_random_packing_beats_the_bound(dimension):
     generator = np.random.default_rng(dimension)
