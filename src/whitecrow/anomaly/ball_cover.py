@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
+from whitecrow.neighbours import count_all
 from whitecrow.neighbours.closeness import lower
 
 __all__ = ["METRICS", "as_points", "ball_cover", "cover"]
@@ -39,6 +40,8 @@ METRICS = ("euclidean", "manhattan", "chebyshev")
 
 _WIDER = 1.0 + 2.0**-40
 _TINY = 2.0**-500
+_FEW = 1000
+_MANY = 0.98
 _SIDE = 1.0 + 2.0**-9
 _EDGE = 1 << 29
 _ORIGIN = _EDGE + 4
@@ -77,6 +80,7 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     """Return mu(points) cut to ``floor .. ceiling``; the cuts save time and change nothing else."""
     if len(points) <= floor or floor >= ceiling:
         return floor
+    # Two points within the radius of one place are never found further apart than this.
     width = 2.0 * radius * _WIDER + _TINY
     if points.shape[1] == 1:
         from whitecrow.anomaly._kernels.disc import longest_window
@@ -85,10 +89,7 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     elif points.shape[1] == 2 and radius > 0:
         found = _fullest_disc(points, radius, metric, floor)
     else:
-        from whitecrow.anomaly._kernels.core import deepest_core
-
-        form = lower(metric, width, (), points.shape[1])
-        found = int(deepest_core(points.copy(), form.kind, form.threshold, floor, ceiling))
+        found = _deepest_core(points, width, metric, floor, ceiling)
     return max(floor, min(found, ceiling))
 
 
@@ -103,6 +104,24 @@ def as_points(points: ArrayLike, owner: str) -> Points:
     if found.ndim != 2 or found.shape[1] < 1 or not np.isfinite(found).all():
         raise invalid(owner, "points", "finite numbers, one row for each point", type(points))
     return found
+
+
+def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
+    """Peel the graph of close pairs: in rounds while many points go, then one by one.
+
+    A subset that beats the floor has at least ``floor`` others close to each of its points.
+    Counting up to that number decides which points stay, and what order they go in is all one.
+    """
+    from whitecrow.anomaly._kernels.core import deepest_core
+
+    left = points
+    while len(left) > _FEW:
+        kept = left[count_all(left, width, metric, cap=floor + 1) > floor]
+        if len(kept) > _MANY * len(left):
+            break
+        left = kept
+    form = lower(metric, width, (), points.shape[1])
+    return int(deepest_core(left.copy(), form.kind, form.threshold, floor, ceiling))
 
 
 def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:

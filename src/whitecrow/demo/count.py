@@ -44,9 +44,9 @@ def _picture(stage: Stage, answer: int) -> tuple[Path, ...]:
 
     degrees = count_all(stage.rows.matrix(COLUMNS), MODEL.radius, cap=MODEL.beta + 1)
     truth = int((degrees <= MODEL.beta).sum())
-    card = stage.curator.card
-    smooth = Count(COLUMNS, model=MODEL, epsilon=1, mechanism="smooth").calibration(card)
-    scale = float(smooth.multiplier) * smooth.expected_sensitivity(4)
+    question = Count(COLUMNS, model=MODEL, epsilon=1, mechanism="smooth")
+    smooth = question.calibration(stage.curator.card)
+    scale = float(smooth.multiplier) * smooth.expected_sensitivity(question.crowding)
     values = range(truth - 60, truth + 61)
     figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
     axes.plot(

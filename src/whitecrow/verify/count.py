@@ -239,9 +239,14 @@ def _twin(name: str, sensitivity: Sensitivity, universes: Sequence[Universe] = S
     return _named(f"broken twin: {name}", run, must_fail=True)
 
 
-def _loss(mechanism: str, epsilon: str, tuned_for: int | None = None) -> Check:
+def _loss(
+    mechanism: str,
+    epsilon: str,
+    tuned_for: int | None = None,
+    universes: Sequence[Universe] = LINES,
+) -> Check:
     tuned = "" if tuned_for is None else f", tuned for a cap of {tuned_for}"
-    run = partial(every_edge, mechanism, LINES + SPACES[2:], Fraction(epsilon), tuned_for=tuned_for)
+    run = partial(every_edge, mechanism, universes, Fraction(epsilon), tuned_for=tuned_for)
     return _named(f"loss on every edge, {mechanism}, epsilon {epsilon}{tuned}", run)
 
 
@@ -263,7 +268,7 @@ CHECKS = (
     _named("the degeneracy is admissible", partial(admissible, ball_cover, 3)),
     _named("6 beta bounds a hexagon in double precision", partial(hexagon, False)),
     _loss("smooth", "1"),
-    _loss("smooth", "1", tuned_for=402),
+    _loss("smooth", "1", tuned_for=402, universes=LINES + SPACES),
     _loss("smooth", "1/4", tuned_for=402),
     _loss("smooth", "4", tuned_for=402),
     _loss("global", "1"),

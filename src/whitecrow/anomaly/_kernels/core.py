@@ -35,12 +35,10 @@ def deepest_core(points: Floats, kind: int, threshold: float, floor: int, ceilin
     n = len(points)
     if n <= floor:
         return floor
-    splits = 1
-    while n > _LEAF * splits:
-        splits *= 2
-    bounds = _ranges(n, splits)
-    _arrange(points, bounds, splits)
-    lower, upper = _boxes(points, bounds, splits)
+    bounds = _ranges(n)
+    splits = len(bounds) // 2
+    _arrange(points, bounds)
+    lower, upper = _boxes(points, bounds)
     living = bounds[:, 1] - bounds[:, 0]
     degree = np.empty(n, dtype=np.int64)
     pending = np.empty(n, dtype=np.int64)
@@ -82,26 +80,38 @@ def deepest_core(points: Floats, kind: int, threshold: float, floor: int, ceilin
 
 
 @njit(cache=True)
-def _ranges(n: int, splits: int) -> Ints:
+def _close(points: Floats, i: int, j: int, kind: int, threshold: float) -> bool:
+    measure = 0.0
+    for c in range(points.shape[1]):
+        measure = _add(kind, measure, abs(points[i, c] - points[j, c]))
+        if measure > threshold:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _ranges(n: int) -> Ints:
     """Return where the points of each node of a balanced tree start and stop (heap order)."""
-    bounds = np.empty((2 * splits, 2), dtype=np.int64)
-    bounds[1] = (0, n)
+    splits = 1
+    while n > _LEAF * splits:
+        splits *= 2
+    bounds = np.zeros((2 * splits, 2), dtype=np.int64)
+    bounds[1, 1] = n
     for node in range(1, splits):
         start, stop = bounds[node, 0], bounds[node, 1]
         middle = (start + stop) // 2
-        bounds[2 * node] = (start, middle)
-        bounds[2 * node + 1] = (middle, stop)
+        bounds[2 * node, 0], bounds[2 * node, 1] = start, middle
+        bounds[2 * node + 1, 0], bounds[2 * node + 1, 1] = middle, stop
     return bounds
 
 
 @njit(cache=True)
-def _arrange(points: Floats, bounds: Ints, splits: int) -> None:
+def _arrange(points: Floats, bounds: Ints) -> None:
     """Put the points of every node's halves apart along its widest column."""
-    d = points.shape[1]
-    for node in range(1, splits):
+    for node in range(1, len(bounds) // 2):
         start, stop = bounds[node, 0], bounds[node, 1]
         widest, extent = 0, -1.0
-        for column in range(d):
+        for column in range(points.shape[1]):
             least, most = points[start, column], points[start, column]
             for i in range(start + 1, stop):
                 least = min(least, points[i, column])
@@ -114,7 +124,6 @@ def _arrange(points: Floats, bounds: Ints, splits: int) -> None:
 @njit(cache=True)
 def _select(points: Floats, left: int, right: int, target: int, column: int) -> None:
     """Partition rows so that the one at ``target`` is in sorted place (Hoare's selection)."""
-    d = points.shape[1]
     while left < right:
         pivot = points[(left + right) // 2, column]
         i, j = left, right
@@ -124,7 +133,7 @@ def _select(points: Floats, left: int, right: int, target: int, column: int) -> 
             while points[j, column] > pivot:
                 j -= 1
             if i <= j:
-                for c in range(d):
+                for c in range(points.shape[1]):
                     kept = points[i, c]
                     points[i, c] = points[j, c]
                     points[j, c] = kept
@@ -139,8 +148,9 @@ def _select(points: Floats, left: int, right: int, target: int, column: int) -> 
 
 
 @njit(cache=True)
-def _boxes(points: Floats, bounds: Ints, splits: int) -> tuple[Floats, Floats]:
-    d = points.shape[1]
+def _boxes(points: Floats, bounds: Ints) -> tuple[Floats, Floats]:
+    """Return the corners of the box around the points of each node."""
+    splits, d = len(bounds) // 2, points.shape[1]
     lower = np.empty((2 * splits, d))
     upper = np.empty((2 * splits, d))
     for node in range(2 * splits - 1, 0, -1):
@@ -227,14 +237,7 @@ def _visit(
             height += 2
             continue
         for j in range(bounds[node, 0], bounds[node, 1]):
-            if not alive[j]:
-                continue
-            measure = 0.0
-            for c in range(d):
-                measure = _add(kind, measure, abs(points[i, c] - points[j, c]))
-                if measure > threshold:
-                    break
-            if measure > threshold:
+            if not alive[j] or not _close(points, i, j, kind, threshold):
                 continue
             if least < 0:
                 found += 1
