@@ -18,6 +18,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from whitecrow.curator.registry import KINDS
 from whitecrow.errors import WhitecrowError
+from whitecrow.question import Release
 from whitecrow.server import bodies, padding
 from whitecrow.server.documents import replies
 from whitecrow.server.limits import Limits
@@ -105,21 +106,30 @@ class Desk:
     ) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         started = asyncio.get_running_loop().time()
-        kind = question.get("kind")
-        kind = kind if isinstance(kind, str) and kind in KINDS else "unknown"
 
         def work(person: Person) -> dict[str, Any]:
-            try:
-                release = self.service.ask(person, name, question)
-            except WhitecrowError as error:
-                self.metrics.asked(kind, public_name(error))
-                raise
-            self.metrics.asked(kind, "charged" if release.charged else "free")
-            return release.to_json()
+            return self.answered(person, name, question).to_json()
 
         reply = await self.act(request, bearer, work, asking=True)
-        await padding.wait(started, self.service.settings.deadline(kind))
+        await padding.wait(started, self.service.settings.deadline(kind_of(question)))
         return reply
+
+    def answered(self, person: Person, name: str, question: dict[str, Any]) -> Release:
+        """Answer a question, and count what came of it."""
+        kind = kind_of(question)
+        try:
+            release = self.service.ask(person, name, question)
+        except WhitecrowError as error:
+            self.metrics.asked(kind, public_name(error))
+            raise
+        self.metrics.asked(kind, "charged" if release.charged else "free")
+        return release
+
+
+def kind_of(question: dict[str, Any]) -> str:
+    """The kind a question says it is, if there is such a kind."""
+    kind = question.get("kind")
+    return kind if isinstance(kind, str) and kind in KINDS else "unknown"
 
 
 def encoded(result: Any) -> bytes:

@@ -1,0 +1,32 @@
+"""The console: web pages over the service, for people at a browser.
+
+Pages are rendered on the server and work without scripts. They decide nothing: every act goes
+through :class:`whitecrow.server.Service` with the person who is signed in.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from whitecrow.server.routes import Desk
+
+__all__ = ["mount"]
+
+
+def mount(app: FastAPI, desk: Desk) -> None:
+    """Add the pages to an application: the ``pages`` argument of ``create_app``."""
+    from whitecrow.console import (
+        analyst,
+        custodian,
+        door,
+        laboratory,
+        people,
+        privacy_map,
+        timeline,
+    )
+    from whitecrow.console.site import Site
+
+    site = Site(desk)
+    for part in (door, custodian, people, timeline, privacy_map, analyst, laboratory):
+        part.add(site)
+    site.add_to(app)

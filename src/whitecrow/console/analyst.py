@@ -1,0 +1,177 @@
+"""The analyst's pages: ask, read, remember."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from whitecrow.console import answers, charts, code
+from whitecrow.console.questions import QUESTIONS
+from whitecrow.console.show import gauges
+from whitecrow.console.site import HOME, Go, Page, Site, Visit, missing
+from whitecrow.data import Card
+from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, WhitecrowError
+from whitecrow.ledger.account import guarantee
+from whitecrow.privacy import Guarantee, ZeroConcentrated
+from whitecrow.question import digest, statement
+from whitecrow.server.bodies import strict_json
+from whitecrow.server.refusals import NotReady, status_of
+from whitecrow.server.service import question_from
+
+__all__ = ["add"]
+
+_ANALYST = ("analyst",)
+_A_PAGE = 25
+
+
+def add(site: Site) -> None:
+    """Add the pages."""
+    service = site.service
+
+    def opened(visit: Visit) -> tuple[dict[str, Any], Card]:
+        found = service.dataset(visit.who, visit.part("name"))
+        if found["card"] is None:
+            raise NotReady("This dataset is being loaded; come back in a moment.")
+        return found, Card.from_json(found["card"])
+
+    def form_page(visit: Visit, *, status: int = 200, **more: Any) -> Page:
+        found, card = opened(visit)
+        kind = visit.part("kind")
+        if kind not in QUESTIONS:
+            raise missing()
+        values: dict[str, Any] = {
+            "dataset": found,
+            "gauges": gauges(found),
+            "kind": kind,
+            "question": QUESTIONS[kind],
+            "groups": QUESTIONS[kind].groups(card),
+            "typed": visit.form,
+            "wrong": "",
+            "priced": None,
+            "deadline": service.settings.deadline(kind),
+        }
+        return Page("ask.html", {**values, **more}, status)
+
+    def price(visit: Visit) -> Page:
+        """Step one: what would it cost, and how wrong may it be?"""
+        found, card = opened(visit)
+        kind = visit.part("kind")
+        if kind not in QUESTIONS:
+            raise missing()
+        try:
+            asked = QUESTIONS[kind].read(visit.form, card)
+            written = {"kind": kind, **asked.question}
+            description = service.price(visit.who, found["name"], written, asked.public)
+            question = question_from(written)
+        except InvalidInput as error:
+            return form_page(visit, status=status_of(error), wrong=str(error))
+        words = description.words.removesuffix(description.price.statement()).strip()
+        priced = {
+            "words": words,
+            "statement": statement(question, description.price, card),
+            "price": description.price,
+            "meaning": answers.meaning(description.price),
+            "figures": answers.figures(description.figures),
+            "question": {"kind": kind, **question.to_json()},
+            "left": found["remaining"].get(_line(description.price)),
+            "short": _short(description.price, found),
+        }
+        return form_page(visit, priced=priced)
+
+    def ask(visit: Visit) -> Page | Go:
+        """Step two: ask the very question that was priced."""
+        kind, name = visit.part("kind"), visit.part("name")
+        written = strict_json(visit.form.one("question").encode())
+        if kind not in QUESTIONS or not isinstance(written, dict) or written.get("kind") != kind:
+            raise InvalidInput("The form is stale; load the page again.")
+        try:
+            release = site.desk.answered(visit.who, name, written)
+        except (BudgetExhausted, PolicyViolation) as error:
+            return form_page(visit, status=status_of(error), refused=error, over=_over(error))
+        key = digest(question_from(release.question))
+        again = "" if release.charged else "?again=1"
+        return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")
+
+    def history(visit: Visit) -> Page:
+        found, _ = opened(visit)
+        questions = [
+            {**one, "kind": one["question"]["kind"], "digest": _digest(one["question"])}
+            for one in service.account(visit.who, found["name"])["questions"]
+        ][::-1]
+        page = int(visit.query("page")) if visit.query("page").isdecimal() else 1
+        pages = max(1, -(-len(questions) // _A_PAGE))
+        page = min(max(1, page), pages)
+        for one in (shown := questions[(page - 1) * _A_PAGE : page * _A_PAGE]):
+            if one["outcome"] == "answered":
+                one["said"] = answers.said(one["kind"], one["question"], one["answer"])
+        values = {"questions": shown, "page": page, "pages": pages, "total": len(questions)}
+        return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
+
+    def answer(visit: Visit) -> Page:
+        found, card = opened(visit)
+        key = visit.part("digest")
+        for one in service.account(visit.who, found["name"])["questions"]:
+            if one["outcome"] == "answered" and _digest(one["question"]) == key:
+                break
+        else:
+            raise missing()
+        question, price = question_from(one["question"]), guarantee(one["price"])
+        kind = one["question"]["kind"]
+        said = answers.said(kind, one["question"], one["answer"])
+        values = {
+            "dataset": found,
+            "gauges": gauges(found),
+            "kind": kind,
+            "title": QUESTIONS[kind].title if kind in QUESTIONS else kind,
+            "asked": one,
+            "said": said,
+            "price": price,
+            "statement": statement(question, price, card),
+            "meaning": answers.meaning(price),
+            "figures": _expected(question, card),
+            "again": bool(visit.query("again")),
+            "code": code.listings(one["question"], found["name"], _address(visit)),
+            "chart": charts.series(said.series) if said.series else None,
+        }
+        return Page("answer.html", values)
+
+    site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ANALYST)
+    site.post("/datasets/{name}/ask/{kind}", price, roles=_ANALYST)
+    site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ANALYST, asks=True)
+    site.get("/datasets/{name}/history", history, roles=_ANALYST)
+    site.get("/datasets/{name}/answers/{digest}", answer, roles=_ANALYST)
+
+
+def _address(visit: Visit) -> str:
+    """The service's address as this visitor reaches it."""
+    return str(visit.request.base_url).rstrip("/")
+
+
+def _digest(written: dict[str, Any]) -> str:
+    return digest(question_from(written))
+
+
+def _line(price: Guarantee) -> str:
+    """The line of the account on which a price counts first."""
+    return "differential" if price.notion == "concentrated" else price.notion
+
+
+def _short(price: Guarantee, found: dict[str, Any]) -> bool:
+    """Whether the full price is more than what remains."""
+    if isinstance(price, ZeroConcentrated):
+        return False  # what it adds depends on what was spent: the ledger knows
+    return price.epsilon > Fraction(found["remaining"].get(_line(price), "0"))
+
+
+def _over(error: WhitecrowError) -> dict[str, str] | None:
+    if not isinstance(error, BudgetExhausted):
+        return None
+    return {"requested": str(error.requested), "remaining": str(error.remaining)}
+
+
+def _expected(question: Any, card: Card) -> list[tuple[str, str]]:
+    """The expected error as it was known before; a card may have changed since."""
+    try:
+        return answers.figures(question.describe(card).figures)
+    except WhitecrowError:
+        return []

@@ -1,0 +1,137 @@
+"""The privacy map of a dataset: facts, for the custodian's eyes only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.console import charts
+from whitecrow.console.custodian import CUSTODIAN
+from whitecrow.console.fields import Field, Group, choices, decimal, given, whole
+from whitecrow.console.site import Form, Page, Site, Visit
+from whitecrow.errors import InvalidInput
+from whitecrow.identify.map import PrivacyMap
+from whitecrow.server import Service
+from whitecrow.server.refusals import status_of
+
+__all__ = ["add"]
+
+_MOST_POINTS = 4_000
+_COUNTED = ("euclidean", "manhattan", "chebyshev")
+
+
+def add(site: Site) -> None:
+    """Add the page."""
+    service = site.service
+
+    def page(visit: Visit) -> Page:
+        dataset = service.dataset(visit.who, visit.part("name"))
+        form = Form({key: [value] for key, value in visit.request.query_params.items()})
+        columns = dataset["card"]["columns"] if dataset["card"] else []
+        names = [c["name"] for c in columns if c.get("type", "number") in ("number", "integer")]
+        values: dict[str, Any] = {
+            "dataset": dataset,
+            "groups": _groups(names),
+            "typed": form,
+            "wrong": "",
+            "found": None,
+        }
+        if not form.one("beta") or len(names) < 2:
+            return Page("map.html", values)
+        try:
+            found = _mapped(service, visit, form)
+        except InvalidInput as error:
+            return Page("map.html", {**values, "wrong": str(error)}, status_of(error))
+        return Page("map.html", {**values, "found": found})
+
+    site.get("/datasets/{name}/map", page, roles=CUSTODIAN)
+
+
+def _groups(names: list[str]) -> tuple[Group, ...]:
+    first, second = (names + names)[:2] if names else ("", "")
+    place = (
+        Field("x", "Across", type="select", options=choices(names), default=first),
+        Field("y", "Up", type="select", options=choices(names), default=second),
+    )
+    question = (
+        Field("beta", "Most neighbours β", type="number", default="10", required=True),
+        Field("radius", "Radius", type="number", default="5", required=True),
+        Field("k", "Margin k", type="number", default="1"),
+        Field("epsilon", "Price ε", default="1/2", required=True),
+        Field("notion", "Promise", type="select", options=choices(("sensitive", "differential"))),
+        Field("metric", "Distance", type="select", options=choices(_COUNTED)),
+    )
+    return (Group("Columns", place), Group("The question, asked about every record", question))
+
+
+def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
+    columns = [given(form, "x", "Across"), given(form, "y", "Up")]
+    if columns[0] == columns[1]:
+        raise InvalidInput("Choose two different columns.")
+    model = DistanceAnomaly(
+        whole(given(form, "beta", "β"), "β"),
+        float(decimal(given(form, "radius", "Radius"), "Radius")),
+        form.one("metric") or "euclidean",
+    )
+    found, points = service.privacy_map(
+        visit.who,
+        visit.part("name"),
+        columns,
+        model,
+        k=whole(form.one("k") or "1", "Margin k"),
+        epsilon=given(form, "epsilon", "Price ε"),
+        notion=form.one("notion") or "sensitive",
+    )
+    return {**_summary(found), "charts": _charts(found, points, columns)}
+
+
+def _summary(found: PrivacyMap) -> dict[str, Any]:
+    finite = found.loss[np.isfinite(found.loss)]
+    cuts = np.quantile(finite, [0.5, 0.9, 1.0]) if len(finite) else np.zeros(3)
+    return {
+        "rows": [
+            ("records", f"{len(found.loss):,}"),
+            ("anomalies under this model", f"{int(found.anomalous.sum()):,}"),
+            ("covered by the promise", f"{int(found.covered.sum()):,}"),
+            ("not covered", f"{int((~found.covered).sum()):,}"),
+            ("loss of a record, median", f"{cuts[0]:.3g}"),
+            ("loss, nine in ten at most", f"{cuts[1]:.3g}"),
+            ("largest finite loss", f"{cuts[2]:.3g}"),
+            ("records whose loss is unbounded", f"{len(found.loss) - len(finite):,}"),
+        ]
+    }
+
+
+def _charts(found: PrivacyMap, points: Any, columns: list[str]) -> list[dict[str, Any]]:
+    # All that is unusual is drawn, and as many others as a page can hold.
+    order = np.argsort(~(found.anomalous | ~found.covered), kind="stable")[:_MOST_POINTS][::-1]
+    finite = found.loss[np.isfinite(found.loss)]
+    ceiling = float(finite.max()) if len(finite) else 1.0
+    loss = np.minimum(found.loss, ceiling)
+    return [
+        _scatter(points[order], values[order], columns, title, scale)
+        for values, title, scale in (
+            (loss, "loss of each record", "Viridis"),
+            (found.accuracy, "probability of a right answer", "Cividis"),
+        )
+    ]
+
+
+def _scatter(
+    points: Any, values: Any, columns: list[str], title: str, scale: str
+) -> dict[str, Any]:
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": points[:, 0].round(6).tolist(),
+        "y": points[:, 1].round(6).tolist(),
+        "marker": {
+            "color": values.round(4).tolist(),
+            "colorscale": scale,
+            "size": 5,
+            "showscale": True,
+        },
+    }
+    return charts.chart([trace], x=columns[0], y=columns[1], label=title)

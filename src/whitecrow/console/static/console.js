@@ -1,0 +1,26 @@
+// Small comforts; every page works without them.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  if (!navigator.clipboard) continue;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const words = button.textContent;
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = words; }, 1500);
+  });
+}
+
+// After a form came back: what changed gets the focus, a mistake before all else.
+const focus = document.getElementById("wrong") ?? document.querySelector("[data-focus]");
+focus?.focus();
+
+// An answer may take a while: say so, and ask once.
+for (const form of document.querySelectorAll("form[data-wait]")) {
+  form.addEventListener("submit", (event) => {
+    const button = form.querySelector("button");
+    if (button.getAttribute("aria-busy") === "true") { event.preventDefault(); return; }
+    button.setAttribute("aria-busy", "true");
+    button.textContent = "Asking…";
+  });
+}
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

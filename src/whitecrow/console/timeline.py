@@ -1,0 +1,117 @@
+"""The ledger as a timeline, its chain, and spends that never led to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from whitecrow.console.custodian import CUSTODIAN
+from whitecrow.console.fields import whole
+from whitecrow.console.show import gauges
+from whitecrow.console.site import HOME, Go, Page, Site, Visit
+from whitecrow.errors import InvalidInput
+from whitecrow.server.refusals import status_of
+
+__all__ = ["add"]
+
+_READERS = ("custodian", "auditor")
+_A_PAGE = 40
+_CHECKED_AT_ONCE = 2_000
+"""A longer account is checked when somebody asks for it."""
+
+ACTS = {
+    "open": "opened the account",
+    "amend": "changed the promise",
+    "allow": "set an allowance",
+    "reserve": "asked; the spend is committed",
+    "settle": "answered; the answer is stored",
+    "fail": "failed; nothing was released",
+    "void": "gave a spend back",
+}
+
+
+def add(site: Site) -> None:
+    """Add the pages."""
+    service = site.service
+
+    def ledger(visit: Visit) -> Page:
+        name = visit.part("name")
+        found = service.dataset(visit.who, name)
+        account = service.account(visit.who, name)
+        entries = account["entries"]
+        wanted = {key: visit.query(key) for key in ("analyst", "act", "kind")}
+        shown = [one for one in _told(entries) if _fits(one, wanted)][::-1]
+        pages = max(1, -(-len(shown) // _A_PAGE))
+        page = min(max(1, whole(visit.query("page") or "1", "page")), pages)
+        check = visit.query("check") or len(entries) <= _CHECKED_AT_ONCE
+        values = {
+            "dataset": found,
+            "gauges": gauges(found),
+            "entries": shown[(page - 1) * _A_PAGE : page * _A_PAGE],
+            "total": len(shown),
+            "all": len(entries),
+            "page": page,
+            "pages": pages,
+            "wanted": wanted,
+            "acts": ACTS,
+            "analysts": sorted({one["analyst"] for one in entries if one["analyst"]}),
+            "kinds": sorted({one["asked"] for one in _told(entries) if one["asked"]}),
+            "head": account["head"],
+            "finding": service.verify(visit.who, name) if check else None,
+            "unsettled": account["unsettled"],
+        }
+        return Page("ledger.html", values)
+
+    def recovery(visit: Visit, wrong: str = "", status: int = 200) -> Page:
+        name = visit.part("name")
+        account = service.account(visit.who, name)
+        open_ones = set(account["unsettled"])
+        told = [one for one in _told(account["entries"]) if one["seq"] in open_ones]
+        values = {"dataset": service.dataset(visit.who, name), "entries": told, "wrong": wrong}
+        return Page("recovery.html", {**values, "typed": visit.form}, status)
+
+    def void(visit: Visit) -> Page | Go:
+        name, form = visit.part("name"), visit.form
+        try:
+            entry = whole(form.one("entry"), "entry")
+            service.void(visit.who, name, entry, reason=form.one("reason"))
+        except InvalidInput as error:
+            return recovery(visit, str(error), status_of(error))
+        return Go(f"{HOME}/datasets/{name}/recovery?done=void")
+
+    site.get("/datasets/{name}/ledger", ledger, roles=_READERS)
+    site.get("/datasets/{name}/recovery", recovery, roles=CUSTODIAN)
+    site.post("/datasets/{name}/recovery", void, roles=CUSTODIAN)
+
+
+def _told(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Entries with what a timeline says of them."""
+    asked: dict[int, str] = {}
+    found = []
+    for entry in entries:
+        content = entry["body"]
+        kind = content.get("question", {}).get("kind", "")
+        if kind:
+            asked[entry["seq"]] = kind
+        else:
+            kind = asked.get(entry["closes"] or 0, "")
+            if kind:
+                asked[entry["seq"]] = kind
+        found.append(
+            {
+                **entry,
+                "asked": kind,
+                "act": ACTS.get(entry["kind"], entry["kind"]),
+                "price": content.get("price"),
+                "reason": content.get("reason", ""),
+            }
+        )
+    return found
+
+
+def _fits(one: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
+    return (
+        wanted["analyst"] in ("", one["analyst"])
+        and wanted["act"] in ("", one["kind"])
+        and wanted["kind"] in ("", one["asked"])
+    )
