@@ -418,3 +418,17 @@ def test_integer_cells_keep_their_values():
     dataset = Dataset(card, {"n": np.array([-3.0, -3.0, 4.0])})
     question = Lookahead(["n"], model=DistanceAnomaly(9, 0), k=1, epsilon=1)
     assert histogram(question, dataset, None)["cells"] == [[-3, 2], [4, 1]]
+
+
+@pytest.mark.parametrize("ask", [Identify, Screen])
+def test_which_column_is_the_latitude_is_part_of_a_questions_identity(ask):
+    model = DistanceAnomaly(3, 10, "haversine")
+    one = ask({"x": 10, "y": 20}, model=model, epsilon="0.1")
+    other = ask({"y": 20, "x": 10}, model=model, epsilon="0.1")
+    assert digest(one) != digest(other)
+    for question in (one, other):
+        stored = json.loads(json.dumps(question.to_json(), sort_keys=True))
+        assert ask.from_json(stored).columns == question.columns
+        assert digest(ask.from_json(stored)) == digest(question)
+    with pytest.raises(InvalidInput, match="columns"):
+        ask.from_json({**one.to_json(), "columns": ["x"]})

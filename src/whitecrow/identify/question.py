@@ -20,7 +20,7 @@ from whitecrow.identify.checks import (
     whole,
 )
 from whitecrow.identify.overlap import ball
-from whitecrow.identify.record import Value, canonical, encoded
+from whitecrow.identify.record import Value, as_json, canonical, encoded, from_json
 from whitecrow.neighbours import Closeness
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy, exact, text
 from whitecrow.question import Description
@@ -125,7 +125,7 @@ class Identify:
     def to_json(self) -> dict[str, Any]:
         """Return the canonical form."""
         return {
-            "record": dict(self.record),
+            **as_json(self.record, self.model),
             "model": self.model.to_json(),
             "k": self.k,
             "epsilon": text(self.epsilon),
@@ -137,7 +137,7 @@ class Identify:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build the question that :meth:`to_json` wrote."""
         return cls(
-            data["record"],
+            from_json(data),
             model=DistanceAnomaly.from_json(data["model"]),
             k=data.get("k", 1),
             epsilon=data["epsilon"],

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.errors import invalid
 
-__all__ = ["Value", "canonical", "encoded"]
+__all__ = ["Value", "as_json", "canonical", "encoded", "from_json"]
 
 Value = int | float | str
 """A value of a record as JSON: a number, a category, or a date as ISO text."""
@@ -41,6 +43,33 @@ def canonical(record: object, *, owner: str, keep_order: bool = False) -> dict[s
             raise invalid(owner, "record", "a mapping whose keys are column names", name)
     names = list(record) if keep_order else sorted(record)
     return {name: _plain(record[name], name, owner) for name in names}
+
+
+def as_json(record: Mapping[str, Value], model: DistanceAnomaly) -> dict[str, Any]:
+    """Return what a question's JSON says of its record.
+
+    The keys of a JSON object have no order and the identity of a question sorts them, so where
+    the order means something (which column is the latitude) it is written down.
+
+    Examples
+    --------
+    >>> as_json({"north": 52, "east": 13}, DistanceAnomaly(3, 1.0, "haversine"))
+    {'record': {'north': 52, 'east': 13}, 'columns': ['north', 'east']}
+    """
+    found: dict[str, Any] = {"record": dict(record)}
+    return found | {"columns": list(record)} if model.metric == "haversine" else found
+
+
+def from_json(data: Mapping[str, Any]) -> Any:
+    """Return the record of a question's JSON, in the order that is written down, if one is."""
+    record, columns = data["record"], data.get("columns")
+    if columns is None:
+        return record
+    if not isinstance(record, Mapping) or not isinstance(columns, list | tuple):
+        raise invalid("a question", "columns", "the list of the record's columns", columns)
+    if sorted(map(str, columns)) != sorted(map(str, record)):
+        raise invalid("a question", "columns", "the record's columns, in their order", columns)
+    return {name: record[name] for name in columns}
 
 
 def _plain(value: object, name: str, owner: str) -> Value:

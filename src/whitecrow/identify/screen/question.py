@@ -12,7 +12,7 @@ from whitecrow.data import Card
 from whitecrow.identify import law
 from whitecrow.identify.checks import FLOOR, check_model, checked_floor
 from whitecrow.identify.overlap import ball
-from whitecrow.identify.record import Value, canonical, encoded
+from whitecrow.identify.record import Value, as_json, canonical, encoded, from_json
 from whitecrow.neighbours import Closeness
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, exact, text
 from whitecrow.question import Description
@@ -85,7 +85,7 @@ class Screen:
     def to_json(self) -> dict[str, Any]:
         """Return the canonical form."""
         return {
-            "record": dict(self.record),
+            **as_json(self.record, self.model),
             "model": self.model.to_json(),
             "epsilon": text(self.epsilon),
             "floor": text(self.floor),
@@ -95,7 +95,7 @@ class Screen:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build the question that :meth:`to_json` wrote."""
         return cls(
-            data["record"],
+            from_json(data),
             model=DistanceAnomaly.from_json(data["model"]),
             epsilon=data["epsilon"],
             floor=data.get("floor", FLOOR),
