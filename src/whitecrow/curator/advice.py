@@ -19,6 +19,8 @@ _ERRORS = (
     "expected_error",
     "error_if_alone",
     "median_error",
+    "median_shortfall",
+    "margin_for_95",
     "mean_deviation",
     "deviation",
     "noise_standard_deviation",

@@ -349,6 +349,10 @@ class Curator:
         standing = self._ledger.standing(self.name)
         return standing.spent.totals(standing.budget.delta)
 
+    def statement(self) -> str:
+        """What a data officer can sign: the joint promise of everything released so far."""
+        return " ".join(self.totals().statements())
+
     # The custodian's acts
 
     def amend(

@@ -72,10 +72,12 @@ class _FileClaims:
     """For SQLite: one byte of a file beside the store, locked through an open file description."""
 
     def __init__(self, path: Path) -> None:
+        self._store = path
         self._path = path.with_name(f"{path.name}-claims")
 
     def take(self, dataset: int, seq: int) -> Claim | None:
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        mode = self._store.stat().st_mode & 0o777  # whoever may use the store may use its claims
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         # struct flock of Linux: type, whence, start, length, pid (0 for these locks).
         wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, (dataset << 40) + seq, 1, 0)
         try:

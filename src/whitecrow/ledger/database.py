@@ -17,6 +17,7 @@ driver.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -33,11 +34,15 @@ from sqlalchemy.pool import StaticPool
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt, Unavailable, WhitecrowError
 from whitecrow.ledger.session import Compiler, Session
+from whitecrow.ledger.turns import Turns
 
 __all__ = ["Database"]
 
 _WAIT_SECONDS = 120
 """How long a transaction waits for its turn before it gives up."""
+
+_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+"""What PostgreSQL must be told for all reads of a transaction to see the same moment."""
 
 _BATCH = 64
 """How many writers share a commit at most."""
@@ -58,6 +63,8 @@ class Database:
         self.url = _parse(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.in_memory = self.is_sqlite and self.path is None
+        if self.path is not None:
+            _make_private(self.path)
         self._start()
 
     def _start(self) -> None:
@@ -67,6 +74,7 @@ class Database:
         self._failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._line: deque[_Job[Any]] = deque()
         self._turn = threading.RLock()
+        self._processes = Turns(self.path)
 
     @property
     def path(self) -> Path | None:
@@ -98,7 +106,8 @@ class Database:
     def read(self, act: Callable[[Session], T]) -> T:
         """Run a transaction that changes nothing."""
         # One connection serves all threads of a store in memory; they take turns.
-        with self._turn if self.in_memory else nullcontext(), self._session("BEGIN") as session:
+        turn = self._turn if self.in_memory else nullcontext()
+        with turn, self._session("BEGIN" if self.is_sqlite else _ONE_MOMENT) as session:
             return act(session)
 
     def write(self, act: Callable[[Session], T]) -> T:
@@ -114,7 +123,8 @@ class Database:
         self._line.append(job)
         with self._turn:
             if not job.done:
-                self._work(job)
+                with self._processes.take():
+                    self._work(job)
         if isinstance(job.error, self._failures):
             raise _translated(job.error, self.name)
         if job.error is not None:
@@ -146,7 +156,7 @@ class Database:
             raw = self.engine.raw_connection()
             try:
                 session = Session(raw, self._compiler)
-                if begin and self.is_sqlite:
+                if begin:
                     session.command(begin)
                 yield session
                 raw.commit()
@@ -179,6 +189,7 @@ class Database:
     def close(self) -> None:
         """Give all connections back."""
         self._engine.dispose()
+        self._processes.close()
 
 
 class _Job(Generic[T]):
@@ -203,6 +214,12 @@ class _Job(Generic[T]):
             self.error = error
             session.command("ROLLBACK TO act")
         session.command("RELEASE act")
+
+
+def _make_private(path: Path) -> None:
+    """Make a new file that its owner alone can read; what fails here fails again, and is told."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _parse(url: str | Path) -> URL:
