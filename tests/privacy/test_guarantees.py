@@ -23,6 +23,7 @@ from whitecrow.privacy import (
     to_sensitive,
     totals,
 )
+from whitecrow.privacy.bounds import exp_upper
 
 SENSITIVE = SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148, columns=("bmi", "age"))
 
@@ -165,3 +166,16 @@ def test_facts_show_nothing_and_travel_nowhere():
         list(secret)
     with pytest.raises(TypeError):
         secret == secret  # noqa: B015
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "7", "10", "12", "19.99", "20"])
+def test_the_factor_in_a_statement_is_never_below_the_true_one(epsilon):
+    said = DifferentialPrivacy(epsilon).statement()
+    factor = Fraction(said.partition("at most ")[2].split()[0])
+    assert factor >= exp_upper(Fraction(epsilon)) > factor * Fraction(998, 1000)
+
+
+@pytest.mark.parametrize("radius", [0.148, 2.0, 0.12345649, 1234567.5, 1 / 3])
+def test_a_statement_names_the_very_radius_of_the_promise(radius):
+    said = SensitivePrivacy("1", 3, radius).statement()
+    assert float(said.partition("within ")[2].split()[0]) == radius

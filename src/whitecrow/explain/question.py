@@ -30,7 +30,14 @@ from whitecrow.explain.utilities import (
     Utility,
     utility_from_json,
 )
-from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, exact, text
+from whitecrow.privacy import (
+    ConditionalPrivacy,
+    DifferentialPrivacy,
+    Guarantee,
+    exact,
+    text,
+    unrounded,
+)
 from whitecrow.question import Description
 
 __all__ = ["Explain"]
@@ -281,7 +288,7 @@ class Explain:
         """Say when a record is an outlier."""
         if isinstance(self.detector, DistanceAnomaly):
             beta, radius = self.detector.beta, self.detector.radius
-            return f"at most {beta} records, itself included, lie within {radius:g} of it"
+            return f"at most {beta} records, itself included, lie within {unrounded(radius)} of it"
         return self.detector.words()
 
     def condition(self) -> str:

@@ -21,7 +21,7 @@ from whitecrow.privacy.guarantees import (
     ZeroConcentrated,
     Zone,
 )
-from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, text
+from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, text, unrounded
 
 __all__ = [
     "ConditionalPrivacy",
@@ -49,4 +49,5 @@ __all__ = [
     "to_replace_one",
     "to_sensitive",
     "totals",
+    "unrounded",
 ]

@@ -17,7 +17,8 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from whitecrow.errors import invalid
-from whitecrow.privacy.numbers import exact, rounded_up, text
+from whitecrow.privacy.bounds import exp_upper
+from whitecrow.privacy.numbers import exact, rounded_up, text, unrounded
 
 __all__ = [
     "ConditionalPrivacy",
@@ -50,10 +51,7 @@ def _delta(owner: str, value: object) -> Fraction:
 
 
 def _odds(epsilon: Fraction, delta: Fraction) -> str:
-    if epsilon <= 20:
-        factor = f"{math.ceil(math.exp(epsilon) * 1000) / 1000:g}"
-    else:
-        factor = f"e^{rounded_up(epsilon)}"
+    factor = rounded_up(exp_upper(epsilon)) if epsilon <= 20 else f"e^{rounded_up(epsilon)}"
     words = (
         f"the odds of any conclusion drawn from the answer change by a factor of at most {factor}"
     )
@@ -201,7 +199,7 @@ class Zone:
         """Say who is covered."""
         over = f" over {', '.join(self.columns)}" if self.columns else ""
         return (
-            f"at least {self.tau} records (itself included) within {self.radius:g} of it "
+            f"at least {self.tau} records (itself included) within {unrounded(self.radius)} of it "
             f"({self.metric}{over})"
         )
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from whitecrow.errors import invalid
 
-__all__ = ["Exactly", "exact", "rounded_down", "rounded_up", "text"]
+__all__ = ["Exactly", "exact", "rounded_down", "rounded_up", "text", "unrounded"]
 
 Exactly = str | int | float | Fraction | Decimal
 """What a user may write for a budget."""
@@ -88,6 +88,18 @@ def rounded_down(number: Fraction, digits: int = 4) -> str:
     '0.6666'
     """
     return _rounded(number, digits, ROUND_FLOOR)
+
+
+def unrounded(number: float) -> str:
+    """Write a number in full: a radius that is rounded up covers more records than were promised.
+
+    Examples
+    --------
+    >>> unrounded(2.0), unrounded(0.123456789)
+    ('2', '0.123456789')
+    """
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
 
 
 def _rounded(number: Fraction, digits: int, rounding: str) -> str:
