@@ -104,3 +104,44 @@ def test_bench_outside_a_clone_says_so(tmp_path):
     )
     assert found.returncode == 1
     assert "run this in a clone" in found.stderr
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    from whitecrow import demo
+
+    for path in (demo.DATA, demo.CARD):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return [str(tmp_path / "clinic.csv"), "--card", str(tmp_path / "clinic.toml")]
+
+
+EXPLAIN = [
+    "--metric",
+    "cost",
+    "--record",
+    '{"ward": "maternity", "insurance": "public", "year": "2023", "cost": 14000}',
+    "--epsilon",
+    "0.2",
+]
+
+
+def test_a_conditional_explanation_opens_an_account_that_admits_it(clinic):
+    found = run("--json", "explain", *clinic, *EXPLAIN)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["guarantee"]["notion"] == "conditional"
+
+
+def test_but_never_changes_the_policy_of_an_account_that_exists(clinic):
+    screen = ["--record", '{"age": 50}', "--beta", "5", "--radius", "3", "--epsilon", "0.1"]
+    assert run("screen", *clinic, *screen).exit_code == 0
+    found = run("--json", "explain", *clinic, *EXPLAIN)
+    assert found.exit_code == 1
+    assert "no conditional release" in json.loads(found.stdout)["refused"]["reason"]
+
+
+def test_a_policy_file_rules_the_account_it_opens(clinic, tmp_path):
+    (tmp_path / "policy.toml").write_text('questions = ["count"]\n')
+    screen = ["--record", '{"age": 50}', "--beta", "5", "--radius", "3", "--epsilon", "0.1"]
+    found = run("screen", *clinic, *screen, "--policy", str(tmp_path / "policy.toml"))
+    assert found.exit_code == 1
+    assert "allows no screen question" in found.output

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whitecrow.cli.screen_output import Output
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, PolicyViolation
 
 if TYPE_CHECKING:
     from whitecrow.client import Client
@@ -38,7 +38,7 @@ class Asking:
     ----------
     output : Output
         Where results go.
-    data, card, ledger, analyst, engine, budget, epsilon : str
+    data, card, ledger, analyst, engine, budget, policy, epsilon : str
         As typed.
     price_only : bool
         Say what it would cost and how accurate it would be, then stop.
@@ -53,6 +53,7 @@ class Asking:
     analyst: str
     engine: str
     budget: str | None
+    policy: str | None
     epsilon: str
     price_only: bool
     server: str | None = None
@@ -81,6 +82,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
     @click.option("--engine", default="local", show_default=True, help="Who counts neighbours.")
     @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
+    @click.option("--policy", help="What may be asked (TOML), when its account is opened new.")
     @server_option
     @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
     @click.pass_obj
@@ -128,8 +130,13 @@ def split_names(value: str | None) -> tuple[str, ...] | None:
     )
 
 
-def opened(given: Asking) -> Curator | Client:
-    """Open the curator that the options describe, with a progress bar for a long load."""
+def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
+    """Open the curator that the options describe, with a progress bar for a long load.
+
+    ``allowing`` names notions that a *new* account's policy admits, where --policy is not given:
+    whoever opens an account with such a question consents to it. An account that exists keeps its
+    policy.
+    """
     if given.server is not None:
         return _remote(given.server, given.data)
     from whitecrow.curator import Curator
@@ -141,16 +148,22 @@ def opened(given: Asking) -> Curator | Client:
         known = beside(given.data)
         ledger = None if known is not None and known.exists() else "sqlite://"
     with given.output.progress() as progress:
-        extra: dict[str, Any] = {} if given.budget is None else {"budget": given.budget}
-        return Curator.open(
+        open_ = functools.partial(
+            Curator.open,
             given.data,
             card=given.card,
             ledger=ledger,
             analyst=given.analyst,
             engine=given.engine,
+            budget=given.budget,
             progress=progress,
-            **extra,
         )
+        if given.policy is not None or not allowing:
+            return open_(policy=given.policy)
+        try:
+            return open_(policy={"notions": list(allowing)})
+        except PolicyViolation:
+            return open_()
 
 
 def _remote(url: str, dataset: str) -> Client:
@@ -171,6 +184,7 @@ def answer(
     *,
     words: Callable[[Release], str] | None = None,
     public: Mapping[str, Any] | None = None,
+    allowing: Sequence[str] = (),
 ) -> None:
     """Ask the question (or only price it) and print what came back.
 
@@ -184,8 +198,10 @@ def answer(
         How to say the answer; by default its JSON.
     public : mapping, optional
         Public facts for the expected error, passed to ``describe``.
+    allowing : sequence of str
+        Notions that the policy of a new account admits; see :func:`opened`.
     """
-    curator = opened(given)
+    curator = opened(given, allowing=allowing)
     description = curator.describe(question, **(public or {}))
     if given.price_only:
         given.output.show(description.to_json(), description.words)

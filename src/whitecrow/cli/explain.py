@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from whitecrow.explain.utilities import Utility
     from whitecrow.question import Release
 
+NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
+
 
 @click.command(
     "explain",
@@ -57,9 +59,8 @@ if TYPE_CHECKING:
 @click.option(
     "--notion",
     type=click.Choice(["conditional", "differential"]),
-    default="conditional",
-    show_default=True,
-    help="A promise on the condition that the matching contexts stay the same, or to everyone.",
+    help="A promise on the condition that the matching contexts stay the same, or to everyone "
+    "(default: to everyone with --detector distance, else conditional).",
 )
 @click.option("--margin", type=int, help="With --notion differential: a public guess.")
 @click.option("--sql", is_flag=True, help="Say the context as an SQL condition.")
@@ -71,7 +72,7 @@ def command(
     search: str,
     samples: int,
     start: str | None,
-    notion: str,
+    notion: str | None,
     margin: int | None,
     sql: bool,
     **settings: Any,
@@ -79,11 +80,13 @@ def command(
     """Name a context in which a record of DATA is an outlier: values of each attribute.
 
     The record is part of the question and is not protected; everyone else is, on a condition
-    (the paper's promise, which an account's policy must admit) or, with --notion differential and
-    --detector distance, without one.
+    (the paper's promise, which the account's policy must admit; an account that this command
+    opens new does) or, with --detector distance, without one.
     """
     from whitecrow.explain import Explain
 
+    if notion is None:
+        notion = "differential" if settings["detector"] == "distance" else "conditional"
     question = Explain(
         json_object(record, "--record"),
         metric=metric,
@@ -97,7 +100,8 @@ def command(
         notion=notion,
     )
     public = {} if margin is None else {"margin": margin}
-    answer(given, question, words=_where if sql else _words, public=public)
+    allowing = NOTIONS if notion == "conditional" else ()
+    answer(given, question, words=_where if sql else _words, public=public, allowing=allowing)
 
 
 _PARAMETERS = {
