@@ -64,6 +64,9 @@ def application() -> FastAPI:
 @click.option(
     "--deadline", "deadlines", multiple=True, metavar="KIND=SECONDS", help="One reply time."
 )
+@click.option(
+    "--asks-at-once", default=16, show_default=True, type=click.IntRange(1, 1000), help="A worker."
+)
 @click.option("--rate", default=50.0, show_default=True, help="Requests a second and person.")
 @click.option("--console/--no-console", default=True, show_default=True, help="The web pages.")
 @click.pass_obj
@@ -83,6 +86,7 @@ def command(
     public_without_tls: bool,
     pad: bool,
     deadlines: tuple[str, ...],
+    asks_at_once: int,
     rate: float,
     console: bool,
 ) -> None:
@@ -115,6 +119,7 @@ def command(
             deadlines=times,
             hosts=known_hosts(host, hosts),
             secure=secure,
+            asks_at_once=asks_at_once,
             rate=rate,
             console=console,
         )
@@ -182,13 +187,16 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
                 budget="8",
                 readers=["analyst"],
             )
+        passwords = {name: service.sessions.new_password(name) for name in made}
     finally:
         service.close()
     lines = [f"whitecrow listens on {url}", "", "Tokens, shown once:"]
     lines += [f"  {name:<10} {token}" for name, token in made.items()]
+    lines += ["", "Passwords for the web pages, shown once:"]
+    lines += [f"  {name:<10} {password}" for name, password in passwords.items()]
     if demo:
         lines += ["", *_example(url, made["analyst"])]
-    output.show({"url": url, "tokens": made}, "\n".join(lines))
+    output.show({"url": url, "tokens": made, "passwords": passwords}, "\n".join(lines))
 
 
 def _example(url: str, token: str) -> list[str]:

@@ -150,6 +150,7 @@ class Registration(_Strict):
     budget: Money = "1"
     engine: Name = "local"
     readers: list[Name] = []
+    indexes: Annotated[list[list[Name]], Field(max_length=20)] = []
 
 
 class Amendment(_Strict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Listing:
         Who counts neighbours.
     revision : int
         Grows with every change of card or source.
+    indexes : tuple of tuples of str
+        Sets of columns over which an index is built when the dataset is loaded.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Listing:
     card: Card | None
     engine: str
     revision: int
+    indexes: tuple[tuple[str, ...], ...] = ()
 
 
 class Catalogue:
@@ -75,6 +78,7 @@ class Catalogue:
         card: Card | None,
         engine: str,
         readers: Iterable[str],
+        indexes: Sequence[Sequence[str]] = (),
     ) -> Listing:
         """List a dataset."""
         good_name(name, "a dataset")
@@ -88,6 +92,7 @@ class Catalogue:
                     source=json.dumps(source),
                     card=_written(card),
                     engine=engine,
+                    indexes=json.dumps(indexes),
                     revision=1,
                     created=time.time(),
                 )
@@ -198,4 +203,5 @@ def _listing(row: Row[Any]) -> Listing:
         None if row.card is None else Card.from_json(json.loads(row.card)),
         row.engine,
         row.revision,
+        tuple(map(tuple, json.loads(row.indexes))),
     )

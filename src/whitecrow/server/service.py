@@ -7,15 +7,23 @@ the one for a thing that does not exist.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator, Policy, read_question
 from whitecrow.curator.opening import policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.identify.map import PrivacyMap, privacy_map
 from whitecrow.ledger import Budget, Ledger, verification
+from whitecrow.neighbours import ENGINES
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
@@ -31,6 +39,9 @@ from whitecrow.server.tables import migrate
 __all__ = ["Service", "question_from"]
 
 T = TypeVar("T")
+
+LIGHT = frozenset({"identify", "screen"})
+"""Kinds that look at one place: many are answered at once. A worker answers one other at a time."""
 
 MOST_QUESTIONS = 1000
 """How long a plan may be."""
@@ -53,6 +64,8 @@ class Service:
         self.people = People(self.store, trust=settings.trust)
         self.sessions = Sessions(self.store, settings)
         self.catalogue = Catalogue(self.store, settings)
+        # Kernels that use all cores may not be entered twice; and two at once are no faster.
+        self._heavy = threading.Lock()
         self.shelf = Shelf(self.catalogue, self.ledger, patience=settings.patience)
 
     def start(self) -> None:
@@ -124,14 +137,38 @@ class Service:
         _need(who, "analyst")
         curator = self.curator(who, name)
         question = question_from(written)
+        turn: AbstractContextManager[object] = (
+            nullcontext() if question.kind in LIGHT else self._heavy
+        )
         try:
-            return curator.ask(question, analyst=who.name)
+            with turn:
+                return curator.ask(question, analyst=who.name)
         except WhitecrowError:
             raise
         except Exception:
             # Not from behind the wall, which lets no exception through. The question's fault?
             _well_formed(lambda: curator.price(question))
             raise
+
+    def privacy_map(
+        self,
+        who: Person,
+        name: str,
+        columns: Sequence[str],
+        model: DistanceAnomaly,
+        **question: Any,
+    ) -> tuple[PrivacyMap, NDArray[np.float64]]:
+        """What every record would lose and gain by ``identify``, and where it lies: facts.
+
+        For the custodian's eyes only; see :mod:`whitecrow.identify.map`.
+        """
+        _need(who, "custodian")
+        curator = self.curator(who, name)
+        ranges = model.closeness(columns, curator.card).ranges
+        points = curator._dataset.matrix(columns)
+        with self._heavy:
+            found = privacy_map(points, **model.to_json(), ranges=ranges, **question)
+        return found, points
 
     # The account
 
@@ -188,6 +225,7 @@ class Service:
         budget: Any = "1",
         engine: str = "local",
         readers: Iterable[str] = (),
+        indexes: Sequence[Sequence[str]] = (),
     ) -> dict[str, Any]:
         """List a dataset and open its account; the records are read in the background."""
         _need(who, "custodian")
@@ -195,7 +233,11 @@ class Service:
         facts = None if card is None else _card(card)
         if name in self.ledger.datasets():
             raise Taken(f"The ledger has an account called {name!r} already.")
-        self.catalogue.add(name, source, card=facts, engine=engine, readers=readers)
+        if engine not in ENGINES:
+            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
+        self.catalogue.add(
+            name, source, card=facts, engine=engine, readers=readers, indexes=indexes
+        )
         self.ledger.open(name, budget=cap, policy=rules.to_json(), unit=rules.unit)
         return self.dataset(who, name)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.wall import CUSTODIAN_LOG
 from whitecrow.data import Card, read
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
-from whitecrow.neighbours import open_engine
+from whitecrow.neighbours import Closeness, Engine, LocalEngine, open_engine
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.refusals import NotReady
 
@@ -31,9 +33,9 @@ class State:
     revision : int
         Of the card and source that are loaded, or being loaded.
     stage : str
-        ``waiting``, ``reading``, ``compiling``, ``ready`` or ``failed``.
+        ``waiting``, ``reading``, ``compiling``, ``indexing``, ``ready`` or ``failed``.
     percent : int
-        How much is read. The numbers of rows behind it are facts and stay here.
+        How far the stage is. The numbers of rows behind it are facts and stay here.
     reason : str
         Why it failed, for the custodian only.
     """
@@ -130,8 +132,11 @@ class Shelf:
             engine = open_engine(dataset, listing.engine)
             state.stage = "compiling"
             warm(dataset.card)
+            for done, columns in enumerate(listing.indexes):
+                state.stage, state.percent = "indexing", 100 * done // len(listing.indexes)
+                prepare(engine, columns, dataset.card)
             state.curator = Curator(
-                dataset, engine, self._ledger, name=listing.name, analyst=listing.name
+                dataset, InTurn(engine), self._ledger, name=listing.name, analyst=listing.name
             )
             state.stage = "ready"
         except WhitecrowError as error:
@@ -143,10 +148,34 @@ class Shelf:
             state.settled.set()
 
 
+class InTurn:
+    """An engine whose questions about single records are answered one after the other.
+
+    An engine may build an index when it has been asked often enough; asked by many threads at once,
+    each would build its own.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._turn = threading.Lock()
+
+    def neighbours(self, records: Any, closeness: Closeness, cap: int | None = None) -> Any:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        with self._turn:
+            return self._engine.neighbours(records, closeness, cap)
+
+    def copies(self, records: Any, closeness: Closeness, cap: int | None = None) -> Any:
+        """Return min(number of data records equal in all the columns, cap) for each record."""
+        with self._turn:
+            return self._engine.copies(records, closeness, cap)
+
+    def degrees(self, closeness: Closeness, cap: int | None = None) -> Any:
+        """Return min(number of close records, itself included, cap) for each data record."""
+        return self._engine.degrees(closeness, cap)
+
+
 def warm(card: Card) -> None:
     """Compile the kernels on made-up records, so that no analyst waits for the compiler."""
-    from whitecrow.anomaly import DistanceAnomaly
-
     columns = [column.name for column in card.columns if column.type in ("number", "integer")][:2]
     try:
         made_up = simulated(card, 8)
@@ -156,5 +185,13 @@ def warm(card: Card) -> None:
     engine = open_engine(made_up)
     place = made_up.matrix(columns)[:1]
     engine.neighbours(place, closeness, 1)
-    engine.copies(place, closeness, 1)
     engine.degrees(closeness, 1)
+    prepare(engine, columns, card)
+    engine.neighbours(place, closeness, 1)
+    engine.copies(place, closeness, 1)
+
+
+def prepare(engine: Engine, columns: Sequence[str], card: Card) -> None:
+    """Build an engine's index over columns now, if it is of the kind that keeps any."""
+    if isinstance(engine, LocalEngine):
+        engine.prepare(DistanceAnomaly(beta=1, radius=1.0).closeness(tuple(columns), card))

@@ -65,6 +65,7 @@ sources = Table(
     Column("source", Text, nullable=False),
     Column("card", Text, nullable=True),
     Column("engine", String(16), nullable=False),
+    Column("indexes", Text, nullable=False),
     # Grows when card or source change: workers load anew what they hold in an older form.
     Column("revision", Integer, nullable=False),
     Column("created", Float, nullable=False),
