@@ -28,6 +28,11 @@ REFUSALS: list[tuple[dict[str, Any], Any, str]] = [
     ({"notions": ["differential"]}, Toy(1, notion="concentrated"), "no concentrated release"),
     ({"questions": ["count"]}, Toy(1), "allows no toy question; it allows count"),
     ({"max_epsilon": "1/20"}, identify(), "at most epsilon 1/20: requested 1/10, over by 0.05"),
+    (
+        {"max_epsilon": "1/5"},
+        Toy(1, notion="concentrated", epsilon="1/10"),
+        "at most rho 1/50: requested 1/10, over by 0.08",
+    ),
     ({"max_tau": 8}, identify(), "tau up to 8: got 9"),
     ({"min_radius": 2.5}, identify(), "radius from 2.5: got 2"),
     ({"min_tau": 10}, identify(), "tau from 10: got 9"),

@@ -48,7 +48,8 @@ class Policy:
     analysts : mapping of str to tuple of str
         Who may ask which kinds; ``"*"`` stands for everybody else. Empty: anyone may ask.
     max_epsilon : exact number, optional
-        The most one question may cost.
+        The most one question may cost; for a concentrated one rho is at most half its square, which
+        is what a pure release of that epsilon costs in rho.
     max_tau, min_radius : optional
         The weakest sensitive promise admitted: a record with ``max_tau`` records within
         ``min_radius`` is covered by every release (the promise is stronger the smaller tau and the
@@ -154,12 +155,15 @@ class Policy:
                 f"The policy of this dataset allows no {price.notion} release; it allows "
                 f"{', '.join(self.notions)}. {_BREAKS.get(price.notion, '')}".strip()
             )
-        if not isinstance(price, ZeroConcentrated) and self.max_epsilon is not None:
-            requested = price.epsilon
-            if requested > self.max_epsilon:
+        if self.max_epsilon is not None:
+            if isinstance(price, ZeroConcentrated):
+                unit, requested, most = "rho", price.rho, self.max_epsilon**2 / 2
+            else:
+                unit, requested, most = "epsilon", price.epsilon, self.max_epsilon
+            if requested > most:
                 raise PolicyViolation(
-                    f"One question may cost at most epsilon {text(self.max_epsilon)}: requested "
-                    f"{text(requested)}, over by {rounded_up(requested - self.max_epsilon)}."
+                    f"One question may cost at most {unit} {text(most)}: requested "
+                    f"{text(requested)}, over by {rounded_up(requested - most)}."
                 )
         if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
             for zone in price.zones:
