@@ -14,11 +14,15 @@ from whitecrow.neighbours.closeness import (
     checked_radius,
     checked_ranges,
     lower,
+    on_sphere,
 )
 
 __all__ = ["checked_cap", "checked_data", "checked_form", "checked_records", "embedded"]
 
 Matrix = NDArray[np.float64]
+
+_FEW = 256
+"""Points that plain Python moves to the sphere sooner than the compiler is loaded."""
 
 
 def checked_data(data: ArrayLike, owner: str) -> Matrix:
@@ -64,6 +68,8 @@ def embedded(values: Matrix, metric: str) -> Matrix:
     """Return the vectors that the measure compares: for haversine, points of the unit sphere."""
     if metric != "haversine":
         return values
+    if len(values) <= _FEW:
+        return np.array([on_sphere(*place) for place in values.tolist()]).reshape(-1, 3)
     from whitecrow.neighbours._kernels.metric import on_spheres
 
     points: Matrix = on_spheres(values)

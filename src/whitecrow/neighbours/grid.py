@@ -117,9 +117,11 @@ def _laid_out(values: Matrix, form: Form) -> tuple[Matrix, float, NDArray[np.int
     most = min(_MOST_CELLS, max(256, len(values) // 8))
     for fineness in range(_FINEST, 1, -1):
         side = radius / fineness
+        # An infinite number of cells is merely too many.
         with np.errstate(over="ignore"):
             spans = (high - low) / side
-        if np.isfinite(spans).all() and np.prod(spans + 4.0) <= most:
+            cells = np.prod(spans + 4.0)
+        if cells <= most:
             return low - side, side, np.ceil(spans).astype(np.int64) + 3, fineness
     return None
 

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 OUTSIDE, UNDECIDED, INSIDE = -1, 0, 1
 
 register_jitable(step)
+register_jitable(closeness.sine_cosine)
 measure: Any = inner(predicates.measure)
 _on_sphere: Any = inner(closeness.on_sphere)
 

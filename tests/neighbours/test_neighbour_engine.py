@@ -1,0 +1,291 @@
+"""The local engine: the same integers as the plain functions, and an index that is checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from neighbour_tools import Matrix, brute, mixture
+
+from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.neighbours import (
+    ENGINES,
+    Closeness,
+    Engine,
+    LocalEngine,
+    beside,
+    copies,
+    open_engine,
+)
+
+
+class Table:
+    """The little that an engine asks of a dataset."""
+
+    def __init__(self, data: Matrix, fingerprint: str = "first") -> None:
+        self.data, self.mark, self.reads = data, fingerprint, 0
+
+    def matrix(self, columns: Sequence[str]) -> Matrix:
+        self.reads += 1
+        return np.ascontiguousarray(self.data[:, [int(name[1:]) for name in columns]])
+
+    def fingerprint(self) -> str:
+        return self.mark
+
+
+EUCLIDEAN = Closeness(("c0", "c1", "c2"), "euclidean", 3.0)
+MANHATTAN = Closeness(("c0", "c1", "c2"), "manhattan", 4.0)
+SPHERE = Closeness(("c1", "c2"), "haversine", 800.0)
+GOWER = Closeness(("c3", "c0"), "gower", 0.2, (0.0, 30.0))
+HAMMING = Closeness(("c3", "c4"), "hamming", 1.0)
+ALL = (EUCLIDEAN, MANHATTAN, SPHERE, GOWER, HAMMING)
+
+
+def table(n: int = 2500) -> Table:
+    data = np.column_stack([mixture(n, 3), np.random.default_rng(1).integers(0, 3, (n, 2))])
+    return Table(data)
+
+
+def expected(found: Table, records: Matrix, closeness: Closeness, cap: int | None) -> list[int]:
+    data = found.matrix(closeness.columns)
+    counts = brute(data, records, closeness.radius, closeness.metric, cap, closeness.ranges)
+    return [int(count) for count in counts]
+
+
+@pytest.mark.parametrize("closeness", ALL, ids=lambda c: c.metric)
+def test_every_question_before_and_after_the_index_is_built(closeness: Closeness) -> None:
+    found = table()
+    engine = LocalEngine(found)
+    records = found.matrix(closeness.columns)[::50]
+    for _ in range(3):
+        for cap in (None, 1, 60):
+            asked = engine.neighbours(records, closeness, cap)
+            assert asked.tolist() == expected(found, records, closeness, cap)
+            assert asked.dtype == np.int64
+        same = engine.copies(records, closeness, 3)
+        assert (same == copies(found.matrix(closeness.columns), records, 3)).all()
+    one = engine.neighbours(records[3], closeness)
+    assert one.tolist() == expected(found, records[3:4], closeness, None)
+    everyone = engine.degrees(closeness, 60)
+    whole = found.matrix(closeness.columns)
+    assert everyone.tolist() == expected(found, whole, closeness, 60)
+
+
+def test_the_data_are_read_once_and_not_again_when_an_index_stands() -> None:
+    found = table()
+    engine = LocalEngine(found)
+    engine.prepare(EUCLIDEAN)
+    before = found.reads
+    for _ in range(5):
+        engine.neighbours(found.data[:40, :3], EUCLIDEAN)
+        engine.copies(found.data[:40, :3], MANHATTAN)
+    assert found.reads == before
+
+
+def test_a_saved_index_answers_without_reading_the_data(tmp_path: Path) -> None:
+    found = table()
+    place = beside(tmp_path / "patients.parquet")
+    engine = LocalEngine(found)
+    for closeness in ALL:
+        engine.prepare(closeness)
+    engine.save(place)
+    again = Table(found.data)
+    loaded = LocalEngine.load(place, again)
+    for closeness in ALL:
+        records = found.matrix(closeness.columns)[:30]
+        assert (loaded.neighbours(records, closeness, 80)).tolist() == expected(
+            found, records, closeness, 80
+        )
+    assert again.reads == 0
+    assert oct(place.stat().st_mode & 0o777) == "0o700"
+
+
+def test_an_engine_that_knows_where_keeps_its_index_there(tmp_path: Path) -> None:
+    found = table()
+    place = tmp_path / "index"
+    first = open_engine(found, index=place)
+    assert isinstance(first, LocalEngine)
+    first.prepare(EUCLIDEAN)
+    second = open_engine(again := Table(found.data), index=place)
+    records = found.data[:5, :3]
+    assert second.neighbours(records, EUCLIDEAN).tolist() == expected(
+        found, records, EUCLIDEAN, None
+    )
+    assert again.reads == 0
+    # Saving again replaces the folder.
+    first.prepare(HAMMING)
+    assert len(json.loads((place / "index.json").read_text())["body"]["spaces"]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_an_index_of_other_data_is_refused_or_built_anew(tmp_path: Path) -> None:
+    found = table()
+    engine = LocalEngine(found, index=tmp_path / "index")
+    engine.prepare(EUCLIDEAN)
+    changed = Table(found.data + 1.0, "second")
+    with pytest.raises(InvalidInput, match="belongs to other data"):
+        LocalEngine.load(tmp_path / "index", changed)
+    anew = LocalEngine(changed, index=tmp_path / "index")
+    records = changed.data[:4, :3]
+    assert anew.neighbours(records, EUCLIDEAN).tolist() == expected(
+        changed, records, EUCLIDEAN, None
+    )
+    anew.prepare(EUCLIDEAN)
+    LocalEngine.load(tmp_path / "index", changed)
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "remove", "json", "version", "swap"])
+def test_a_damaged_index_is_noticed(tmp_path: Path, harm: str) -> None:
+    found = table(300)
+    place = tmp_path / "index"
+    engine = LocalEngine(found, index=place)
+    engine.prepare(EUCLIDEAN)
+    victim = place / "0-blocks.npy"
+    if harm == "flip":
+        content = bytearray(victim.read_bytes())
+        content[-3] ^= 1
+        victim.write_bytes(content)
+    elif harm == "cut":
+        victim.write_bytes(victim.read_bytes()[:-100])
+    elif harm == "remove":
+        victim.unlink()
+    elif harm == "json":
+        (place / "index.json").write_text("{")
+    elif harm == "version":
+        head = json.loads((place / "index.json").read_text())
+        head["version"] = 99
+        (place / "index.json").write_text(json.dumps(head))
+    else:
+        np.save(place / "0-ids.npy", np.arange(300, dtype=np.int32)[::-1])
+    with pytest.raises(InvalidInput, match=r"The index at .* Delete the folder"):
+        LocalEngine.load(place, found)
+    records = found.data[:3, :3]
+    rebuilt = LocalEngine(found, index=place)
+    assert rebuilt.neighbours(records, EUCLIDEAN).tolist() == expected(
+        found, records, EUCLIDEAN, None
+    )
+
+
+def test_a_missing_index_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="is not there"):
+        LocalEngine.load(tmp_path / "nothing", table(10))
+    with pytest.raises(InvalidInput, match="where to keep"):
+        LocalEngine(table(10)).save()
+
+
+def test_no_records_at_all() -> None:
+    engine = LocalEngine(Table(np.empty((0, 5))))
+    engine.prepare(EUCLIDEAN)
+    assert engine.neighbours([[0, 0, 0]] * 50, EUCLIDEAN, 4).tolist() == [0] * 50
+    assert engine.copies([[0, 0, 0]], EUCLIDEAN).tolist() == [0]
+    assert engine.degrees(EUCLIDEAN).tolist() == []
+
+
+def test_engines_have_names() -> None:
+    assert isinstance(open_engine(table(10)), Engine)
+    for name in ENGINES[1:]:
+        with pytest.raises(Unavailable, match=f"'{name}' is not installed"):
+            open_engine(table(10), name)
+    with pytest.raises(InvalidInput, match="one of local"):
+        open_engine(table(10), "abacus")
+
+
+def test_bad_records_are_refused_before_counting() -> None:
+    engine = LocalEngine(table(10))
+    with pytest.raises(InvalidInput, match="have 3 numbers each"):
+        engine.neighbours([[1.0, 2.0]], EUCLIDEAN)
+    with pytest.raises(InvalidInput, match="finite numbers"):
+        engine.copies([[1.0, 2.0, np.nan]], EUCLIDEAN)
+    with pytest.raises(InvalidInput, match="cap"):
+        engine.neighbours([[1.0, 2.0, 3.0]], EUCLIDEAN, 0)
+
+
+def test_builds_and_counts_report_progress() -> None:
+    said: list[tuple[int, int, str]] = []
+    engine = LocalEngine(
+        table(), progress=lambda done, total, what: said.append((done, total, what))
+    )
+    engine.prepare(EUCLIDEAN)
+    assert said[-1][0] == said[-1][1]
+    engine.degrees(Closeness(("c0", "c1", "c2", "c3"), "euclidean", 2.0))
+    assert said[-1][2] == "counting neighbours"
+    assert said[-1][0] == said[-1][1]
+
+
+def test_an_engine_shows_no_records() -> None:
+    engine = LocalEngine(table())
+    engine.prepare(EUCLIDEAN)
+    assert repr(engine) == "<LocalEngine: records withheld>"
+
+
+def test_several_threads_may_ask_at_once() -> None:
+    found = table()
+    engine = LocalEngine(found)
+    records = found.data[:200, :3]
+    wanted = expected(found, records, EUCLIDEAN, 50)
+    answers: list[list[int]] = []
+    threads = [
+        threading.Thread(
+            target=lambda: answers.append(engine.neighbours(records, EUCLIDEAN, 50).tolist())
+        )
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [wanted] * 6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_counts_too() -> None:
+    script = """
+import os, warnings
+warnings.simplefilter("ignore")
+import numba, numpy as np
+from whitecrow.neighbours import count_all
+data = np.random.default_rng(0).normal(size=(20_000, 4))
+parent = count_all(data, 0.5, cap=40)
+child = os.fork()
+if child == 0:
+    os._exit(0 if (count_all(data, 0.5, cap=40) == parent).all() else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
+
+
+def test_one_question_on_a_saved_index_never_loads_the_compiler(tmp_path: Path) -> None:
+    found = table()
+    place = tmp_path / "index"
+    engine = LocalEngine(found, index=place)
+    engine.prepare(EUCLIDEAN)
+    np.save(tmp_path / "data.npy", found.data)
+    script = f"""
+import sys
+import numpy as np
+from whitecrow.neighbours import Closeness, LocalEngine
+
+class Table:
+    def matrix(self, columns): raise SystemExit("the data were read")
+    def fingerprint(self): return "first"
+
+data = np.load({str(tmp_path / "data.npy")!r})
+engine = LocalEngine.load({str(place)!r}, Table())
+closeness = Closeness(("c0", "c1", "c2"), "euclidean", 3.0)
+print([int(engine.neighbours(data[i, :3], closeness, 900)[0]) for i in range(20)])
+print([int(engine.copies(data[i, :3], closeness, 9)[0]) for i in range(20)])
+assert "numba" not in sys.modules
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60
+    )
+    neighbours, same = map(json.loads, ran.stdout.splitlines())
+    assert neighbours == expected(found, found.data[:20, :3], EUCLIDEAN, 900)
+    assert same == copies(found.data[:, :3], found.data[:20, :3], 9).tolist()
