@@ -35,10 +35,10 @@ class Facts:
     def __str__(self) -> str:
         return _WITHHELD
 
-    def __format__(self, specification: str) -> str:
+    def __format__(self, _specification: str) -> str:
         return _WITHHELD
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise TypeError("facts are never pickled or copied")
 
     def __getstate__(self) -> NoReturn:
