@@ -234,3 +234,26 @@ def test_a_thousand_questions_are_priced_in_a_second_or_two():
     start = time.perf_counter()
     batch_price(balls, [TENTH] * 1000)
     assert time.perf_counter() - start < 20  # a guard against cubic behaviour, not a benchmark
+
+
+def test_questions_under_another_card_are_added_up():
+    """With the categories in another order the same people are at another place."""
+
+    def located(*categories, **person):
+        card = Card(
+            "c",
+            (Column("ward", "category", categories=categories), Column("who", "text")),
+            **person,
+        )
+        question = Screen(
+            {"ward": "A"}, model=DistanceAnomaly(3, 0, "hamming"), epsilon=TENTH, floor="1e-9"
+        )
+        return location(question, card)
+
+    one, other = located("A", "B"), located("B", "A")
+    assert one["center"] != other["center"]
+    assert batch_price([one, other], [TENTH] * 2) == 2 * TENTH
+    person = {"unit": "user", "user_column": "who"}
+    several = [located("A", "B", **person, contribution=bound) for bound in (2, 3)]
+    assert batch_price(several, [TENTH] * 2) == 2 * TENTH
+    assert located("A", "B") == one

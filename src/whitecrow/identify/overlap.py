@@ -8,12 +8,14 @@ so the price is.
 
 The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
 under ``euclidean``, ``manhattan`` and ``chebyshev``. Elsewhere a new ball is charged for every
-earlier ball it touches, which is never too little. Balls over other columns or another metric
-are added up: nothing is known of where they meet.
+earlier ball it touches, which is never too little. Balls over other columns, under another metric
+or under another card are added up: nothing is known of where they meet.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -30,9 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["Atlas", "ball", "batch_price", "extra_price", "location"]
 
 Location = dict[str, Any]
-"""A queried ball as JSON: ``columns``, ``metric``, ``center``, ``radius`` and ``ranges``."""
+"""A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
 
-_Place = tuple[tuple[str, ...], str, tuple[float, ...]]
+_Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
+
+_NOT_ABOUT_RECORDS = ("name", "sources", "size_public", "size")
 
 
 def location(question: object, card: Card) -> Location | None:
@@ -41,9 +45,16 @@ def location(question: object, card: Card) -> Location | None:
     return None if ball is None else ball(card)
 
 
-def ball(closeness: Closeness, center: list[float]) -> Location:
-    """Return a queried ball as JSON."""
+def ball(closeness: Closeness, center: list[float], card: Card) -> Location:
+    """Return a queried ball as JSON, with a digest of what the card says of records.
+
+    Another card puts the same person elsewhere (another order of categories, another clip, other
+    records over the contribution bound), so balls under different cards are never told apart.
+    """
+    said = {key: value for key, value in card.to_json().items() if key not in _NOT_ABOUT_RECORDS}
+    written = json.dumps(said, sort_keys=True, default=str)
     return {
+        "card": hashlib.sha256(written.encode()).hexdigest()[:32],
         "columns": list(closeness.columns),
         "metric": closeness.metric,
         "ranges": list(closeness.ranges),
@@ -135,7 +146,7 @@ class _Sheet:
     """The balls over one set of columns and one metric; arrays that double when they are full."""
 
     def __init__(self, place: _Place) -> None:
-        self.columns, self.metric, self.ranges = place
+        self.columns, self.metric, self.ranges, _ = place
         self.price = Fraction(0)
         self._exact = exact_in(self.metric, len(self.columns))
         self._count = 0
@@ -186,4 +197,9 @@ class _Sheet:
 
 
 def _place(ball: Mapping[str, Any]) -> _Place:
-    return tuple(ball["columns"]), str(ball["metric"]), tuple(ball.get("ranges", ()))
+    return (
+        tuple(ball["columns"]),
+        str(ball["metric"]),
+        tuple(ball.get("ranges", ())),
+        str(ball.get("card", "")),
+    )

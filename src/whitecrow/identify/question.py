@@ -155,7 +155,7 @@ class Identify:
 
     def location(self, card: Card) -> dict[str, Any]:
         """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.closeness(card), self.place(card))
+        return ball(self.closeness(card), self.place(card), card)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""

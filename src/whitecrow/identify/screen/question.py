@@ -111,7 +111,7 @@ class Screen:
 
     def location(self, card: Card) -> dict[str, Any]:
         """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.closeness(card), self.place(card))
+        return ball(self.closeness(card), self.place(card), card)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
