@@ -101,7 +101,10 @@ def command(
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
     secure = tls_certificate is not None or behind_tls_proxy
     check_exposure(host, tls_certificate is not None, public_without_tls)
-    times = {**(DEADLINES if pad else {}), **{k: float(v) for k, v in pairs(deadlines)}}
+    times = {
+        **(DEADLINES if pad else {}),
+        **{kind: seconds(value) for kind, value in pairs(deadlines)},
+    }
     with contextlib.ExitStack() as stack:
         if demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
@@ -160,6 +163,14 @@ def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
             raise InvalidInput(f"Write NAME=VALUE, not {one!r}.")
         found.append((name, value))
     return found
+
+
+def seconds(value: str) -> float:
+    """Read a number of seconds."""
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidInput(f"{value!r} is not a number of seconds.") from None
 
 
 def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:

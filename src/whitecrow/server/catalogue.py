@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, insert, or_, select, update
+from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from whitecrow.data import Card, SqlQuery
 from whitecrow.errors import InvalidInput, invalid
@@ -97,8 +97,16 @@ class Catalogue:
                     created=time.time(),
                 )
             )
-        self.admit(name, readers)
+            _admit(connection, name, readers)
+        self._seen.clear()
         return self.get(name)
+
+    def remove(self, name: str) -> None:
+        """Take back a listing whose account could not be opened."""
+        with self._store.transaction() as connection:
+            connection.execute(access.delete().where(access.c.dataset == name))
+            connection.execute(sources.delete().where(sources.c.name == name))
+        self._seen.clear()
 
     def change(self, name: str, *, card: Card) -> Listing:
         """Put another card in force; workers read the records again."""
@@ -113,16 +121,8 @@ class Catalogue:
 
     def admit(self, name: str, readers: Iterable[str]) -> None:
         """Say which analysts may know of a dataset; all others may not."""
-        wanted = sorted(set(readers))
         with self._store.transaction() as connection:
-            query = select(people.c.name).where(people.c.role == "analyst")
-            known = {EVERY_ANALYST, *connection.execute(query).scalars()}
-            for one in wanted:
-                if one not in known:
-                    raise InvalidInput(f"There is no analyst called {one!r}.")
-            connection.execute(access.delete().where(access.c.dataset == name))
-            for one in wanted:
-                connection.execute(insert(access).values(dataset=name, person=one))
+            _admit(connection, name, readers)
         self._seen.clear()
 
     def all(self) -> list[Listing]:
@@ -184,6 +184,16 @@ class Catalogue:
 def unknown(name: str) -> NotKnown:
     """The one error for datasets that do not exist or may not be known."""
     return NotKnown(f"There is no dataset {name!r}.")
+
+
+def _admit(connection: Connection, name: str, readers: Iterable[str]) -> None:
+    query = select(people.c.name).where(people.c.role == "analyst")
+    known = {EVERY_ANALYST, *connection.execute(query).scalars()}
+    connection.execute(access.delete().where(access.c.dataset == name))
+    for one in sorted(set(readers)):
+        if one not in known:
+            raise InvalidInput(f"There is no analyst called {one!r}.")
+        connection.execute(insert(access).values(dataset=name, person=one))
 
 
 def _open_to(analyst: str) -> Any:

@@ -238,7 +238,11 @@ class Service:
         self.catalogue.add(
             name, source, card=facts, engine=engine, readers=readers, indexes=indexes
         )
-        self.ledger.open(name, budget=cap, policy=rules.to_json(), unit=rules.unit)
+        try:
+            self.ledger.open(name, budget=cap, policy=rules.to_json(), unit=rules.unit)
+        except WhitecrowError:
+            self.catalogue.remove(name)
+            raise
         return self.dataset(who, name)
 
     def amend(

@@ -1,0 +1,183 @@
+"""The custodian's acts: registering, amending, allowing, voiding; and what each refuses."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from whitecrow.demo import CARD, DATA
+
+from .conftest import Caller, House, identify
+
+
+@pytest.fixture
+def call(opened: Callable[..., House]) -> Caller:
+    return Caller(opened())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"file": "../stage.py"},
+        {"file": "/etc/passwd"},
+        {"file": "nothing.csv"},
+        {"file": ""},
+        {"file": "."},
+        {"url": "http://192.0.2.1/"},
+        {"database": "warehouse", "query": "SELECT 1"},
+        {"file": "clinic.csv", "query": "SELECT 1"},
+        {},
+    ],
+)
+def test_only_files_and_databases_of_the_settings_are_sources(
+    house: House, source: dict[str, str]
+) -> None:
+    body = {"name": "new", "source": source}
+    assert Caller(house)("custodian", "POST", "/v1/datasets", json=body).status_code == 422
+
+
+def test_a_link_out_of_the_folder_is_not_followed(
+    opened: Callable[..., House], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "clinic.csv").write_bytes(DATA.read_bytes())
+    (tmp_path / "secret.csv").write_text("a\n1\n", encoding="utf-8")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    call = Caller(opened(data=str(folder)))
+    body = {"name": "new", "source": {"file": "link.csv"}}
+    assert call("custodian", "POST", "/v1/datasets", json=body).status_code == 422
+
+
+def test_records_of_a_database_are_registered_by_name(
+    opened: Callable[..., House], tmp_path: Path
+) -> None:
+    path = tmp_path / "warehouse.db"
+    with sqlite3.connect(path) as warehouse:
+        warehouse.execute("CREATE TABLE people (age REAL)")
+        warehouse.executemany("INSERT INTO people VALUES (?)", [(float(i),) for i in range(50)])
+    warehouse.close()
+    call = Caller(opened(databases={"warehouse": f"sqlite:///{path}"}))
+    body = {
+        "name": "people",
+        "source": {"database": "warehouse", "query": "SELECT age FROM people"},
+        "card": {
+            "name": "people",
+            "unit": "record",
+            "size_public": False,
+            "columns": [{"name": "age", "type": "number", "lower": 0, "upper": 120}],
+        },
+        "readers": ["ana"],
+        "indexes": [["age"]],
+    }
+    made = call("custodian", "POST", "/v1/datasets", json=body)
+    assert made.status_code == 201, made.text
+    question = {
+        "kind": "screen",
+        "record": {"age": 30.0},
+        "model": {"beta": 3, "radius": 2.0},
+        "epsilon": "1/10",
+    }
+    asked = call("ana", "POST", "/v1/datasets/people/ask", json=question)
+    assert asked.status_code == 200, asked.text
+    seen = call("custodian", "GET", "/v1/datasets/people").json()
+    assert seen["progress"]["stage"] == "ready"
+    assert "sqlite" not in str(seen["source"])
+
+
+def test_a_dataset_that_cannot_be_read_says_why_to_the_custodian_alone(
+    opened: Callable[..., House], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "clinic.csv").write_bytes(DATA.read_bytes())
+    (folder / "bad.csv").write_text("other\n31337\n", encoding="utf-8")
+    call = Caller(opened(data=str(folder)))
+    body = {
+        "name": "bad",
+        "source": {"file": "bad.csv"},
+        "card": CARD.read_text(encoding="utf-8"),
+        "readers": ["*"],
+    }
+    assert call("custodian", "POST", "/v1/datasets", json=body).status_code == 201
+    refused = call("ana", "POST", "/v1/datasets/bad/ask", json=identify())
+    assert refused.status_code == 503
+    assert "custodian" in refused.json()["error"]["reason"]
+    seen = call("custodian", "GET", "/v1/datasets/bad").json()
+    assert seen["progress"]["stage"] == "failed"
+    assert "31337" not in str(seen)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "clinic", "source": {"file": "clinic.csv"}},
+        {"name": "a/b", "source": {"file": "clinic.csv"}},
+        {"name": "new", "source": {"file": "clinic.csv"}, "engine": "abacus"},
+        {"name": "new", "source": {"file": "clinic.csv"}, "readers": ["nemo"]},
+        {"name": "new", "source": {"file": "clinic.csv"}, "readers": ["auditor"]},
+        {"name": "new", "source": {"file": "clinic.csv"}, "budget": "-1"},
+        {"name": "new", "source": {"file": "clinic.csv"}, "policy": {"notions": "all"}},
+        {"name": "new", "source": {"file": "clinic.csv"}, "card": "not toml ["},
+        {"name": "new", "source": {"file": "clinic.csv"}, "card": {"name": 1, "columns": [3]}},
+    ],
+)
+def test_a_registration_that_is_wrong_leaves_nothing_behind(
+    call: Caller, change: dict[str, object]
+) -> None:
+    reply = call("custodian", "POST", "/v1/datasets", json=change)
+    assert reply.status_code in (409, 422), reply.text
+    listed = call("custodian", "GET", "/v1/datasets").json()["datasets"]
+    assert [one["name"] for one in listed] == ["clinic"]
+    assert call.house.service.ledger.datasets() == ("clinic",)
+
+
+def test_an_allowance_binds_its_analyst(call: Caller) -> None:
+    cap = {"analyst": "ana", "budget": "1/100", "reason": "a start"}
+    assert call("custodian", "PUT", "/v1/datasets/clinic/allowances", json=cap).status_code == 200
+    path = "/v1/datasets/clinic/ask"
+    assert call("ana", "POST", path, json=identify(1, "1/100")).status_code == 200
+    refused = call("ana", "POST", path, json=identify(1, "1/99"))
+    assert refused.status_code == 402
+    assert refused.json()["refused"]["type"] == "BudgetExhausted"
+    assert refused.json()["refused"]["remaining"] == "0"
+    seen = call("ana", "GET", "/v1/datasets/clinic").json()
+    assert seen["allowance"]["differential"] == "1/100"
+    assert seen["remaining"]["differential"] == "0"
+
+
+def test_amending_keeps_the_reason_and_the_name_of_who_gave_it(call: Caller) -> None:
+    path = "/v1/datasets/clinic"
+    assert call("custodian", "PATCH", path, json={"reason": " "}).status_code == 422
+    unit = {"reason": "x", "policy": {"unit": "replace_one"}}
+    assert call("custodian", "PATCH", path, json=unit).status_code == 422
+    change = {"reason": "board of May", "budget": {"epsilon": "2", "delta": "1/1000000"}}
+    changed = call("custodian", "PATCH", path, json=change)
+    assert changed.json()["budget"]["delta"] == "1/1000000"
+    last = call("auditor", "GET", f"{path}/ledger").json()["entries"][-1]
+    assert (last["kind"], last["body"]["reason"]) == ("amend", "board of May (custodian)")
+
+
+def test_another_card_is_read_again(call: Caller) -> None:
+    card = CARD.read_text(encoding="utf-8").replace("upper = 95", "upper = 100")
+    change = {"reason": "older people too", "card": card, "readers": ["ana", "bob"]}
+    assert call("custodian", "PATCH", "/v1/datasets/clinic", json=change).status_code == 200
+    seen = call("bob", "GET", "/v1/datasets/clinic").json()
+    assert seen["card"]["columns"][0]["upper"] == 100
+    question = identify()
+    question["record"]["age"] = 99
+    assert call("bob", "POST", "/v1/datasets/clinic/price", json=question).status_code == 200
+
+
+def test_an_answered_spend_cannot_be_voided(call: Caller) -> None:
+    call("ana", "POST", "/v1/datasets/clinic/ask", json=identify())
+    entries = call("custodian", "GET", "/v1/datasets/clinic/ledger").json()["entries"]
+    seq = next(entry["seq"] for entry in entries if entry["kind"] == "reserve")
+    path = "/v1/datasets/clinic/ledger/voids"
+    refused = call("custodian", "POST", path, json={"entry": seq, "reason": "x"})
+    assert refused.status_code == 403
+    later = call("custodian", "GET", f"/v1/datasets/clinic/ledger?after={seq}").json()["entries"]
+    assert [entry["kind"] for entry in later] == ["settle"]

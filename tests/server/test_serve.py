@@ -1,0 +1,165 @@
+"""Starting a service: what it refuses, what it prints, what it writes down."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from benchmarks.postgres import cluster, missing
+from click.testing import CliRunner
+
+import whitecrow as wc
+from whitecrow.cli import serve, whitecrow
+from whitecrow.cli.screen_output import Output
+from whitecrow.server import DEADLINES, Service, Settings, create_app
+from whitecrow.server.logs import configure
+from whitecrow.server.tables import versions
+
+from .conftest import Caller, House, identify, settings_for, settle_in
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "crow.example.org"])
+def test_listening_in_the_open_needs_tls_or_a_word(host: str) -> None:
+    done = CliRunner().invoke(whitecrow, ["serve", "--demo", "--host", host])
+    assert done.exit_code == 1
+    assert "--public-without-tls" in done.output
+    serve.check_exposure(host, True, False)
+    serve.check_exposure(host, False, True)
+
+
+def test_loopback_needs_nothing() -> None:
+    for host in ("127.0.0.1", "localhost", "::1"):
+        serve.check_exposure(host, False, False)
+        assert "localhost" in serve.known_hosts(host, ())
+    assert serve.known_hosts("0.0.0.0", ()) == ()
+    assert "crow.example.org" in serve.known_hosts("127.0.0.1", ("Crow.example.org",))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--ledger", "x.db", "--tls-key", __file__],
+        ["--demo", "--deadline", "identify"],
+        ["--demo", "--deadline", "identify=soon"],
+        ["--demo", "--deadline", "identify=-1"],
+    ],
+)
+def test_wrong_options_are_refused_in_words(options: list[str]) -> None:
+    done = CliRunner().invoke(whitecrow, ["serve", *options])
+    assert done.exit_code == 2, done.output
+
+
+def test_the_demo_prints_tokens_that_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_for(tmp_path, deadlines=DEADLINES)
+    serve.invite(Output(as_json=True), settings, demo=True, url="http://127.0.0.1:1")
+    said = json.loads(capsys.readouterr().out)
+    service = Service(settings)
+    try:
+        for name, token in said["tokens"].items():
+            assert service.people.bearer(token).name == name
+            assert service.sessions.sign_in(name, said["passwords"][name])
+        analyst = service.people.get("analyst")
+        service.start()
+        assert service.ask(analyst, "clinic", identify(epsilon="1/2")).charged
+    finally:
+        service.close()
+    # A second start makes nobody and prints no secret.
+    serve.invite(Output(as_json=False), settings, demo=True, url="http://127.0.0.1:1")
+    assert "token" not in capsys.readouterr().out
+
+
+def test_settings_reach_the_workers_and_hide_passwords() -> None:
+    settings = Settings(
+        database="sqlite:///x.db", databases={"w": "postgresql://a:secret@h/d"}, hosts=("a",)
+    )
+    assert Settings.from_text(settings.to_text()) == settings
+    assert "secret" not in repr(settings)
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    """What the service writes to its log."""
+    written = io.StringIO()
+    configure()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(written))
+    yield written
+    structlog.reset_defaults()
+
+
+def test_logs_and_metrics_hold_no_question_answer_or_name_of_a_dataset(
+    house: House, lines: io.StringIO
+) -> None:
+    call = Caller(house)
+    question = identify(77)
+    call("ana", "POST", "/v1/datasets/clinic/ask", json=question)
+    call("ana", "POST", "/v1/datasets/clinic/ask", json={"kind": "identify"})
+    metrics = call("auditor", "GET", "/metrics").text
+    written = lines.getvalue()
+    assert len(written.splitlines()) == 3
+    for line in written.splitlines():
+        assert set(json.loads(line)) == {
+            *("event", "level", "method", "person", "route", "seconds", "status", "timestamp")
+        }
+    for text in (written, metrics):
+        for private in ("clinic", "record", "systolic", house.tokens["ana"], "answer"):
+            assert private not in text
+    assert "ana" not in metrics
+    assert 'whitecrow_asks_total{kind="identify",outcome="charged"} 1.0' in metrics
+    assert 'whitecrow_asks_total{kind="identify",outcome="InvalidInput"} 1.0' in metrics
+    labels = set(re.findall(r'(\w+)="', metrics))
+    assert labels == {"kind", "le", "method", "outcome", "route", "status"}
+
+
+def test_a_fault_of_ours_is_one_constant_sentence(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = opened()
+
+    def broken(*given: object, **more: object) -> None:
+        raise RuntimeError("the record of Ms Canary")
+
+    monkeypatch.setattr(house.service, "datasets", broken)
+    reply = Caller(house)("ana", "GET", "/v1/datasets")
+    assert reply.status_code == 500
+    assert "Canary" not in reply.text
+
+
+def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    service = Service(settings)
+    with service.store.transaction() as connection:
+        connection.execute(versions.update().values(version=99))
+    service.close()
+    with pytest.raises(wc.Unavailable, match="newer version"):
+        Service(settings)
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "there")
+def test_a_service_on_postgresql_does_the_same() -> None:
+    with cluster() as server:
+        settings = Settings(
+            database=server.url, data=str(settings_for(Path()).data), rate=0, trust=0.0
+        )
+        app = create_app(settings)
+        house = House(settings, app, settle_in(app.state.service))
+        house.service.start()
+        try:
+            call = Caller(house)
+            for who, status in (("ana", 200), ("bob", 404), ("nobody", 401)):
+                path = "/v1/datasets/clinic/ask"
+                assert call(who, "POST", path, json=identify()).status_code == status
+            assert call("auditor", "GET", "/v1/datasets/clinic/ledger/verification").json()["ok"]
+            password = house.service.sessions.new_password("ana")
+            _, cookie = house.service.sessions.sign_in("ana", password)
+            assert house.service.sessions.visitor(cookie).person.name == "ana"
+            assert call("ana", "GET", "/v1/datasets/cl%00inic").status_code == 404
+        finally:
+            house.service.close()
