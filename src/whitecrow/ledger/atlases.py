@@ -103,13 +103,13 @@ class Library:
     def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
         """Take in what was written since the last time; ``read(seq)`` gives later entries."""
         fresh = list(read(self._seq))
-        given_back = any(entry.kind == "void" for entry in fresh)
+        given_back = _ball_given_back(fresh)
         askers = {entry.analyst for entry in fresh if entry.kind == "reserve"} | {self._sole}
         if given_back or (not self._several and len(askers - {None}) > 1):
             self._several = self._several or len(askers - {None}) > 1
             self._start_over()
             fresh = list(read(0))
-        given_back = any(entry.kind == "void" for entry in fresh)
+            given_back = _ball_given_back(fresh)
         for entry in _standing(fresh):
             self._add(entry, known=not given_back)
         if fresh:
@@ -152,6 +152,10 @@ def recount(
             extra = Located() if charts is None else charts.add(price, location)
         spent = spent.with_release(price, extra)
     return spent
+
+
+def _ball_given_back(written: Iterable[Entry]) -> bool:
+    return any(e.kind == "void" and e.content["located"] is not None for e in written)
 
 
 def _standing(written: Sequence[Entry]) -> Iterator[Entry]:

@@ -379,27 +379,28 @@ class Ledger:
         self, page: Page, reserved: Entry, outcome: Reservation | Closed, reason: str
     ) -> None:
         written = list(page.entries(kinds=("reserve", "void")))
+        own = [entry for entry in written if entry.analyst == reserved.analyst]
         share = page.share(reserved.analyst)
         assert share is not None
         unit, seq = page.spent.unit, reserved.seq
-        page.spent = recount(written, unit, self._atlas, without=seq)
-        own = [entry for entry in written if entry.analyst == reserved.analyst]
-        mine = recount(own, unit, self._atlas, without=seq)
+        located = reserved.content["location"] is not None
+
+        def left(entries: list[Entry], spent: Account) -> Account:
+            if located:
+                return recount(entries, unit, self._atlas, without=seq)
+            return replace(recount(entries, unit, without=seq), located=spent.located)
+
+        page.spent = left(written, page.spent)
+        mine = page.spent if len(own) == len(written) else left(own, share.spent)
         page.write_share(reserved.analyst, Share(mine, share.budget), new=False)
+        costs = {"dataset": page.spent.located.to_json(), "analyst": mine.located.to_json()}
         page.append(
             "void",
             analyst=reserved.analyst,
             digest=reserved.digest,
             # An entry is closed once: a void after a failure closes the failure.
             closes=seq if isinstance(outcome, Reservation) else outcome.by,
-            body={
-                "reason": reason,
-                "reserve": seq,
-                "located": {
-                    "dataset": page.spent.located.to_json(),
-                    "analyst": mine.located.to_json(),
-                },
-            },
+            body={"reason": reason, "reserve": seq, "located": costs if located else None},
         )
 
     # Looking

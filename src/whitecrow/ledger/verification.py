@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -182,9 +181,13 @@ class _Replay:
         del self._asked[reserved.digest]
         self._spends.append(entry)
         share = self._share(reserved.analyst)
-        self._spent = self._recounted(self._spends, content["located"]["dataset"])
+        located, own = self._spent.located, share.spent.located
+        if reserved.content["location"] is not None:
+            located = Located.from_json(content["located"]["dataset"])
+            own = Located.from_json(content["located"]["analyst"])
+        self._spent = replace(recount(self._spends, self._spent.unit), located=located)
         mine = [one for one in self._spends if one.analyst == reserved.analyst]
-        left = self._recounted(mine, content["located"]["analyst"])
+        left = replace(recount(mine, self._spent.unit), located=own)
         self._shares[reserved.analyst] = Share(left, share.budget)
 
     def _close(self, entry: Entry, known: dict[int, Entry]) -> Entry:
@@ -192,11 +195,6 @@ class _Replay:
         if reserved is None or reserved.digest != entry.digest:
             raise _Wrong(f"it closes entry {entry.closes}, which is not open for it")
         return reserved
-
-    def _recounted(self, written: Iterable[Entry], located: dict[str, str]) -> Account:
-        """Add up what was not given back; what located questions cost is as the entry says."""
-        spent = recount(written, self._spent.unit)
-        return replace(spent, located=Located.from_json(located))
 
     def _share(self, analyst: str) -> Share:
         return self._shares.get(analyst, Share(Account(unit=self._spent.unit), None))
