@@ -7,6 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor as Peer
+from sklearn.svm import OneClassSVM
 
 from whitecrow.anomaly.detectors import FittedDetector, LocalOutlierFactor, detector_from_json
 from whitecrow.errors import InvalidInput
@@ -34,6 +35,13 @@ def test_a_seeded_forest_is_deterministic_and_an_unseeded_one_is_refused():
     assert forest.outlier(VALUES, 400) == forest.outlier(VALUES, 400)
     with pytest.raises(InvalidInput, match="random_state"):
         FittedDetector(IsolationForest())
+
+
+def test_an_estimator_that_prints_what_it_sees_is_refused(capfd):
+    with pytest.raises(InvalidInput, match="verbose"):
+        FittedDetector(OneClassSVM(verbose=True))
+    FittedDetector(OneClassSVM()).outlier(VALUES, 400)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_populations_that_the_estimator_refuses_have_no_outlier():

@@ -30,7 +30,7 @@ class FittedDetector:
     Parameters
     ----------
     estimator : scikit-learn or PyOD outlier detector
-        Unfitted; its parameters must be plain numbers, texts, booleans or None.
+        Unfitted; its parameters must be plain numbers, texts, booleans or None, and ``verbose`` off.
 
     Examples
     --------
@@ -52,6 +52,9 @@ class FittedDetector:
         if "random_state" in parameters and not isinstance(parameters["random_state"], int):
             hint = "A detector that draws its own randomness has no fixed verdict."
             raise invalid(owner, "random_state", "a whole number", parameters["random_state"], hint)
+        if parameters.get("verbose"):
+            hint = "What an estimator prints while it fits is read from private values."
+            raise invalid(owner, "verbose", "off", parameters["verbose"], hint)
         try:
             json.dumps(parameters, allow_nan=False)
         except (TypeError, ValueError):
