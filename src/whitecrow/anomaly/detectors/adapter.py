@@ -30,7 +30,7 @@ class FittedDetector:
     Parameters
     ----------
     estimator : scikit-learn or PyOD outlier detector
-        Unfitted; its parameters must be plain numbers, texts, booleans or None, and ``verbose`` off.
+        Unfitted; its parameters must be plain numbers, texts, booleans or None, and it is silent.
 
     Examples
     --------
