@@ -118,3 +118,44 @@ def test_refusals_wait_too(opened: Callable[..., House]) -> None:
         )
         assert reply.status_code == 402
         assert time.perf_counter() - started >= 0.1
+
+
+def test_a_seat_that_becomes_free_does_not_tell_when_an_answer_was_ready(
+    slowly: None, opened: Callable[..., House]
+) -> None:
+    """Whoever fills all seats and then asks for a price would otherwise time the computation."""
+    house = opened(deadlines={"slowly": 1.0}, asks_at_once=1)
+    headers = house.headers("ana")
+    with listening(house) as url, ThreadPoolExecutor(1) as pool:
+        there = f"{url}/v1/datasets/clinic"
+        requests.post(f"{there}/price", json=identify(), headers=headers, timeout=30)
+        started = time.perf_counter()
+        asked = pool.submit(
+            requests.post, f"{there}/ask", json=_slow(False, 1), headers=headers, timeout=30
+        )
+        time.sleep(0.3)  # the answer is ready by now, and not yet due
+        priced = requests.post(f"{there}/price", json=identify(), headers=headers, timeout=30)
+        assert priced.status_code == 200
+        assert time.perf_counter() - started >= 1.0
+        assert asked.result().status_code == 200
+
+
+def test_a_fault_of_the_service_waits_too(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = opened(deadlines={"*": 0.4})
+
+    def broken(*given: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(house.service, "ask", broken)
+    with listening(house) as url:
+        started = time.perf_counter()
+        reply = requests.post(
+            f"{url}/v1/datasets/clinic/ask",
+            json=identify(),
+            headers=house.headers("ana"),
+            timeout=30,
+        )
+        assert reply.status_code == 500
+        assert time.perf_counter() - started >= 0.4

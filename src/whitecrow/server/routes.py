@@ -110,9 +110,12 @@ class Desk:
         def work(person: Person) -> dict[str, Any]:
             return self.answered(person, name, question).to_json()
 
-        reply = await self.act(request, bearer, work, asking=True)
-        await padding.wait(started, self.service.settings.deadline(kind_of(question)))
-        return reply
+        # The seat is kept until the reply is due: whoever queues for one would see it become free.
+        async with self._asking:
+            try:
+                return await self.act(request, bearer, work)
+            finally:
+                await padding.wait(started, self.service.settings.deadline(kind_of(question)))
 
     def answered(self, person: Person, name: str, question: dict[str, Any]) -> Release:
         """Answer a question, and count what came of it."""
