@@ -92,7 +92,8 @@ def test_the_papers_constants():
     logarithm = math.log(200)
     assert float(found.multiplier) == pytest.approx(5 * math.sqrt(2 * logarithm))
     assert found.decay is not None
-    assert float(1 / found.decay) == pytest.approx(1 + 1 / (4 * (1 + logarithm)))
+    assert found.decay == Fraction(26, 27)
+    assert 26 - 1 < 4 * (1 + logarithm) <= 26
 
 
 def test_the_papers_gaussian_refuses_a_budget_it_is_not_proved_for():

@@ -42,6 +42,7 @@ _WIDER = 1.0 + 2.0**-40
 _TINY = 2.0**-500
 _FEW = 1000
 _MANY = 0.98
+_CHUNK = 1 << 14
 _SIDE = 1.0 + 2.0**-9
 _EDGE = 1 << 29
 _ORIGIN = _EDGE + 4
@@ -139,23 +140,29 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
     keys = keys[order]
     occupied = np.unique(keys)
     around = np.arange(-1, 2)
-    near = occupied[:, None] + _key_step(around[:, None], around[None, :]).reshape(1, -1)
-    candidates = np.unique(near)
-    strips = candidates[:, None] + _key_step(around, 0)[None, :]
-    starts = np.searchsorted(keys, strips - 1, side="left")
-    stops = np.searchsorted(keys, strips + 1, side="right")
-    bounds = (stops - starts).sum(axis=1)
-    promising = np.flatnonzero(bounds > floor)
-    ranked = promising[np.argsort(-bounds[promising], kind="stable")]
-    chosen = candidates[ranked]
-    roots = np.stack([(chosen >> 32) - _ORIGIN, (chosen & _MASK) - _ORIGIN], axis=1)
+    columns = around << 32
+    candidates = np.unique(occupied[:, None] + (columns[:, None] + around[None, :]).reshape(1, -1))
+    # Per root box, where the points of the grid columns about it are; only boxes that may beat
+    # the floor are kept, a few at a time, so that memory stays near that of the points.
+    kept = []
+    for first in range(0, len(candidates), _CHUNK):
+        boxes = candidates[first : first + _CHUNK]
+        strips = boxes[:, None] + columns[None, :]
+        starts = np.searchsorted(keys, strips - 1, side="left")
+        stops = np.searchsorted(keys, strips + 1, side="right")
+        bounds = (stops - starts).sum(axis=1)
+        promising = bounds > floor
+        kept.append([each[promising] for each in (boxes, starts, stops, bounds)])
+    boxes, starts, stops, bounds = (np.concatenate(each) for each in zip(*kept, strict=True))
+    ranked = np.argsort(-bounds, kind="stable")
+    roots = np.stack([(boxes >> 32) - _ORIGIN, (boxes & _MASK) - _ORIGIN], axis=1)
     return int(
         densest_disc(
             np.ascontiguousarray(inside[order]),
             starts[ranked],
             stops[ranked],
             bounds[ranked],
-            roots,
+            roots[ranked],
             side,
             form.kind,
             form.threshold,
@@ -166,7 +173,3 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
 
 def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return ((cells[:, 0] + _ORIGIN) << 32) + (cells[:, 1] + _ORIGIN)
-
-
-def _key_step(columns: NDArray[np.int64], rows: NDArray[np.int64] | int) -> NDArray[np.int64]:
-    return (columns << 32) + rows

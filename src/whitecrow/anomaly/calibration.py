@@ -237,7 +237,6 @@ def _paper(epsilon: Fraction, delta: Fraction, relation: str, cap: int) -> Calib
             "The paper's Gaussian calibration is proved here for small budgets only, and this "
             "epsilon is too large for it. Use mechanism='smooth' or 'analytic_gaussian'."
         )
-    # 1 + x <= e^x: the growth 1 + smoothing is within what the theorem allows.
-    return Calibration(
-        "paper_gaussian", relation, cap, multiplier, delta, decay=1 / (1 + smoothing)
-    )
+    # 1 + 1/q <= e^(1/q) and 1/q is at most the smoothing: smoother than the theorem asks for.
+    q = math.ceil(1 / smoothing)
+    return Calibration("paper_gaussian", relation, cap, multiplier, delta, decay=Fraction(q, q + 1))

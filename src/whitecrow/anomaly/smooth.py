@@ -165,7 +165,11 @@ class _Maximum:
     def raise_to(self, best: Fraction) -> None:
         """Set the maximum, and the values that would not raise it further."""
         self.best = best
-        self._enough = [math.floor(best / weight) for weight in self._weights]
+        # floor(best / weight), without bringing fractions of thousands of digits to lowest terms
+        self._enough = [
+            best.numerator * weight.denominator // (best.denominator * weight.numerator)
+            for weight in self._weights
+        ]
 
     def term(self, t: int, extra: int, low: int, high: int, most: int | None = None) -> None:
         """Take one term into the maximum; ``most`` bounds its mu from above, if known."""

@@ -1,0 +1,157 @@
+"""One private count at growing sizes, in the plane and in seven columns; against the paper's way.
+
+Prints `exponent_2d`, the growth of time with N in the plane; `ratio_paper`, how many times longer
+the paper's corrected algorithm takes on the largest sample where it ends; `seconds_2d` and
+`seconds_7d`, one count at the largest N; `memory_2d` and `memory_7d`, the most memory held during
+it, data included, over the data.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.common import best_of, emit, parser, print_table
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.smooth import smooth_sensitivity
+from whitecrow.count import Count, gather, release
+from whitecrow.data import Card, Column, Dataset
+from whitecrow.neighbours import open_engine
+from whitecrow.papers.okada.algorithms import paper_smooth_sensitivity
+
+BETA = 3
+SHARE = 0.01
+"""About one record in a hundred is an outlier."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one count took."""
+
+    seconds: float
+    outliers: int
+    sensitivity: float
+    memory: float
+
+
+def mixture(n: int, columns: int, seed: int = 1) -> NDArray[np.float64]:
+    """Five clusters with heavy tails."""
+    generator = np.random.default_rng(seed)
+    centres = generator.normal(size=(5, columns)) * 6
+    chosen = generator.integers(0, 5, n)
+    return centres[chosen] + generator.standard_t(5, size=(n, columns))
+
+
+def radius_for(columns: int, n: int) -> float:
+    """The radius at which SHARE of a sample are outliers, scaled to n records.
+
+    What counts is records in a ball: in a sample of m of n records the radius at which a record
+    has k of them around it is (n/m)^(1/d) times that in all.
+    """
+    m = min(n, 20_000)
+    sample = mixture(m, columns)
+    from whitecrow.neighbours import count_all
+
+    low, high = 1e-3, 100.0
+    for _ in range(20):
+        middle = math.sqrt(low * high)
+        if (count_all(sample, middle, cap=BETA + 1) <= BETA).mean() > SHARE:
+            low = middle
+        else:
+            high = middle
+    return float(high * (m / n) ** (1 / columns))
+
+
+def one_count(n: int, columns: int, repeat: int) -> Run:
+    """Count the outliers of n records: facts and release, as a curator would."""
+    names = [f"c{i}" for i in range(columns)]
+    values = mixture(n, columns)
+    rows = Dataset(
+        Card("mixture", tuple(Column(name) for name in names)),
+        {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)},
+    )
+    del values
+    model = DistanceAnomaly(BETA, radius_for(columns, n))
+    question = Count(names, model=model, epsilon=1, mechanism="smooth")
+    seconds, memory = math.inf, 0.0
+    for _ in range(repeat):
+        engine = open_engine(rows)
+        before = _memory("VmRSS")
+        _forget_peak()
+        start = time.perf_counter()
+        facts = gather(question, rows, engine)
+        release(question, facts)
+        seconds = min(seconds, time.perf_counter() - start)
+        memory = max(memory, 1 + (_memory("VmHWM") - before) / (8 * n * columns))
+    return Run(seconds, facts.outliers, float(facts.sensitivity), memory)
+
+
+def _memory(what: str) -> float:
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(what):
+            return 1024.0 * int(line.split()[1])
+    return 0.0
+
+
+def _forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def paper(sizes: list[int]) -> list[tuple[int, float, float, float, float, float]]:
+    """Time the paper's corrected algorithm, with its pruning, beside ours on the same points.
+
+    Both are called from Python; the paper's is exponential in the number of points that one ball
+    holds. Its cap is N, ours the smaller of N and 5 beta + 1.
+    """
+    rows = []
+    smoothing = 1 / (4 * (1 + math.log(200)))
+    for n in sizes:
+        points = np.random.default_rng(n).normal(size=(n, 2))
+        start = time.perf_counter()
+        theirs = paper_smooth_sensitivity(points, k=BETA, radius=0.6, smoothing=smoothing)
+        slow = time.perf_counter() - start
+
+        def ours(points: NDArray[np.float64] = points) -> float:
+            return smooth_sensitivity(
+                points, beta=BETA, radius=0.6, smoothing=smoothing, relation="replace_one"
+            )
+
+        fast = best_of(ours, 5)
+        rows.append((n, slow, fast, slow / fast, theirs, ours()))
+    return rows
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the benchmark."""
+    options = parser(__doc__ or "").parse_args(argv)
+    plane = [10_000, 100_000, 1_000_000] + ([] if options.quick else [4_000_000])
+    space = [10_000, 100_000] if options.quick else [10_000, 100_000, 1_000_000]
+    for columns in (2, 7):
+        one_count(3_000, columns, 1)  # compiles
+    rows = []
+    runs: dict[tuple[int, int], Run] = {}
+    for columns, sizes in ((2, plane), (7, space)):
+        for n in sizes:
+            run = runs[columns, n] = one_count(n, columns, 3 if columns == 2 else 1)
+            rows.append((columns, n, run.seconds, run.outliers, run.sensitivity, run.memory))
+    print_table(("columns", "records", "seconds", "outliers", "sensitivity", "memory / data"), rows)
+
+    compared = paper([10, 14, 17] if options.quick else [10, 14, 17, 20])
+    print_table(("records", "paper, s", "ours, s", "ratio", "paper's S", "our S"), compared)
+
+    logs = np.log([(n, runs[2, n].seconds) for n in plane])
+    emit("exponent_2d", float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]))
+    emit("ratio_paper", compared[-1][3])
+    emit("seconds_2d", runs[2, plane[-1]].seconds)
+    emit("seconds_7d", runs[7, space[-1]].seconds)
+    emit("memory_2d", runs[2, plane[-1]].memory)
+    emit("memory_7d", runs[7, space[-1]].memory)
+
+
+if __name__ == "__main__":
+    main()
