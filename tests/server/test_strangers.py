@@ -217,6 +217,7 @@ def test_odd_questions_are_refused_in_words(secret_house: House) -> None:
 
 
 @pytest.mark.study
+@pytest.mark.timeout(3600)
 def test_ten_thousand_requests_find_no_fault_and_no_fact(secret_house: House) -> None:
     with listening(secret_house) as url:
         replies = _fuzz_document(secret_house, url, examples=400)
