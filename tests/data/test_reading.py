@@ -201,3 +201,12 @@ def test_a_dataset_shows_and_pickles_nothing():
     assert "records withheld" in repr(found)
     with pytest.raises(TypeError, match="never pickled"):
         pickle.dumps(found)
+
+
+def test_a_public_size_below_the_number_of_records_is_refused():
+    """Under replace-one a count cannot move by more than the size: a bound only if it is one."""
+    columns = (Column("age", lower=0, upper=120),)
+    ages = pyarrow.table({"age": [30.0, 40.0, 50.0, 500.0]})
+    assert read(ages, Card("c", columns, size_public=True, size=3)).size == 3
+    with pytest.raises(InvalidInput, match="more records than the size on the card"):
+        read(ages, Card("c", columns, size_public=True, size=2))
