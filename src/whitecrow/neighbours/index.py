@@ -20,6 +20,9 @@ Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
+_WORTH = 1024
+"""Records to count for that are worth a task of their own."""
+
 Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)`` during long work."""
 
@@ -149,7 +152,7 @@ def count_in(
 
     counts = np.zeros(len(wanted), np.int64)
     relation = relation_of(form, index, asked)
-    spans = list(parallel.chunks(len(asked), 4))
+    spans = list(parallel.chunks(len(asked), _WORTH // asked.shape[2]))
     report = progress or _silent
     done = 0
 

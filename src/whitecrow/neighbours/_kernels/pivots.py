@@ -28,8 +28,9 @@ Ints = NDArray[np.int64]
 PIVOTS = 4
 """Pivots in a group, each for a quarter of its records; an even number."""
 
-_SHRINK = 1.0 - 2.0**-40
-_GROW = 1.0 + 2.0**-40
+_SHRINK = 1.0 - 2.0**-30
+_GROW = 1.0 + 2.0**-30
+_PLENTY = 1 << 40
 
 
 class Pivots(NamedTuple):
@@ -82,7 +83,7 @@ def place_pivots(relation: Relation, records: Floats, active: int, pivots: Pivot
             mean += distance / (stop - start)
         pivots.within[q, 0], pivots.within[q, 1] = radius - farthest, radius - mean
         # A pivot without records wants nothing.
-        pivots.reached[q, 0] = pivots.reached[q, 1] = 0
+        pivots.reached[q, 0] = pivots.reached[q, 1] = 0 if start < stop else _PLENTY
 
 
 @inner
