@@ -304,3 +304,11 @@ def test_the_picture_is_drawn(tmp_path, trip_card):
 
     answer = release(asked(), gather(asked(), read(trips(), trip_card)), SeededSource(1))
     assert draw(answer, tmp_path / "series.png").stat().st_size > 5_000
+
+
+def test_clips_whose_distance_is_no_number_are_refused():
+    card = Card("c", (Column("v", lower=-1.7e308, upper=1.7e308), Column("t", lower=0, upper=9)))
+    for clip in (None, (0, 1.7e308), (-1.7e308, 1)):
+        question = Publish("v", time="t", start=0, period=1, horizon=4, epsilon=1, clip=clip)
+        with pytest.raises(InvalidInput, match="1e300"):
+            question.price(card)

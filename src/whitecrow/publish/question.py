@@ -26,6 +26,7 @@ __all__ = ["Publish"]
 STATISTICS = ("mean", "sum", "count")
 VIEWS = ("to_date", "each_period")
 _LONGEST = 10**9
+_FARTHEST = 10**300
 _FINEST = 2**31  # steps between the clips: codes and their sums stay far below 64 bits
 
 _NAMES = {
@@ -229,6 +230,8 @@ class Publish:
                 f"The column {self.column!r} is a {column.type}; a {self.statistic} needs numbers."
             )
         lower, upper = self._clip(column)
+        if max(-lower, upper) > _FARTHEST:
+            raise InvalidInput("The clips must lie within 1e300 of 0, for sums to stay numbers.")
         plan = self.plan(card)
         if not 1 <= plan.levels <= _FINEST:
             step = "resolution" if plan.resolution is not None else "clip"
