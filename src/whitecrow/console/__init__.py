@@ -6,15 +6,25 @@ through :class:`whitecrow.server.Service` with the person who is signed in.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi import FastAPI
 
 from whitecrow.server.routes import Desk
 
-__all__ = ["mount"]
+if TYPE_CHECKING:
+    from whitecrow.console.site import Site
+
+__all__ = ["mount", "site_of"]
 
 
 def mount(app: FastAPI, desk: Desk) -> None:
     """Add the pages to an application: the ``pages`` argument of ``create_app``."""
+    app.include_router(site_of(desk).router)
+
+
+def site_of(desk: Desk) -> Site:
+    """Build all pages over a desk."""
     from whitecrow.console import (
         analyst,
         custodian,
@@ -29,4 +39,5 @@ def mount(app: FastAPI, desk: Desk) -> None:
     site = Site(desk)
     for part in (door, custodian, people, timeline, privacy_map, analyst, laboratory):
         part.add(site)
-    site.add_to(app)
+    site.finish()
+    return site

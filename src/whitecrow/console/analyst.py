@@ -87,7 +87,7 @@ def add(site: Site) -> None:
         try:
             release = site.desk.answered(visit.who, name, written)
         except (BudgetExhausted, PolicyViolation) as error:
-            return form_page(visit, status=status_of(error), refused=error, over=_over(error))
+            return form_page(visit, status=status_of(error), refused=str(error))
         key = digest(question_from(release.question))
         again = "" if release.charged else "?again=1"
         return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")
@@ -161,12 +161,6 @@ def _short(price: Guarantee, found: dict[str, Any]) -> bool:
     if isinstance(price, ZeroConcentrated):
         return False  # what it adds depends on what was spent: the ledger knows
     return price.epsilon > Fraction(found["remaining"].get(_line(price), "0"))
-
-
-def _over(error: WhitecrowError) -> dict[str, str] | None:
-    if not isinstance(error, BudgetExhausted):
-        return None
-    return {"requested": str(error.requested), "remaining": str(error.remaining)}
 
 
 def _expected(question: Any, card: Card) -> list[tuple[str, str]]:

@@ -39,7 +39,9 @@ class Field:
     default : str
         What stands there at first.
     required : bool
-        Whether it may be left empty.
+        Whether it must be filled in.
+    wide : bool
+        Whether it takes a whole line.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Field:
     options: tuple[tuple[str, str], ...] = ()
     default: str = ""
     required: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True)

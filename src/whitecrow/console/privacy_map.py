@@ -19,6 +19,14 @@ from whitecrow.server.refusals import status_of
 __all__ = ["add"]
 
 _MOST_POINTS = 4_000
+_LOOKS = (
+    ("#8fa3bf", "circle"),
+    ("#2f7fb8", "square"),
+    ("#2a9d6f", "diamond"),
+    ("#d9902f", "triangle-up"),
+    ("#c2362b", "x"),
+)
+"""From the lowest band to the highest."""
 _COUNTED = ("euclidean", "manhattan", "chebyshev")
 
 
@@ -106,32 +114,40 @@ def _summary(found: PrivacyMap) -> dict[str, Any]:
 
 def _charts(found: PrivacyMap, points: Any, columns: list[str]) -> list[dict[str, Any]]:
     # All that is unusual is drawn, and as many others as a page can hold.
-    order = np.argsort(~(found.anomalous | ~found.covered), kind="stable")[:_MOST_POINTS][::-1]
+    order = np.argsort(~(found.anomalous | ~found.covered), kind="stable")[:_MOST_POINTS]
     finite = found.loss[np.isfinite(found.loss)]
-    ceiling = float(finite.max()) if len(finite) else 1.0
-    loss = np.minimum(found.loss, ceiling)
+    loss = np.minimum(found.loss, float(finite.max()) if len(finite) else 1.0)
     return [
-        _scatter(points[order], values[order], columns, title, scale)
-        for values, title, scale in (
-            (loss, "loss of each record", "Viridis"),
-            (found.accuracy, "probability of a right answer", "Cividis"),
+        _bands(points[order], values[order], columns, title)
+        for values, title in (
+            (loss, "Loss of each record"),
+            (found.accuracy, "Probability of a right answer"),
         )
     ]
 
 
-def _scatter(
-    points: Any, values: Any, columns: list[str], title: str, scale: str
-) -> dict[str, Any]:
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": points[:, 0].round(6).tolist(),
-        "y": points[:, 1].round(6).tolist(),
-        "marker": {
-            "color": values.round(4).tolist(),
-            "colorscale": scale,
-            "size": 5,
-            "showscale": True,
-        },
-    }
-    return charts.chart([trace], x=columns[0], y=columns[1], label=title)
+def _bands(points: Any, values: Any, columns: list[str], title: str) -> dict[str, Any]:
+    """Points in bands of equal width, each with its own colour and sign.
+
+    A continuous scale would need plotly's colour bar, which breaks the content-security policy.
+    """
+    low, high = float(values.min()), float(values.max())
+    edges = np.linspace(low, high, len(_LOOKS) + 1)
+    band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(_LOOKS) - 1)
+    traces = []
+    for place, (colour, sign) in enumerate(_LOOKS):
+        inside = points[band == place]
+        if not len(inside):
+            continue
+        marker = {"color": colour, "symbol": sign, "size": 7, "line": {"width": 0.5}}
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": f"{edges[place]:.3g} to {edges[place + 1]:.3g}",
+                "x": inside[:, 0].round(6).tolist(),
+                "y": inside[:, 1].round(6).tolist(),
+                "marker": marker,
+            }
+        )
+    return charts.chart(traces, x=columns[0], y=columns[1], label=title, showlegend=True)

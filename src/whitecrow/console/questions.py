@@ -135,6 +135,7 @@ def _identify(card: Card) -> tuple[Group, ...]:
                 "notion",
                 "Who is covered",
                 type="select",
+                wide=True,
                 options=(
                     ("sensitive", "Records with company; answers about loners are accurate"),
                     ("differential", "Everyone; answers about loners are near a coin toss"),
@@ -297,6 +298,7 @@ def _explain(card: Card) -> tuple[Group, ...]:
                 "notion",
                 "Who is covered",
                 type="select",
+                wide=True,
                 options=(
                     ("differential", "Everyone else, without condition (first rule only)"),
                     ("conditional", "Everyone else, while the matching contexts stay the same"),

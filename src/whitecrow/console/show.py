@@ -60,7 +60,22 @@ def number(value: object) -> str:
         return str(value)
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
         return f"{int(value):,}"
-    return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3g}"
+    if abs(value) < 1000:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3g}"
+
+
+def bound(value: object, type: str) -> str:
+    """A bound on a card; that of a date is a number of days since 1970.
+
+    Examples
+    --------
+    >>> bound(19723, "date"), bound(200000, "integer")
+    ('2024-01-01', '200,000')
+    """
+    if type == "date" and isinstance(value, int):
+        return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=value))
+    return number(value)
 
 
 def chance(value: float) -> str:
@@ -71,15 +86,23 @@ def chance(value: float) -> str:
     >>> chance(0.25), chance(0.00001)
     ('25 %', '1 in 100,000')
     """
+    if 0.9995 <= value < 1:
+        return "over 99.9 %"
     if value >= 0.001:
         return f"{100 * value:.3g} %"
-    return "0" if value <= 0 else f"1 in {math.floor(1 / value):,}"
+    return "0" if value <= 0 else f"1 in {round(1 / value):,}"
 
 
 def factor(epsilon: Fraction) -> str:
-    """By which factor the odds may change, rounded up."""
+    """By which factor the odds may change, rounded up.
+
+    Examples
+    --------
+    >>> factor(Fraction(1)), factor(Fraction(100))
+    ('2.719', '10^44')
+    """
     if epsilon > 14:
-        return "more than a million"
+        return f"10^{math.ceil(epsilon / Fraction(2302585, 1000000))}"
     return f"{math.ceil(math.exp(float(epsilon)) * 1000) / 1000:,.4g}"
 
 
@@ -120,6 +143,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "down": down,
     "moment": moment,
     "number": number,
+    "bound": bound,
     "chance": chance,
     "factor": factor,
     "written": written,

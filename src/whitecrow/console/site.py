@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -144,16 +144,16 @@ class Site:
             lstrip_blocks=True,
         )
         self._environment.filters.update(show.FILTERS)
+        self._environment.globals["plotly_styles"] = static.plotly_styles
         # A question's parts stay in their order, which one metric (haversine) reads.
         self._environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-        # Asks may compute for long: they have threads of their own, as at the desk.
+        # Asks may compute for long: only so many at once, as at the desk.
         self._asking = anyio.CapacityLimiter(self.service.settings.asks_at_once)
 
-    def add_to(self, app: FastAPI) -> None:
-        """Put all pages on an application."""
+    def finish(self) -> None:
+        """Add scripts and styles, and the page for addresses that lead nowhere."""
         static.add(self.router)
         self.get("/{rest:path}", _nowhere)
-        app.include_router(self.router)
 
     def get(self, path: str, work: Work, *, roles: tuple[str, ...] = ROLES) -> None:
         """Add a page."""
@@ -176,13 +176,16 @@ class Site:
             def job() -> Response:
                 return self._visit(request, form, work, method, roles)
 
-            limiter = self._asking if asks else None
-            reply = await anyio.to_thread.run_sync(job, limiter=limiter)
-            if asks:
-                kind = str(request.path_params.get("kind"))
-                deadline = self.service.settings.deadline(kind if kind in KINDS else "unknown")
-                await padding.wait(started, deadline)
-            return reply
+            if not asks:
+                return await anyio.to_thread.run_sync(job)
+            kind = str(request.path_params.get("kind"))
+            deadline = self.service.settings.deadline(kind if kind in KINDS else "unknown")
+            # The seat is kept until the reply is due, as at the desk.
+            async with self._asking:
+                try:
+                    return await anyio.to_thread.run_sync(job)
+                finally:
+                    await padding.wait(started, deadline)
 
         self.router.add_api_route(HOME + path, endpoint, methods=[method], response_model=None)
 

@@ -13,10 +13,10 @@ function draw(place) {
   });
   place.replaceChildren();
   Plotly.newPlot(place, coloured, {
-    margin: { l: 50, r: 15, t: 10, b: 45 }, height: 340,
+    margin: { l: 50, r: 15, t: 10, b: 45 }, height: 360,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 13, color: ink },
-    showlegend: false, legend: { orientation: "h", y: 1.12 },
+    showlegend: false, legend: { orientation: "h", y: -0.24, yanchor: "top" },
     ...layout,
     xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
   }, { displayModeBar: false, responsive: true });
