@@ -71,6 +71,18 @@ class Running:
         self.kill()
         raise RuntimeError("the service did not start")
 
+    def cpu_seconds(self) -> float:
+        """How long its processes have been computing, on all cores together."""
+        ticks = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+            except OSError:  # a process that has ended meanwhile
+                continue
+            if int(fields[2]) == self._process.pid:  # the process group
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         """End all its processes without a warning, as a power cut would."""
         if self._process.poll() is None:
