@@ -9,9 +9,7 @@ clock decides.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
 import threading
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +17,7 @@ from typing import Protocol
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from whitecrow.ledger import locks
 from whitecrow.ledger.database import Database
 
 __all__ = ["Claim", "Claims", "claims_of"]
@@ -77,23 +76,23 @@ class _FileClaims:
 
     def take(self, dataset: int, seq: int) -> Claim | None:
         mode = self._store.stat().st_mode & 0o777  # whoever may use the store may use its claims
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
-        # struct flock of Linux: type, whence, start, length, pid (0 for these locks).
-        wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, (dataset << 40) + seq, 1, 0)
-        try:
-            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
-        except (BlockingIOError, PermissionError):
+        descriptor = locks.opened(self._path, mode)
+        place = (dataset << 40) + seq
+        if not locks.take(descriptor, place):
             os.close(descriptor)
             return None
-        return _FileClaim(descriptor)
+        return _FileClaim(descriptor, place)
 
 
 class _FileClaim:
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, place: int) -> None:
         self._descriptor: int | None = descriptor
+        self._place = place
 
     def release(self) -> None:
         if self._descriptor is not None:
+            # A child forked meanwhile has the descriptor too: closing ours alone would not do.
+            locks.free(self._descriptor, self._place)
             os.close(self._descriptor)
             self._descriptor = None
 

@@ -8,11 +8,11 @@ the system hands on at once. Who may write is still decided by SQLite: this only
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import struct
 from collections.abc import Iterator
 from pathlib import Path
+
+from whitecrow.ledger import locks
 
 __all__ = ["Turns"]
 
@@ -40,27 +40,25 @@ class Turns:
             yield
             return
         try:
+            file = self._opened()
             # Whoever leaves the room finds the next one in the gate, and queues behind it: without
             # the gate a busy process could take the room again and again.
-            self._lock(_GATE, fcntl.F_WRLCK)
-            self._lock(_ROOM, fcntl.F_WRLCK)
-            self._lock(_GATE, fcntl.F_UNLCK)
+            locks.wait_for(file, _GATE)
+            locks.wait_for(file, _ROOM)
+            locks.free(file, _GATE)
         except OSError:  # a folder that cannot be written: SQLite will say so
             yield
             return
         try:
             yield
         finally:
-            self._lock(_ROOM, fcntl.F_UNLCK)
+            locks.free(file, _ROOM)
 
-    def _lock(self, place: int, kind: int) -> None:
+    def _opened(self) -> int:
         if self._process != os.getpid():  # a fork would share the locks of the file it inherits
-            assert self._path is not None
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = locks.opened(self._path or Path())
             self._process = os.getpid()
-        # struct flock of Linux: type, whence, start, length, pid (0 for these locks).
-        wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, place, 1, 0)
-        fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, wanted)
+        return self._file
 
     def close(self) -> None:
         """Give the file back."""
