@@ -122,3 +122,15 @@ def test_the_expected_errors_for_seven_columns():
     assert found.error(0.5, found.expected_sensitivity(4)) == pytest.approx(6.5, rel=0.05)
     plain = calibrate("global", Fraction(1), ZERO, relation="add_remove", cap=402)
     assert plain.error(0.5, 402) == pytest.approx(279, abs=1)
+
+
+def test_no_table_is_kept_for_a_private_scale():
+    from whitecrow.anomaly.calibration import draw
+    from whitecrow.noise import _integers
+
+    tuned = calibrate(
+        "paper_gaussian", Fraction(1, 2), Fraction(1, 10**6), relation="add_remove", cap=9
+    )
+    before = _integers._gaussian.cache_info()
+    draw(tuned, Fraction(10007, 9973))
+    assert _integers._gaussian.cache_info() == before

@@ -92,7 +92,8 @@ def draw(calibration: Calibration, sensitivity: Fraction, source: Source | None 
         return core_tail(amplitude, calibration.tail, source)
     if calibration.mechanism == "global":
         return discrete_laplace(amplitude, source)
-    return discrete_gaussian(amplitude * amplitude, source)
+    # A smooth sensitivity is private, the global one is not.
+    return discrete_gaussian(amplitude * amplitude, source, remember=calibration.decay is None)
 
 
 def calibrate(

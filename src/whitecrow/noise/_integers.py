@@ -266,7 +266,9 @@ def discrete_laplace(scale: Rational, source: Source | None = None) -> int:
     return two_sided(_geometric(denominator, numerator).draw, source or system_source())
 
 
-def discrete_gaussian(variance: Rational, source: Source | None = None) -> int:
+def discrete_gaussian(
+    variance: Rational, source: Source | None = None, *, remember: bool = True
+) -> int:
     """Return a whole number k with probability proportional to ``e^(-k^2 / (2 variance))``.
 
     Adding it to a count of sensitivity D is ``D^2 / (2 variance)``-zCDP (Canonne, Kamath and
@@ -278,6 +280,9 @@ def discrete_gaussian(variance: Rational, source: Source | None = None) -> int:
         The parameter of the law (its variance is never greater); greater than 0.
     source : Source, optional
         Where the randomness comes from; the operating system unless given.
+    remember : bool
+        Whether tables are kept for the next draw. Not where the variance is a private fact: a quick
+        draw would tell that the same fact was met before.
 
     Examples
     --------
@@ -285,5 +290,6 @@ def discrete_gaussian(variance: Rational, source: Source | None = None) -> int:
     >>> discrete_gaussian(Fraction(1, 1000))
     0
     """
-    law = _gaussian(*ratio(variance, "discrete_gaussian", "variance"))
+    pair = ratio(variance, "discrete_gaussian", "variance")
+    law = _gaussian(*pair) if remember else Gaussian(*pair)
     return law.draw(source or system_source())
