@@ -33,6 +33,11 @@ REFUSALS: list[tuple[dict[str, Any], Any, str]] = [
         Toy(1, notion="concentrated", epsilon="1/10"),
         "at most rho 1/50: requested 1/10, over by 0.08",
     ),
+    (
+        {"max_epsilon": "1/10"},
+        Toy(1, "1/100", "concentrated"),
+        "at most rho 1/200: requested 1/100, over by 0.005",
+    ),
     ({"max_tau": 8}, identify(), "tau up to 8: got 9"),
     ({"min_radius": 2.5}, identify(), "radius from 2.5: got 2"),
     ({"min_tau": 10}, identify(), "tau from 10: got 9"),

@@ -7,10 +7,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
@@ -255,6 +258,41 @@ def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(
         for name, share in standing.shares.items()
     }
     assert own == {"ana": Fraction(1, 2), "bo": Fraction(1, 4)}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["ask", "ask", "ask", "void"]),
+            st.sampled_from(["ana", "bo"]),
+            st.integers(0, 6),
+            st.booleans(),
+        ),
+        max_size=14,
+    )
+)
+def test_what_places_cost_is_kept_up_to_date_whatever_happens(
+    steps: list[tuple[str, str, int, bool]],
+) -> None:
+    """Two ledgers on one store, each with its own map; voids in between."""
+    with TemporaryDirectory() as folder:
+        ledgers = [Ledger(Path(folder) / "l.db", atlas=new_atlas) for _ in range(2)]
+        ledgers[0].open("clinic", budget=Budget.of("100"))
+        held: list[int] = []
+        for number, (step, analyst, place, sensitive) in enumerate(steps):
+            ledger = ledgers[number % 2]
+            if step == "void" and held:
+                ledger.void("clinic", held.pop(place % len(held)), reason="a test")
+            else:
+                price = wc.SensitivePrivacy("1/3", 5, 1.0) if sensitive else QUARTER
+                ball = None if place == 6 else float(place)
+                charged = charge(ledger, order(str(number), price, analyst=analyst, place=ball))
+                held.append(charged.seq)
+        finding = verify(ledgers[0], "clinic", atlas=new_atlas)
+        assert finding.ok, finding
+        for ledger in ledgers:
+            ledger.close()
 
 
 def test_a_quote_says_what_a_batch_would_cost(ledger: Ledger) -> None:

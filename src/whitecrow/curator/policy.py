@@ -12,6 +12,7 @@ from typing import Any
 from whitecrow.errors import InvalidInput, PolicyViolation, invalid
 from whitecrow.privacy import (
     ConditionalPrivacy,
+    DifferentialPrivacy,
     Guarantee,
     SensitivePrivacy,
     Unit,
@@ -19,6 +20,7 @@ from whitecrow.privacy import (
     exact,
     rounded_up,
     text,
+    to_concentrated,
 )
 
 __all__ = ["Policy"]
@@ -169,6 +171,19 @@ class Policy:
             for zone in price.zones:
                 if not zone.everyone:
                     self._check_zone(zone.tau, zone.radius)
+
+    @staticmethod
+    def _check_size(price: Guarantee, most: Fraction) -> None:
+        if isinstance(price, ZeroConcentrated):
+            what, requested = "rho", price.rho
+            most = to_concentrated(DifferentialPrivacy(most)).rho
+        else:
+            what, requested = "epsilon", price.epsilon
+        if requested > most:
+            raise PolicyViolation(
+                f"One question may cost at most {what} {text(most)}: requested "
+                f"{text(requested)}, over by {rounded_up(requested - most)}."
+            )
 
     def _check_asker(self, kind: str, analyst: str) -> None:
         if self.questions is not None and kind not in self.questions:

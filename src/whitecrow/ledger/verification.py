@@ -210,9 +210,17 @@ class _Replay:
         for analyst in sorted({*self._shares, *standing.shares}):
             if self._shares.get(analyst) != standing.shares.get(analyst):
                 return f"the stored sums of analyst {analyst!r} are not what the entries add up to"
-        if self._atlas is None:
-            return ""
-        again = recount(self._spends, self._spent.unit, self._atlas)
-        if again.located != self._spent.located:
+        return "" if self._atlas is None else self._misplaced(self._atlas)
+
+    def _misplaced(self, atlas: AtlasMaker) -> str:
+        """Say whose located questions cost something else than their places say, or nothing."""
+        unit = self._spent.unit
+        if recount(self._spends, unit, atlas).located != self._spent.located:
             return "what located questions cost is not what their places say"
+        if len(self._shares) == 1 and all(entry.analyst in self._shares for entry in self._spends):
+            return ""  # a sole analyst's account is the dataset's
+        for analyst, share in self._shares.items():
+            own = [entry for entry in self._spends if entry.analyst == analyst]
+            if recount(own, unit, atlas).located != share.spent.located:
+                return f"what analyst {analyst!r} has asked about places adds up to something else"
         return ""
