@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,7 +17,10 @@ from whitecrow.neighbours import Closeness, Engine
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
 
-__all__ = ["OutlierFacts", "noisy_count", "outlier_facts"]
+__all__ = ["OutlierFacts", "noisy_count", "outlier_counts", "outlier_facts"]
+
+
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,6 +60,25 @@ def outlier_facts(
 def noisy_count(facts: OutlierFacts, source: Source | None = None) -> int:
     """Return the count with its noise: any whole number, also below 0."""
     return facts.outliers + draw(facts.calibration, facts.sensitivity, source)
+
+
+def outlier_counts(
+    engine: Engine,
+    subspaces: Sequence[Closeness],
+    beta: int,
+    progress: Progress | None = None,
+) -> tuple[int, ...]:
+    """Count the outliers of each of several subspaces; neighbours only up to ``beta + 1``."""
+    if len(subspaces) > 1:
+        # One engine counts them all: worth the compiled kernels, whose loading each count on its
+        # own would avoid where it is small.
+        importlib.import_module("numba")
+    found = []
+    for done, closeness in enumerate(subspaces):
+        if progress is not None:
+            progress(done, len(subspaces), "counting outliers in subspaces")
+        found.append(int((engine.degrees(closeness, beta + 1) <= beta).sum()))
+    return tuple(found)
 
 
 def _rows(dataset: Dataset, columns: Sequence[str], rows: NDArray[np.int64]) -> NDArray[np.float64]:

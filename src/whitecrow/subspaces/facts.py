@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
+from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_counts, outlier_facts
 from whitecrow.data import Dataset
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
@@ -44,22 +44,20 @@ class SubspaceFacts(Facts):
 def gather(
     question: Subspaces, dataset: Dataset, engine: Engine, progress: Progress | None = None
 ) -> SubspaceFacts:
-    """Count the outliers of every candidate; neighbours are counted up to ``beta + 1`` only."""
+    """Count the outliers of every candidate."""
     card = dataset.card
     candidates = question.candidates(card)
     beta = question.model.beta
-    outliers = []
-    for done, subspace in enumerate(candidates):
-        if progress is not None:
-            progress(done, len(candidates), "counting outliers in subspaces")
-        degrees = engine.degrees(question.closeness(subspace, card), beta + 1)
-        outliers.append(int((degrees <= beta).sum()))
+    outliers = outlier_counts(
+        engine,
+        [question.closeness(subspace, card) for subspace in candidates],
+        beta,
+        progress,
+    )
 
     def count(index: int) -> OutlierFacts:
         subspace = candidates[index]
         noise = question.count_noise(subspace, card)
         return outlier_facts(dataset, engine, question.closeness(subspace, card), beta, noise)
 
-    return SubspaceFacts(
-        candidates, tuple(outliers), question.caps(card), question.eta(card), count
-    )
+    return SubspaceFacts(candidates, outliers, question.caps(card), question.eta(card), count)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.predicates import SQUARES, SUM
+from whitecrow.anomaly._kernels.measure import add
 
 __all__ = ["deepest_core"]
 
@@ -83,7 +83,7 @@ def deepest_core(points: Floats, kind: int, threshold: float, floor: int, ceilin
 def _close(points: Floats, i: int, j: int, kind: int, threshold: float) -> bool:
     measure = 0.0
     for c in range(points.shape[1]):
-        measure = _add(kind, measure, abs(points[i, c] - points[j, c]))
+        measure = add(kind, measure, abs(points[i, c] - points[j, c]))
         if measure > threshold:
             return False
     return True
@@ -180,16 +180,6 @@ def _bury(living: Ints, bounds: Ints, i: int, splits: int) -> None:
 
 
 @njit(cache=True)
-def _add(kind: int, measure: float, difference: float) -> float:
-    """Take one more column's absolute difference into a measure."""
-    if kind == SQUARES:
-        return measure + difference * difference
-    if kind == SUM:
-        return measure + difference
-    return max(measure, difference)
-
-
-@njit(cache=True)
 def _visit(
     points: Floats,
     bounds: Ints,
@@ -224,8 +214,8 @@ def _visit(
         near, far = 0.0, 0.0
         for c in range(d):
             value, low, high = points[i, c], lower[node, c], upper[node, c]
-            near = _add(kind, near, max(low - value, value - high, 0.0))
-            far = _add(kind, far, max(value - low, high - value))
+            near = add(kind, near, max(low - value, value - high, 0.0))
+            far = add(kind, far, max(value - low, high - value))
         if near > threshold:
             continue
         if least < 0 and far <= threshold:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.predicates import SQUARES, SUM
+from whitecrow.anomaly._kernels.measure import add
 
 __all__ = ["DEPTH", "densest_disc", "longest_window"]
 
@@ -154,13 +154,7 @@ def _reached(
         p = arena[i]
         across = _outside(points[p, 0], left, right)
         upward = _outside(points[p, 1], bottom, top)
-        if kind == SQUARES:
-            measure = across * across + upward * upward
-        elif kind == SUM:
-            measure = across + upward
-        else:
-            measure = max(across, upward)
-        if measure <= threshold:
+        if add(kind, add(kind, 0.0, across), upward) <= threshold:
             if place >= 0:
                 arena[place + found] = p
             found += 1

@@ -1,0 +1,19 @@
+"""One column's part of a measure, as :mod:`whitecrow.neighbours.predicates` defines it."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from whitecrow.neighbours.predicates import SQUARES, SUM
+
+__all__ = ["add"]
+
+
+@njit(cache=True)
+def add(kind: int, measure: float, difference: float) -> float:
+    """Take one more column's absolute difference into a measure."""
+    if kind == SQUARES:
+        return measure + difference * difference
+    if kind == SUM:
+        return measure + difference
+    return max(measure, difference)
