@@ -34,6 +34,7 @@ MECHANISMS = ("smooth", "global", "analytic_gaussian", "paper_gaussian")
 CROWDING = 4
 """The default guess; heavy-tailed data of 10^3 to 10^6 records in 1 to 7 columns show 1 to 6."""
 
+_STEEP = 4
 _TAILS = (2, 3, 4)
 _SHARES = 32
 _GRID = 1 << 32
@@ -70,7 +71,7 @@ class Calibration:
     tail: int = 0
 
     def expected_sensitivity(self, crowding: int) -> float:
-        """Return the smooth sensitivity if U_t grows by 2 at each step from ``crowding``."""
+        """Return the smooth sensitivity if U_t grows from ``crowding`` as data show it to."""
         if self.decay is None:
             return float(self.cap)
         return _profile(float(self.decay), self.cap, crowding, self.relation)
@@ -167,11 +168,18 @@ def _smooth(epsilon: Fraction, relation: str, cap: int, crowding: int) -> Calibr
 
 
 def _profile(decay: float, cap: int, crowding: int, relation: str) -> float:
-    """Return the largest ``decay^t min(cap, U_t)`` for U_t = crowding + 2t (replaced: + 1)."""
-    own = 1 if relation == "replace_one" else 0
+    """Return the largest ``decay^t min(cap, U_t)`` for the public guess of U_t.
+
+    Heavy-tailed data show U_t rise by about 2 at each of the first steps, and under add_remove by
+    about 1 afterwards; replace_one has both kinds of change in one step, and the record itself.
+    """
     # The terms fall from t = 1 / ln(1/decay) on, whatever the crowding.
     last = min(cap, math.ceil(-1 / math.log(decay)) + 1)
-    return max(decay**t * min(cap, max(1, crowding + 2 * t + own)) for t in range(last + 1))
+    if relation == "replace_one":
+        guess = [crowding + 2 * t + 1 for t in range(last + 1)]
+    else:
+        guess = [crowding + t + min(t, _STEEP) for t in range(last + 1)]
+    return max(decay**t * min(cap, max(1, value)) for t, value in enumerate(guess))
 
 
 def _deviation(cap: int, epsilon: Fraction, delta: Fraction) -> Fraction:
