@@ -11,7 +11,7 @@ from whitecrow.data import Card
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description
 
-EXTRA_SECONDS = 0.03
+EXTRA_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
