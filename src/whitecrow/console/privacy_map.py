@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ _LOOKS = (
     ("#d9902f", "triangle-up"),
     ("#c2362b", "x"),
 )
-"""From the lowest band to the highest."""
+"""From the band that is usual to the one that is not."""
 _COUNTED = ("euclidean", "manhattan", "chebyshev")
 
 
@@ -118,24 +119,26 @@ def _charts(found: PrivacyMap, points: Any, columns: list[str]) -> list[dict[str
     finite = found.loss[np.isfinite(found.loss)]
     loss = np.minimum(found.loss, float(finite.max()) if len(finite) else 1.0)
     return [
-        _bands(points[order], values[order], columns, title)
-        for values, title in (
-            (loss, "Loss of each record"),
-            (found.accuracy, "Probability of a right answer"),
+        _bands(points[order], values[order], columns, title, looks)
+        for values, title, looks in (
+            (loss, "Loss of each record", _LOOKS),
+            (found.accuracy, "Probability of a right answer", _LOOKS[::-1]),
         )
     ]
 
 
-def _bands(points: Any, values: Any, columns: list[str], title: str) -> dict[str, Any]:
+def _bands(
+    points: Any, values: Any, columns: list[str], title: str, looks: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     """Points in bands of equal width, each with its own colour and sign.
 
     A continuous scale would need plotly's colour bar, which breaks the content-security policy.
     """
     low, high = float(values.min()), float(values.max())
-    edges = np.linspace(low, high, len(_LOOKS) + 1)
-    band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(_LOOKS) - 1)
+    edges = np.linspace(low, high, len(looks) + 1)
+    band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(looks) - 1)
     traces = []
-    for place, (colour, sign) in enumerate(_LOOKS):
+    for place, (colour, sign) in enumerate(looks):
         inside = points[band == place]
         if not len(inside):
             continue
