@@ -146,6 +146,14 @@ def test_with_a_large_budget_the_crowded_subspace_is_found():
     assert abs(answer[0]["count"] - facts_of(question).outliers[3]) <= 2
 
 
+def test_without_counts_the_answer_is_a_list_of_subspaces():
+    question = Subspaces(size=2, top=3, model=MODEL, epsilon=1)
+    answer = release(question, facts_of(question), seeded(2))
+    assert len(answer) == 3
+    assert set(map(tuple, answer)) <= set(question.candidates(CARD))
+    assert json.loads(json.dumps(answer)) == answer
+
+
 def test_draws_follow_the_law():
     """20,000 lists against the closed law; chi-square at 1e-6 (false alarm)."""
     question = Subspaces(size=1, top=2, model=MODEL, epsilon=2)
@@ -154,7 +162,7 @@ def test_draws_follow_the_law():
     utilities = [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)]
     law = laws.top_pmf(utilities, facts.eta, 2)
     drawn = Counter(
-        tuple(facts.candidates.index(tuple(e["columns"])) for e in release(question, facts, source))
+        tuple(facts.candidates.index(tuple(found)) for found in release(question, facts, source))
         for _ in range(20_000)
     )
     expected = {key: 20_000 * p for key, p in law.items()}

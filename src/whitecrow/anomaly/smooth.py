@@ -46,6 +46,7 @@ def smooth_sensitivity(
     smoothing: float | Fraction,
     relation: str = "add_remove",
     metric: str = "euclidean",
+    exactly: bool = True,
 ) -> float:
     """Return a smooth upper bound of the local sensitivity of the number of outliers.
 
@@ -65,6 +66,10 @@ def smooth_sensitivity(
     relation : {"add_remove", "replace_one"}
         What neighbouring means.
     metric : {"euclidean", "manhattan", "chebyshev"}
+    exactly : bool
+        Whether distances between records of the domain are free of rounding, as between whole
+        numbers. If not, the bound in the plane is 6 beta instead of 5 beta; see
+        :mod:`whitecrow.anomaly.kissing`.
 
     Examples
     --------
@@ -82,7 +87,13 @@ def smooth_sensitivity(
     if metric not in METRICS:
         raise invalid(owner, "metric", f"one of {', '.join(METRICS)}", metric)
     cap = global_sensitivity(
-        beta, records.shape[1], relation, metric=metric, radius=radius, size=len(records)
+        beta,
+        records.shape[1],
+        relation,
+        metric=metric,
+        radius=radius,
+        exactly=exactly,
+        size=len(records),
     )
     decay = Fraction(math.exp(-smoothing))
     if len(records) == 0:

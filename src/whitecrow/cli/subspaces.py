@@ -77,6 +77,7 @@ def command(
 def _words(release: Release) -> str:
     lines = []
     for place, entry in enumerate(release.answer, start=1):
-        count = f": {entry['count']} outliers" if "count" in entry else ""
-        lines.append(f"{place}. {', '.join(entry['columns'])}{count}")
+        counted = isinstance(entry, dict)
+        names = ", ".join(entry["columns"] if counted else entry)
+        lines.append(f"{place}. {names}" + (f": {entry['count']} outliers" if counted else ""))
     return "\n           ".join(lines)

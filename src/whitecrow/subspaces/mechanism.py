@@ -15,8 +15,8 @@ __all__ = ["release"]
 
 def release(
     question: Subspaces, facts: SubspaceFacts, source: Source | None = None
-) -> list[dict[str, Any]]:
-    """Return the subspaces drawn, best first; with ``count_share``, how many outliers they have.
+) -> list[list[str]] | list[dict[str, Any]]:
+    """Return the subspaces drawn, best first, and with ``count_share`` their numbers of outliers.
 
     Each draw takes a candidate with probability proportional to ``exp(eta count / cap)`` among
     those not drawn yet (``proof.md``); the counts are drawn afterwards, each with its own noise.
@@ -24,11 +24,12 @@ def release(
     utilities = [
         Fraction(outliers, cap) for outliers, cap in zip(facts.outliers, facts.caps, strict=True)
     ]
+    chosen = top(utilities, facts.eta, question.top, source)
+    if not question.count_share:
+        return [list(facts.candidates[index]) for index in chosen]
     answer = []
-    for index in top(utilities, facts.eta, question.top, source):
-        entry: dict[str, Any] = {"columns": list(facts.candidates[index])}
-        if question.count_share:
-            raw = noisy_count(facts.count(index), source)
-            entry |= {"count": max(0, raw), "raw": raw}
-        answer.append(entry)
+    for index in chosen:
+        raw = noisy_count(facts.count(index), source)
+        columns = list(facts.candidates[index])
+        answer.append({"columns": columns, "count": max(0, raw), "raw": raw})
     return answer
