@@ -95,7 +95,7 @@ def count_blocks(
         np.empty(columns),
         np.empty(leaves + 2),
         np.empty((leaves + 2, 3), np.int64),
-        np.empty(4, np.int64),
+        np.empty(5, np.int64),
     )
     space = Workspace(
         np.empty((columns, LANES), np.float32),
@@ -160,7 +160,7 @@ def _count(
         lane += take
         if active == 0:
             continue
-        begin(index, relation, search)
+        begin(index, relation, search, active)
         boxed, visited = active, 0
 
         # Where pivots have settled little so far (many columns, few neighbours), they stay home.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
-from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES
+from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM
 
 __all__ = ["approach", "frame", "limits", "margins"]
 
@@ -100,25 +100,44 @@ def approach(
     The size is the squared length for SQUARES, the largest coordinate for LARGEST and the sum of
     the coordinates for the others; categories have none.
     """
-    rows, sizes = space.rows, space.sizes
+    rows, sizes, kind = space.rows, space.sizes, relation.kind
     columns = len(records)
     unit = index.frames[leaf, columns]
+    if count == 1:
+        # Records often come alone; loops would cost more than their one round.
+        size = 0.0
+        for c in range(columns):
+            factor = index.weights[c] * unit
+            value = np.float32((records[c, 0] - index.frames[leaf, c]) * factor)
+            rows[c, 0] = value
+            size = _grown(kind, size, abs(np.float64(value)), index.categories[c])
+        sizes[0] = size
+        return
     for i in range(count):
         sizes[i] = 0.0
     for c in range(columns):
         centre, factor = index.frames[leaf, c], index.weights[c] * unit
         for i in range(count):
             rows[c, i] = np.float32((records[c, i] - centre) * factor)
-        if relation.kind == SQUARES:
+        if kind == SQUARES:
             for i in range(count):
-                value = np.float64(rows[c, i])
-                sizes[i] += value * value
-        elif relation.kind == LARGEST:
+                sizes[i] = _grown(SQUARES, sizes[i], np.float64(rows[c, i]), 0)
+        elif kind == LARGEST:
             for i in range(count):
-                sizes[i] = max(sizes[i], abs(np.float64(rows[c, i])))
+                sizes[i] = _grown(LARGEST, sizes[i], abs(np.float64(rows[c, i])), 0)
         elif not index.categories[c]:
             for i in range(count):
-                sizes[i] += abs(np.float64(rows[c, i]))
+                sizes[i] = _grown(SUM, sizes[i], abs(np.float64(rows[c, i])), 0)
+
+
+@inner
+def _grown(kind: int, size: float, value: float, category: int) -> float:
+    """Add a coordinate to a record's size."""
+    if kind == SQUARES:
+        return size + value * value
+    if kind == LARGEST:
+        return max(size, value)
+    return size if category else size + value
 
 
 @inner

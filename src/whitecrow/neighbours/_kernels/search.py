@@ -17,7 +17,7 @@ __all__ = ["EVERYONE", "Search", "begin", "enclose", "next_leaf", "too_wide"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAITING, EVERYONE, SHRUNK, PENDING = range(4)
+WAITING, EVERYONE, SHRUNK, PENDING, ALONE = range(5)
 _NONE = -1
 
 
@@ -69,8 +69,9 @@ def too_wide(relation: Relation, search: Search) -> bool:
 
 
 @inner
-def begin(index: Index, relation: Relation, search: Search) -> None:
+def begin(index: Index, relation: Relation, search: Search, active: int) -> None:
     """Start at the root, around the box of a new group."""
+    search.state[ALONE] = active == 1
     for c in range(len(search.low)):
         search.centre[c] = 0.5 * search.low[c] + 0.5 * search.high[c]
     search.state[WAITING] = search.state[EVERYONE] = search.state[SHRUNK] = 0
@@ -90,7 +91,10 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
         state[PENDING] = _NONE
         return int(leaf)
     while state[WAITING] > 0 and state[EVERYONE] < cap:
-        state[WAITING] = last = _pop(search.keys, search.nodes, state[WAITING])
+        last = state[WAITING] - 1
+        if not state[ALONE]:
+            _pop(search.keys, search.nodes, state[WAITING])
+        state[WAITING] = last
         node, first, span = search.nodes[last, 0], search.nodes[last, 1], search.nodes[last, 2]
         if state[SHRUNK] and not _undecided(index, relation, search, node, first, span):
             continue
@@ -106,9 +110,39 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
                 return int(first) if one else int(first + 1)
             continue
         half = (span + 1) // 2
+        if state[ALONE]:
+            # Around a single record going down is near enough to nearest first, and cheaper.
+            right = node + 2 * half
+            a = _undecided(index, relation, search, node + 1, first, half)
+            b = _undecided(index, relation, search, right, first + half, span - half)
+            flip = a and b and _near(index, search, node + 1) < _near(index, search, right)
+            if a and not flip:
+                _put(search, node + 1, first, half)
+            if b:
+                _put(search, right, first + half, span - half)
+            if flip:
+                _put(search, node + 1, first, half)
+            continue
         _meet(index, relation, search, node + 1, first, half)
         _meet(index, relation, search, node + 2 * half, first + half, span - half)
     return _NONE
+
+
+@inner
+def _put(search: Search, node: int, first: int, span: int) -> None:
+    place = search.state[WAITING]
+    search.nodes[place, 0], search.nodes[place, 1], search.nodes[place, 2] = node, first, span
+    search.state[WAITING] += 1
+
+
+@inner
+def _near(index: Index, search: Search, node: int) -> float:
+    near = 0.0
+    for c in range(len(search.centre)):
+        place = search.centre[c]
+        gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
+        near += gap * gap
+    return near
 
 
 @inner
@@ -136,11 +170,7 @@ def _meet(
 ) -> None:
     """Let a node wait, unless its box settles it."""
     if _undecided(index, relation, search, node, first, span):
-        near = 0.0
-        for c in range(len(search.centre)):
-            place = search.centre[c]
-            gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
-            near += gap * gap
+        near = _near(index, search, node)
         _push(search.keys, search.nodes, search.state[WAITING], near, node, first, span)
         search.state[WAITING] += 1
 
