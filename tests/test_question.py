@@ -38,3 +38,24 @@ def test_where_a_person_has_several_records_the_statement_says_so():
     assert "all records of one person here (at most 3)" in statement(
         question, question.price(many), many
     )
+
+
+def test_under_another_card_the_same_words_are_another_question():
+    """A stored answer was computed on the records as the old card read them."""
+    import pyarrow
+
+    rows = pyarrow.table({"age": [30.0, 31.0, 90.0, 500.0]})
+    question = wc.Screen({"age": 61}, model=MODEL, epsilon="0.1")
+    cards = [
+        Card("visits", (Column("age", lower=0, upper=120, outside=o),)) for o in ("reject", "clip")
+    ]
+    assert digest(question, cards[0]) != digest(question, cards[1])
+    renamed = Card("people", cards[0].columns, size_public=True, size=4)
+    assert digest(question, renamed) == digest(question, cards[0])
+    first = wc.Curator.open(rows, card=cards[0], ledger="sqlite://", name="visits")
+    assert first.ask(question).charged
+    assert not first.ask(question).charged
+    second = wc.Curator(
+        wc.read(rows, cards[1]), first._engine, first.ledger, name="visits", analyst="owner"
+    )
+    assert second.ask(question).charged

@@ -136,10 +136,17 @@ def statement(question: Question, price: Guarantee, card: Card) -> str:
     return " ".join(part for part in parts if part)
 
 
-def digest(question: Question) -> str:
-    """Return the identity of a question: SHA-256 of its kind and canonical JSON."""
+def digest(question: Question, card: Card | None = None) -> str:
+    """Return the identity of a question: SHA-256 of its kind and canonical JSON.
+
+    With a card it is the identity of the question *as asked of these records*: after the card was
+    changed, the same words ask something else, and a stored answer does not answer it.
+    """
+    said: dict[str, JSON] = {"kind": question.kind, "question": question.to_json()}
+    if card is not None:
+        said["card"] = card.fingerprint()
     canonical = json.dumps(
-        {"kind": question.kind, "question": question.to_json()},
+        said,
         sort_keys=True,
         separators=(",", ":"),
         ensure_ascii=True,

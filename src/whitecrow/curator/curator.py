@@ -259,7 +259,7 @@ class Curator:
     def _order(self, question: Question, price: Guarantee, who: str) -> Order:
         return Order(
             analyst=who,
-            digest=digest(question),
+            digest=digest(question, self.card),
             question={"kind": question.kind, "question": question.to_json()},
             price=price,
             location=location(question, price, self.card),

@@ -8,6 +8,8 @@ what one unit of privacy is, and where every number on it came from. It is writt
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +27,7 @@ SOURCES = ("expert", "public data", "priced question", "schema")
 UNITS = ("record", "user")
 MISSING = ("reject", "fill")
 OUTSIDE = ("reject", "clip")
+_PUBLIC_EXTRAS = ("name", "sources", "size_public", "size")
 
 Bound = float | int
 T = TypeVar("T")
@@ -325,6 +328,18 @@ class Card:
         if not isinstance(sources, dict):
             raise invalid("the card", "sources", "a table of texts", sources)
         return cls(columns=columns, sources=dict(sources), **rest)  # type: ignore[arg-type]
+
+    def fingerprint(self) -> str:
+        """Return a digest of what the card says of records: two readings of one dataset differ.
+
+        Another order of categories, another clip or another contribution bound makes other records
+        of the same file; the name, the size and the sources do not.
+        """
+        said = {
+            key: value for key, value in self.to_json().items() if key not in _NOT_ABOUT_RECORDS
+        }
+        written = json.dumps(said, sort_keys=True, default=str)
+        return hashlib.sha256(written.encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says."""

@@ -14,8 +14,6 @@ or under another card are added up: nothing is known of where they meet.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -36,8 +34,6 @@ Location = dict[str, Any]
 
 _Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
-_NOT_ABOUT_RECORDS = ("name", "sources", "size_public", "size")
-
 
 def location(question: object, card: Card) -> Location | None:
     """Return the ball a question looks at, or None for a question that is not about one place."""
@@ -51,10 +47,8 @@ def ball(closeness: Closeness, center: list[float], card: Card) -> Location:
     Another card puts the same person elsewhere (another order of categories, another clip, other
     records over the contribution bound), so balls under different cards are never told apart.
     """
-    said = {key: value for key, value in card.to_json().items() if key not in _NOT_ABOUT_RECORDS}
-    written = json.dumps(said, sort_keys=True, default=str)
     return {
-        "card": hashlib.sha256(written.encode()).hexdigest()[:32],
+        "card": card.fingerprint(),
         "columns": list(closeness.columns),
         "metric": closeness.metric,
         "ranges": list(closeness.ranges),
