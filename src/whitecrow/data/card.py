@@ -335,9 +335,7 @@ class Card:
         Another order of categories, another clip or another contribution bound makes other records
         of the same file; the name, the size and the sources do not.
         """
-        said = {
-            key: value for key, value in self.to_json().items() if key not in _NOT_ABOUT_RECORDS
-        }
+        said = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
         written = json.dumps(said, sort_keys=True, default=str)
         return hashlib.sha256(written.encode()).hexdigest()[:32]
 
