@@ -62,7 +62,7 @@ class Tab:
         self.page, self.url = page, url
         self.errors: list[str] = []
         self.hosts: set[str | None] = set()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)  # kernels may have to be compiled first
         page.add_init_script(WATCH)
         page.on("console", self._noted)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -118,6 +118,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str
 
     house = build(Path(tmp_path_factory.mktemp("browser")), patience=120.0)
     house.service.start()
+    house.service.curator(house.person("ana"), "clinic")  # loaded, its kernels compiled
     with listening(house) as url, sync_playwright() as play:
         found = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield found, url
