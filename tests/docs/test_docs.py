@@ -129,7 +129,8 @@ def test_what_an_erratum_is_shown_by_exists(number: str, claims: set[str]) -> No
 
 
 def test_every_question_has_a_page() -> None:
-    assert sorted(KINDS) == sorted(
+    ours = [kind for kind, where in KINDS.items() if where.module.startswith("whitecrow.")]
+    assert sorted(ours) == sorted(
         path.stem for path in (DOCS / "questions").glob("*.md") if path.stem != "index"
     )
 

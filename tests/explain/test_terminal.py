@@ -57,6 +57,7 @@ def test_the_price_is_said_without_asking(clinic):
 
 
 def test_a_conditional_release_needs_a_policy_that_names_it(clinic):
+    run(*clinic, *DISTANCE, "--epsilon", "0.2")  # opens the account, with the usual policy
     refused = run(*clinic, "--epsilon", "0.2", status=1)
     assert "conditional" in refused["refused"]["reason"]
 

@@ -210,7 +210,7 @@ def gaussian_delta(shift: int, deviation: float, epsilon: Fraction) -> float:
 
     Examples
     --------
-    >>> gaussian_delta(1, 3.730632, Fraction(1)) < 1e-5 < gaussian_delta(1, 3.72, Fraction(1))
+    >>> gaussian_delta(1, 3.75, Fraction(1)) < 1e-5 < gaussian_delta(1, 3.73, Fraction(1))
     True
     """
     import numpy as np
