@@ -52,8 +52,9 @@ def _gridded(data: Matrix, form: Form, cap: int) -> Counts:
     if settled is None:
         return _grouped(data, form, cap)
     found = settled.counts.copy()
-    rows = settled.nearby[settled.asking == 1]
-    found[rows] = brute_of(form, data[settled.nearby], data[rows], cap)
+    found[settled.asking] = brute_of(form, data[settled.nearby], data[settled.asking], cap)
+    assert len(set(settled.nearby.tolist())) == len(settled.nearby)
+    assert set(settled.asking.tolist()) <= set(settled.nearby.tolist())
     return found
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours.closeness import Form
-from whitecrow.neighbours.predicates import MIXED, SQUARES, measure
+from whitecrow.neighbours.predicates import MIXED, SQUARES, step
 
 __all__ = ["MOST_COLUMNS", "Settled", "settle"]
 
@@ -44,15 +44,19 @@ class Settled:
     ----------
     counts : int64 array
         The cap for settled records, 0 for the others.
+    asking : int64 array
+        The rows that are not settled.
     nearby : int64 array
-        The rows that are not settled and all rows that may be close to them.
-    asking : uint8 array
-        1 for those of ``nearby`` that are not settled.
+        These and all rows that may be close to them, cell by cell so that near ones are together,
+        and at the end those beyond the grid.
+    within : int
+        How many of ``nearby`` lie within the grid.
     """
 
     counts: Counts
+    asking: Counts
     nearby: Counts
-    asking: NDArray[np.uint8]
+    within: int
 
 
 def settle(values: Matrix, form: Form, cap: int) -> Settled | None:
@@ -63,43 +67,78 @@ def settle(values: Matrix, form: Form, cap: int) -> Settled | None:
     if layout is None:
         return None
     origin, side, shape, fineness = layout
+    numbers, total = _numbers(shape)
     cells = np.empty(len(values), np.int32)
-    histograms: list[Counts] = []
+    histogram = np.zeros(total, np.int64)
+    place = (values, origin, side, shape, numbers, total, cells)
 
-    def assign(first: int, last: int) -> None:
-        histograms.append(kernels.assign(values, origin, side, shape, cells, first, last))
+    def assign(first: int, last: int) -> Counts:
+        return kernels.assign(*place, first, last)  # type: ignore[no-any-return]
 
-    spans = list(parallel.chunks(len(values), 1 << 16))
-    parallel.run([partial(assign, *span) for span in spans])
+    spans = list(parallel.chunks(len(values), 1 << 18))
+    for part in parallel.results([partial(assign, *span) for span in spans]):
+        histogram += part
 
     # Planes, rows, columns: the kernels see three axes, of which some have length 1.
     axes = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}[len(shape)]
     solid = np.ones(3, np.int64)
     solid[list(axes)] = shape
-    inhabited = np.sum(histograms, axis=0).reshape(solid)
-    inner = inhabited.copy()
-    for axis in axes:
-        np.moveaxis(inner, axis, 0)[[0, -1]] = 0
+    number = np.zeros(solid, np.int64)
+    border = np.zeros(solid, bool)
+    for line, axis in enumerate(axes):
+        along = np.moveaxis(number, axis, -1)
+        along += numbers[line, : shape[line]]
+        np.moveaxis(border, axis, 0)[[0, -1]] = True
+    inhabited = histogram[number]
     sums = np.zeros((solid[0], solid[1], solid[2] + 1), np.int64)
-    np.cumsum(inner, axis=2, out=sums[:, :, 1:])
+    np.cumsum(np.where(border, 0, inhabited), axis=2, out=sums[:, :, 1:])
     certified = np.zeros(solid, np.uint8)
     around = (sums, _runs(form, side, fineness, axes), cap, certified)
     planes = parallel.chunks(int(solid[0]), 4)
     parallel.run([partial(kernels.certify, *around, *span) for span in planes])
 
-    asking = ((inhabited > 0) & (certified == 0)).ravel()
-    near = asking.astype(np.uint8)
+    asking = (inhabited > 0) & (certified == 0)
+    near = asking.astype(np.uint8).ravel()
     for axis in axes:
         stride = int(np.prod(solid[axis + 1 :]))
         kernels.dilate(near, int(solid[axis]), stride, fineness + 1)
-    status = np.where(asking, np.uint8(2), near)
+    status = np.full(total, kernels.SETTLED, np.uint8)
+    status[number] = np.where(asking, kernels.ASKING, near.reshape(solid) * kernels.NEAR)
     counts = np.empty(len(values), np.int64)
     labels = np.empty(len(values), np.uint8)
     parallel.run(
         [partial(kernels.label, cells, status, cap, counts, labels, *span) for span in spans]
     )
-    nearby = np.flatnonzero(labels)
-    return Settled(counts, nearby, (labels[nearby] == 2).astype(np.uint8))
+
+    beyond = np.zeros(total, bool)
+    beyond[number] = border
+    chosen = status != kernels.SETTLED
+    inner = np.where(chosen & ~beyond, histogram, 0)
+    outer = np.where(chosen & beyond, histogram, 0)
+    within = int(inner.sum())
+    places = np.where(beyond, within + np.cumsum(outer) - outer, np.cumsum(inner) - inner)
+    places[~chosen] = -1
+    nearby = np.empty(within + int(outer.sum()), np.int64)
+    kernels.line_up(cells, places, nearby)
+    return Settled(counts, np.flatnonzero(labels == kernels.ASKING), nearby, within)
+
+
+def _numbers(shape: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
+    """Return the share of each place on each axis in a cell's number, and how many numbers exist.
+
+    The bits of the places are interleaved (Morton order), so that cells with near numbers are
+    near each other.
+    """
+    bits = [max(1, int(length - 1).bit_length()) for length in shape]
+    numbers = np.zeros((len(shape), int(shape.max())), np.int32)
+    shift = 0
+    for bit in range(max(bits)):
+        for axis in reversed(range(len(shape))):
+            if bit < bits[axis]:
+                places = np.arange(shape[axis]) >> bit & 1
+                numbers[axis, : shape[axis]] += (places << shift).astype(np.int32)
+                shift += 1
+    return numbers, 1 << shift
 
 
 def _laid_out(values: Matrix, form: Form) -> tuple[Matrix, float, NDArray[np.int64], int] | None:
@@ -132,19 +171,21 @@ def _runs(form: Form, side: float, fineness: int, axes: tuple[int, ...]) -> Coun
     Two records k cells apart differ by at most k + 1 sides, with a margin for rounding; the
     reference predicate's own steps say whether such differences are close.
     """
-    wide = side * _MARGIN
-    zeros = [0.0] * len(axes)
-
-    def within(*offset: int) -> bool:
-        apart = [(abs(offset[axis]) + 1) * wide for axis in axes]
-        return bool(measure(form.kind, apart, zeros, form.scales) <= form.threshold)
-
-    reaches = [range(-fineness, fineness + 1) if axis in axes else range(1) for axis in range(3)]
-    runs = []
-    for plane, row in itertools.product(reaches[0], reaches[1]):
-        length = -1
-        while length < fineness and within(plane, row, length + 1):
-            length += 1
-        if length >= 0:
-            runs.append((plane * plane + row * row, plane, row, length))
+    reach = np.arange(fineness + 1)
+    total = np.zeros((fineness + 1,) * 3)
+    for scale, axis in zip(form.scales, axes, strict=True):
+        apart = (reach + 1) * (side * _MARGIN)
+        total = step(form.kind, total, np.moveaxis(apart[:, None, None], 0, axis), scale)
+    lengths = (total <= form.threshold).sum(axis=2) - 1
+    runs = [
+        (plane * plane + row * row, plane, row, lengths[abs(plane), abs(row)])
+        for plane, row in itertools.product(
+            *(_both_ways(fineness, axis in axes) for axis in (0, 1))
+        )
+        if lengths[abs(plane), abs(row)] >= 0
+    ]
     return np.array([run[1:] for run in sorted(runs)], dtype=np.int64).reshape(-1, 3)
+
+
+def _both_ways(fineness: int, wide: bool) -> range:
+    return range(-fineness, fineness + 1) if wide else range(1)

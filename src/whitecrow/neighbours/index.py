@@ -61,6 +61,9 @@ def arranged(
     values: Matrix,
     mixture: tuple[Matrix, Flags] | None = None,
     progress: Progress | None = None,
+    *,
+    order: Counts | None = None,
+    ordered: int = 0,
 ) -> Arranged:
     """Build the index of at least one record.
 
@@ -70,22 +73,30 @@ def arranged(
         Finite numbers; copied once, into the index.
     mixture : (weights, categories), optional
         What :func:`weights_for` returned.
+    order : int64 array, optional
+        The rows to take, if not all.
+    ordered : int
+        How many of them, from the first on, have near ones together already.
     """
     from whitecrow.neighbours._kernels import filter as filters
     from whitecrow.neighbours._kernels import tree
 
-    size, columns = values.shape
+    size, columns = len(values if order is None else order), values.shape[1]
     blocks = -(-size // LANES)
     weights, categories = mixture or (np.ones(columns), np.zeros(columns, np.uint8))
     flat = np.empty(blocks * LANES * columns)
     rows = flat[: size * columns].reshape(size, columns)
-    rows[:] = values
+    if order is None:
+        rows[:] = values
+    else:
+        np.take(values, order, axis=0, out=rows, mode="clip")
     ids = np.arange(size, dtype=np.int32)
     report = progress or _silent
 
     report(0, 3, "arranging records")
-    parts = [(0, blocks)]
-    while len(parts) < parallel.workers() and parts[0][1] >= 64:
+    first = -(-ordered // LANES)
+    parts = [(first, blocks - first)] if first < blocks else []
+    while 0 < len(parts) < parallel.workers() and parts[0][1] >= 64:
         parts = [half for part in parts for half in _halved(tree, rows, ids, weights, part)]
     parallel.run([partial(tree.arrange, rows, ids, weights, *part) for part in parts])
     report(1, 3, "boxing records")

@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-__all__ = ["chunks", "run", "workers"]
+__all__ = ["chunks", "results", "run", "workers"]
+
+T = TypeVar("T")
 
 _pool: ThreadPoolExecutor | None = None
 
@@ -29,12 +32,18 @@ def chunks(total: int, least: int) -> Iterator[tuple[int, int]]:
 
 def run(tasks: Sequence[Callable[[], object]]) -> None:
     """Run the tasks, on several cores when there are several of both."""
+    for _ in results(tasks):
+        pass
+
+
+def results(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """Run the tasks in the same way; yield what each returns, in order."""
     if len(tasks) == 1 or workers() == 1:
         for task in tasks:
-            task()
-        return
-    for future in [_executor().submit(task) for task in tasks]:
-        future.result()
+            yield task()
+    else:
+        for future in [_executor().submit(task) for task in tasks]:
+            yield future.result()
 
 
 def _executor() -> ThreadPoolExecutor:

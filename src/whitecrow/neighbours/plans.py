@@ -65,14 +65,13 @@ def count_every(values: Matrix, form: Form, cap: int, progress: Progress | None 
     settled = None
     if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
         settled = grid.settle(values, form, cap)
-    if settled is None:
-        return _counted(arranged(values, weights_for(form), progress), form, None, cap, progress)
-    counts, nearby = settled.counts, settled.nearby
-    if len(nearby):
-        index = arranged(values[nearby], None, progress)
-        found = _counted(index, form, settled.asking, cap, progress)
-        rows = settled.asking == 1
-        counts[nearby[rows]] = found[rows]
+    if settled is None or len(settled.asking) * _MANY > size:
+        index = arranged(values, weights_for(form), progress)
+        return _counted(index, form, None, cap, progress)
+    counts, asking = settled.counts, settled.asking
+    if len(asking):
+        index = arranged(values, None, progress, order=settled.nearby, ordered=settled.within)
+        counts[asking] = _grouped(index, form, values[asking], cap, progress)
     return counts
 
 
@@ -82,31 +81,33 @@ def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Count
     if "numba" not in sys.modules and len(asked) * columns < _FEW:
         return count_index_plain(index.tables, form, asked, cap)
     if len(asked) * _MANY >= size and len(asked) >= LANES:
-        near = arranged(asked)
-        wanted = np.zeros(len(near.tables.blocks) * LANES, np.uint8)
-        wanted[: len(asked)] = 1
-        found = count_in(index, form, near.tables.blocks, wanted, cap)
-        counts = np.empty(len(asked), np.int64)
-        counts[near.ids] = found[: len(asked)]
-        return counts
+        return _grouped(index, form, asked, cap, None)
     scattered = np.ascontiguousarray(asked).reshape(len(asked), columns, 1)
     return count_in(index, form, scattered, np.ones(len(asked), np.uint8), cap)
+
+
+def _grouped(
+    index: Arranged, form: Form, asked: Matrix, cap: int, progress: Progress | None
+) -> Counts:
+    """Count for records that lie close to each other, in groups."""
+    return _counted(index, form, arranged(asked), cap, progress)
 
 
 def _counted(
     index: Arranged,
     form: Form,
-    asking: NDArray[np.uint8] | None,
+    asked: Arranged | None,
     cap: int,
     progress: Progress | None,
 ) -> Counts:
-    """Count for the records of an index themselves, in the order of their rows."""
-    size = index.tables.size
-    wanted = np.zeros(len(index.tables.blocks) * LANES, np.uint8)
-    wanted[:size] = 1 if asking is None else asking[index.ids]
-    found = count_in(index, form, index.tables.blocks, wanted, cap, progress=progress)
+    """Count for the records of an arrangement, or of the index itself, in order of rows."""
+    near = index if asked is None else asked
+    size = near.tables.size
+    wanted = np.zeros(len(near.tables.blocks) * LANES, np.uint8)
+    wanted[:size] = 1
+    found = count_in(index, form, near.tables.blocks, wanted, cap, progress)
     counts = np.empty(size, np.int64)
-    counts[index.ids] = found[:size]
+    counts[near.ids] = found[:size]
     return counts
 
 

@@ -11,24 +11,35 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner, kernel
 
-__all__ = ["assign", "certify", "dilate", "label"]
+__all__ = ["ASKING", "NEAR", "SETTLED", "assign", "certify", "dilate", "label", "line_up"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Cells = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 
+SETTLED, NEAR, ASKING = range(3)
+"""A cell's records have reached the cap; so they have, but others need them; they have not."""
+
 
 @kernel
 def assign(
-    rows: Floats, origin: Floats, side: float, shape: Ints, cells: Cells, first: int, last: int
-) -> Ints:
-    """Number the cell of some rows; return how many fell into each cell."""
-    total = 1
-    for k in range(len(shape)):
-        total *= shape[k]
-    histogram = np.zeros(total, np.int64)
-    _assign(rows, origin, 1.0 / side, shape, cells, first, last, histogram)
+    rows: Floats,
+    origin: Floats,
+    side: float,
+    shape: Ints,
+    numbers: Cells,
+    total: int,
+    cells: Cells,
+    first: int,
+    last: int,
+) -> Cells:
+    """Number the cell of some rows; return how many fell into each cell.
+
+    ``numbers`` has a line for each column; a cell's number is the sum of its places' entries.
+    """
+    histogram = np.zeros(total, np.int32)
+    _assign(rows, origin, 1.0 / side, shape, numbers, cells, first, last, histogram)
     return histogram
 
 
@@ -38,17 +49,18 @@ def _assign(
     origin: Floats,
     inverse: float,
     shape: Ints,
+    numbers: Cells,
     cells: Cells,
     first: int,
     last: int,
-    histogram: Ints,
+    histogram: Cells,
 ) -> None:
     for i in range(first, last):
         cell = 0
         for k in range(len(shape)):
             place = (rows[i, k] - origin[k]) * inverse
             place = min(max(place, 0.0), shape[k] - 1.0)
-            cell = cell * shape[k] + int(place)
+            cell += numbers[k, int(place)]
         cells[i] = cell
         histogram[cell] += 1
 
@@ -101,7 +113,17 @@ def dilate(marks: Bytes, length: int, stride: int, reach: int) -> None:
 def label(
     cells: Cells, status: Bytes, cap: int, counts: Ints, labels: Bytes, first: int, last: int
 ) -> None:
-    """Give some rows the status of their cells, and the cap where that is below 2."""
+    """Give some rows the status of their cells, and the cap where that is not ASKING."""
     for i in range(first, last):
         labels[i] = status[cells[i]]
-        counts[i] = cap if labels[i] < 2 else 0
+        counts[i] = 0 if labels[i] == ASKING else cap
+
+
+@kernel
+def line_up(cells: Cells, places: Ints, order: Ints) -> None:
+    """List the rows cell by cell; ``places`` says where each cell begins, or is negative."""
+    for i in range(len(cells)):
+        place = places[cells[i]]
+        if place >= 0:
+            order[place] = i
+            places[cells[i]] = place + 1
