@@ -15,7 +15,7 @@ from whitecrow.privacy.bounds import log_inverse_upper
 ZERO = Fraction(0)
 
 
-@pytest.mark.parametrize("epsilon", ["1/100", "1/10", "1/2", "1", "3", "20"])
+@pytest.mark.parametrize("epsilon", ["1/1000", "1/100", "1/10", "1/2", "1", "3", "20"])
 @pytest.mark.parametrize("cap", [1, 6, 15, 402, 3**40])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_smooth_noise_spends_no_more_than_epsilon(epsilon, cap, relation):
@@ -94,6 +94,14 @@ def test_the_papers_constants():
     assert found.decay is not None
     assert found.decay == Fraction(26, 27)
     assert 26 - 1 < 4 * (1 + logarithm) <= 26
+
+
+def test_tiny_budgets_get_the_global_mechanism():
+    tiny = Fraction(1, 10**5)
+    assert calibrate("auto", tiny, ZERO, relation="add_remove", cap=402).mechanism == "global"
+    for mechanism, delta in (("smooth", ZERO), ("paper_gaussian", Fraction(1, 100))):
+        with pytest.raises(InvalidInput, match="epsilon"):
+            calibrate(mechanism, tiny, delta, relation="add_remove", cap=402)
 
 
 def test_the_papers_gaussian_refuses_a_budget_it_is_not_proved_for():

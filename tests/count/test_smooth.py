@@ -17,6 +17,7 @@ from whitecrow.anomaly.smooth import (
     least_bound,
     smooth_bound,
     smooth_sensitivity,
+    weights,
 )
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import count_all
@@ -112,13 +113,32 @@ def test_random_walks_in_space_are_smooth(relation):
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("decay", [Fraction(1, 2), Fraction(9, 10), Fraction(100, 101)])
 @pytest.mark.parametrize("cap", [1, 2, 15, 402, 3**34])
-def test_the_horizon_is_far_enough_and_not_beyond_the_cap(relation, decay, cap):
-    last = horizon(cap, decay, relation)
-    least = least_bound(cap, decay, relation)
+@pytest.mark.parametrize("size", [1, 50, 10**6])
+def test_no_term_beyond_the_horizon_matters(relation, decay, cap, size):
+    last = horizon(cap, decay, relation, size)
+    least = float(least_bound(cap, decay, relation))
     end = cap if relation == "add_remove" else cap - 1
-    assert last == end or decay ** (last + 1) * cap <= least
     assert last <= end
-    assert least <= cap
+    if last < end:
+        later = [float(decay) ** t * min(cap, size + t + 1) for t in range(last + 1, last + 3000)]
+        assert max(later) <= least
+
+
+@pytest.mark.parametrize("decay", [Fraction(1, 3), Fraction(10, 11), Fraction(4000, 4001)])
+def test_weights_are_short_and_never_fall_too_fast(decay):
+    found = list(weights(decay, 500))
+    assert found[0] == 1
+    for one, other in itertools.pairwise(found):
+        assert decay * one <= other < one
+        assert other.numerator.bit_length() <= 65
+    assert float(found[-1]) == pytest.approx(float(decay) ** 500, rel=1e-12)
+
+
+def test_many_columns_and_a_small_budget_end_soon():
+    """A cap of 3^34 and a decay near 1: thousands of terms, none of them expensive."""
+    points = np.random.default_rng(1).normal(size=(200, 34))
+    found = smooth_sensitivity(points, beta=3, radius=3.0, smoothing=1 / 500)
+    assert 500 / math.e < found < 1000
 
 
 def test_degrees_beyond_what_is_needed_change_nothing():
@@ -134,7 +154,7 @@ def test_degrees_beyond_what_is_needed_change_nothing():
         "decay": decay,
     }
     degrees = count_all(points, 0.4)
-    most = degrees_needed(3, horizon(cap, decay, "add_remove"))
+    most = degrees_needed(3, horizon(cap, decay, "add_remove", len(points)))
     capped = np.minimum(degrees, most)
     assert (degrees > most).any()
     assert smooth_bound(points, degrees, **given) == smooth_bound(points, capped, **given)

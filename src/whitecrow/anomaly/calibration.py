@@ -35,6 +35,9 @@ CROWDING = 4
 """The default guess; heavy-tailed data of 10^3 to 10^6 records in 1 to 7 columns show 1 to 6."""
 
 _STEEP = 4
+_SMOOTHEST = 4096
+_LEAST = Fraction(1, 1000)
+"""Below this ε the smooth mechanism would need a decay so near 1 that it has no use."""
 _TAILS = (2, 3, 4)
 _SHARES = 32
 _GRID = 1 << 32
@@ -127,13 +130,19 @@ def calibrate(
     'global'
     """
     if mechanism == "auto":
-        names = MECHANISMS[:3] if delta else MECHANISMS[:2]
+        names = ["global", *(["smooth"] if epsilon >= _LEAST else [])]
+        names += ["analytic_gaussian"] if delta else []
         found = [
             calibrate(name, epsilon, delta, relation=relation, cap=cap, crowding=crowding)
             for name in names
         ]
         return min(found, key=lambda each: each.error(0.95, each.expected_sensitivity(crowding)))
     if mechanism == "smooth":
+        if epsilon < _LEAST:
+            raise InvalidInput(
+                f"The smooth mechanism needs an epsilon of at least {float(_LEAST):g} for each "
+                "count. Use mechanism='global'."
+            )
         return _smooth(epsilon, relation, cap, crowding)
     if mechanism == "global":
         return Calibration("global", relation, cap, 1 / epsilon)
@@ -151,15 +160,15 @@ def _smooth(epsilon: Fraction, relation: str, cap: int, crowding: int) -> Calibr
     best: tuple[float, int, int] | None = None
     for tail in _TAILS:
         for share in range(1, _SHARES):
-            q = max(1, round(tail * _SHARES / (share * epsilon)))
+            q = min(_SMOOTHEST, max(1, round(tail * _SHARES / (share * epsilon))))
             alpha = float(epsilon) - tail * math.log1p(1 / q)
-            if alpha <= 0:
+            if alpha <= float(epsilon) / (2 * _SHARES):
                 continue
             sensitivity = _profile(q / (q + 1), cap, crowding, relation)
             error = laws.core_tail_quantile(0.95, tail) * sensitivity / alpha
             if best is None or error < best[0]:
                 best = error, tail, q
-    assert best is not None  # the smallest share always leaves an alpha
+    assert best is not None  # from _LEAST on, the least tail leaves an alpha
     _, tail, q = best
     decay = Fraction(q, q + 1)
     left = epsilon - tail * log_inverse_upper(decay)
@@ -173,13 +182,25 @@ def _profile(decay: float, cap: int, crowding: int, relation: str) -> float:
     Heavy-tailed data show U_t rise by about 2 at each of the first steps, and under add_remove by
     about 1 afterwards; replace_one has both kinds of change in one step, and the record itself.
     """
-    # The terms fall from t = 1 / ln(1/decay) on, whatever the crowding.
-    last = min(cap, math.ceil(-1 / math.log(decay)) + 1)
-    if relation == "replace_one":
-        guess = [crowding + 2 * t + 1 for t in range(last + 1)]
-    else:
-        guess = [crowding + t + min(t, _STEEP) for t in range(last + 1)]
-    return max(decay**t * min(cap, max(1, value)) for t, value in enumerate(guess))
+    peak = math.ceil(-1 / math.log(decay))
+
+    def term(t: int) -> float:
+        if relation == "replace_one":
+            guess = crowding + 2 * t + 1
+        else:
+            guess = crowding + t + min(t, _STEEP)
+        return decay**t * min(cap, max(1, guess))
+
+    # On each straight piece of the guess the terms rise up to the point where 1/U equals the rate
+    # (or the cap is met) and fall afterwards.
+    turns = {
+        *range(_STEEP + 2),
+        peak - crowding - _STEEP,
+        peak - (crowding + 1) // 2,
+        cap - crowding,
+    }
+    turns |= {cap - crowding - _STEEP, (cap - crowding) // 2}
+    return max(term(max(0, t + step)) for t in turns for step in (-1, 0, 1))
 
 
 def _deviation(cap: int, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -241,10 +262,11 @@ def _paper(epsilon: Fraction, delta: Fraction, relation: str, cap: int) -> Calib
     alpha, growth = 1 / float(multiplier), math.exp(2 * float(smoothing))
     reach = math.sqrt(-2 * math.log(delta)) + alpha
     loss = float(smoothing) + (growth - 1) * reach**2 / 2 + growth * (alpha * reach + alpha**2 / 2)
-    if loss * (1 + 1e-6) > epsilon or multiplier < 2:
+    if loss * (1 + 1e-6) > epsilon or multiplier < 2 or epsilon < _LEAST:
+        size = "small" if epsilon < _LEAST else "large"
         raise InvalidInput(
-            "The paper's Gaussian calibration is proved here for small budgets only, and this "
-            "epsilon is too large for it. Use mechanism='smooth' or 'analytic_gaussian'."
+            f"The paper's Gaussian calibration is offered for moderate budgets only, and this "
+            f"epsilon is too {size} for it. Use another mechanism."
         )
     # 1 + 1/q <= e^(1/q) and 1/q is at most the smoothing: smoother than the theorem asks for.
     q = math.ceil(1 / smoothing)

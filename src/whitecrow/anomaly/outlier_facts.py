@@ -39,7 +39,7 @@ def outlier_facts(
     if calibration.decay is None:
         degrees = engine.degrees(closeness, beta + 1)
         return OutlierFacts(int((degrees <= beta).sum()), Fraction(calibration.cap), calibration)
-    last = horizon(calibration.cap, calibration.decay, calibration.relation)
+    last = horizon(calibration.cap, calibration.decay, calibration.relation, dataset.size)
     most = degrees_needed(beta, last)
     degrees = engine.degrees(closeness, most)
     outliers = int((degrees <= beta).sum())
@@ -53,6 +53,7 @@ def outlier_facts(
         relation=calibration.relation,
         cap=calibration.cap,
         decay=calibration.decay,
+        size=dataset.size,
     )
     return OutlierFacts(outliers, sensitivity, calibration)
 

@@ -8,9 +8,10 @@ one change can move the count, t changes away from the data, by at most (`count/
 
     replace_one   U_t = max over c of mu(P[c - t, c + t]) + t + 1
     add_remove    U_t = max(1, max over c and a + b = t of mu(P[c - a, c + b]) + a)
-    S = max over t >= 0 of decay^t min(cap, U_t),    decay = e^-smoothing,
+    S = max over t >= 0 of w_t min(cap, U_t),    w_t = decay^t, decay = e^-smoothing,
 
-with the cap of :func:`whitecrow.anomaly.kissing.global_sensitivity`. The second line is sharper
+with the cap of :func:`whitecrow.anomaly.kissing.global_sensitivity` and weights rounded up so that
+they stay short (:func:`weights`). The second line is sharper
 than that of `mechanisms.md` 3.1, which has ``a = b = t``: a additions raise degrees by at most a,
 b removals lower them by at most b, and only additions bring new records into a ball.
 
@@ -20,7 +21,9 @@ its neighbour. The exhaustive check is `whitecrow verify count`.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
@@ -98,8 +101,8 @@ def smooth_sensitivity(
     decay = Fraction(math.exp(-smoothing))
     if len(records) == 0:
         return float(least_bound(cap, decay, relation))
-    most = degrees_needed(beta, horizon(cap, decay, relation))
-    degrees = count_all(records, radius, metric, most)
+    last = horizon(cap, decay, relation, len(records))
+    degrees = count_all(records, radius, metric, degrees_needed(beta, last))
     return float(
         smooth_bound(
             records, degrees, beta=beta, radius=radius, metric=metric, relation=relation,
@@ -118,34 +121,37 @@ def smooth_bound(
     relation: str,
     cap: int,
     decay: Fraction,
+    size: int | None = None,
 ) -> Fraction:
     """Return S exactly, from the numbers of records within the radius of each record.
 
     Parameters
     ----------
     points, degrees
-        The records, and how many records are within the radius of each, itself included, exact
-        up to ``degrees_needed(beta, horizon(cap, decay, relation))``.
+        The records and how many records are within the radius of each, itself included; those
+        with ``degrees_needed(beta, horizon(...))`` or more may be left out or given as that.
     cap : int
         The global sensitivity.
     decay : Fraction
         ``e^-smoothing``, a rational number below 1.
+    size : int, optional
+        The number of records of the whole database, if more than are given.
     """
-    last = horizon(cap, decay, relation)
+    last = horizon(cap, decay, relation, len(points) if size is None else size)
     near = np.flatnonzero(degrees < degrees_needed(beta, last))
-    weights = [decay**t for t in range(last + 1)]
-    search = _Maximum(points[near], degrees[near] - 1, radius, metric, cap, weights)
+    search = _Maximum(
+        points[near], degrees[near] - 1, radius, metric, cap, list(weights(decay, last))
+    )
     search.raise_to(least_bound(cap, decay, relation))
     if relation == "replace_one":
         for t in range(last + 1):
             for centre in (beta, beta - 1):
                 search.term(t, t + 1, centre - t, centre + t)
     else:
-        for additions in range(last + 1):
-            # c = k - 1 without removals; its other terms are below those with c = k.
-            search.term(additions, additions, beta - 1 - additions, beta - 1)
+        # Of c = k - 1 the terms without removals; its other ones are below those with c = k.
+        search.additions(beta - 1, 0)
         for removals in range(last + 1):
-            search.removals(removals, beta)
+            search.additions(beta, removals)
     return search.best
 
 
@@ -176,11 +182,10 @@ class _Maximum:
     def raise_to(self, best: Fraction) -> None:
         """Set the maximum, and the values that would not raise it further."""
         self.best = best
-        # floor(best / weight), without bringing fractions of thousands of digits to lowest terms
-        self._enough = [
-            best.numerator * weight.denominator // (best.denominator * weight.numerator)
-            for weight in self._weights
-        ]
+        self._enough = [math.floor(best / weight) for weight in self._weights]
+        # The least mu that matters to any term of b removals: enough[t] - (t - b) over t >= b.
+        ahead = [enough - t for t, enough in enumerate(self._enough)]
+        self._ahead = list(itertools.accumulate(reversed(ahead), min))[::-1]
 
     def term(self, t: int, extra: int, low: int, high: int, most: int | None = None) -> None:
         """Take one term into the maximum; ``most`` bounds its mu from above, if known."""
@@ -190,19 +195,23 @@ class _Maximum:
         if found > floor:
             self.raise_to(self._weights[t] * (found + extra))
 
-    def removals(self, removals: int, centre: int) -> None:
-        """Take in the terms with c = k and one number b of removals.
+    def additions(self, centre: int, removals: int) -> None:
+        """Take in the terms with one number of removals and any of additions.
 
-        Their sets are parts of P[0, k + b]: if its mu is too small for all of them, they are all
-        done; otherwise it bounds each.
+        Their sets are parts of P[0, c + b]: if its mu is too small for all of them, they are all
+        done; otherwise it bounds each, and is the mu of those that reach down to 0.
         """
         high = centre + removals
-        floors = [enough - a for a, enough in enumerate(self._enough[removals:])]
-        least = max(0, min(floors))
+        least = max(0, self._ahead[removals] + removals)
         most = self._mu(0, high, least, self._cap)
-        if most > least:
-            for additions in range(len(floors)):
-                self.term(removals + additions, additions, centre - additions, high, most)
+        if most <= least:
+            return
+        for t in range(removals, len(self._weights)):
+            extra = t - removals
+            if extra < centre:
+                self.term(t, extra, centre - extra, high, most)
+            elif min(most + extra, self._cap) > self._enough[t]:
+                self.raise_to(self._weights[t] * min(most + extra, self._cap))
 
     def _mu(self, low: int, high: int, floor: int, ceiling: int) -> int:
         """Return mu(P[low, high]), cut to ``floor .. ceiling``."""
@@ -212,42 +221,67 @@ class _Maximum:
         return cover(chosen, self._radius, self._metric, floor, ceiling)
 
 
+def weights(decay: Fraction, last: int) -> Iterator[Fraction]:
+    """Yield w_0 = 1, w_1, ..., w_last with ``w_(t+1) >= decay w_t``, equal but for rounding up.
+
+    Smoothness asks for that inequality alone, so the weights may be rounded up to 64 binary
+    digits: powers of the decay would grow by some digits at each step.
+
+    Examples
+    --------
+    >>> [float(w) for w in weights(Fraction(1, 2), 3)]
+    [1.0, 0.5, 0.25, 0.125]
+    """
+    weight = Fraction(1)
+    yield weight
+    for _ in range(last):
+        weight *= decay
+        scale = 1 << (64 + weight.denominator.bit_length() - weight.numerator.bit_length())
+        weight = Fraction(math.ceil(weight * scale), scale)
+        yield weight
+
+
 @lru_cache(maxsize=256)
-def horizon(cap: int, decay: Fraction, relation: str) -> int:
-    """Return the last t that can matter, whatever the data.
+def horizon(cap: int, decay: Fraction, relation: str, size: int) -> int:
+    """Return a t beyond which no term of any database of this size can matter.
 
     U_t is at least t + 1 (replace_one) or t (add_remove), so from t = cap - 1, respectively
-    t = cap, on every term is the cap's and later ones are smaller; and no term beyond the
-    horizon exceeds the least value that S can have.
+    t = cap, on every term is the cap's and later ones are smaller. And U_t is at most size + t + 1,
+    while S has a least value: terms that fall below that are done.
     """
-    least = least_bound(cap, decay, relation)
-    last = cap - 1 if relation == "replace_one" else cap
-    # The first t with decay^(t+1) cap <= least, found in floating point and then made exact.
-    ratio = math.log(cap) - _log(least)
-    t = max(0, min(last, math.ceil(ratio / -_log(decay)) - 2))
-    while t < last and decay ** (t + 1) * cap > least:
-        t += 1
-    return t
+    least = float(least_bound(cap, decay, relation)) * (1 - 1e-9)
+    rate = math.log(decay.denominator) - math.log(decay.numerator)
+    end = cap - 1 if relation == "replace_one" else cap
+
+    def settled(t: int) -> bool:
+        """Whether all terms after t are below the least value: they rise to a peak, then fall."""
+        after = max(t + 1, math.ceil(1 / rate))
+        return math.log(min(cap, size + after + 1)) - rate * (t + 1) <= math.log(least)
+
+    far = 1
+    while far < end and not settled(far):
+        far *= 2
+    near = 0
+    far = min(far, end)
+    while near < far:
+        middle = (near + far) // 2
+        if settled(middle):
+            far = middle
+        else:
+            near = middle + 1
+    return near
 
 
 @lru_cache(maxsize=256)
 def least_bound(cap: int, decay: Fraction, relation: str) -> Fraction:
     """Return the least value S takes on any data: that of an empty database."""
     own = 1 if relation == "replace_one" else 0
-    best = Fraction(1)
-    weight = Fraction(1)
     # t decay^t rises up to t = 1 / ln(1/decay) and falls afterwards.
-    for t in range(1, min(cap, math.ceil(-1 / _log(decay)) + 1) + 1):
-        weight *= decay
-        best = max(best, weight * min(cap, t + own))
-    return min(best, Fraction(cap)) if cap > 0 else Fraction(0)
+    rate = math.log(decay.denominator) - math.log(decay.numerator)
+    last = min(cap, math.ceil(1 / rate) + 1)
+    return max(weight * min(cap, max(1, t + own)) for t, weight in enumerate(weights(decay, last)))
 
 
 def degrees_needed(beta: int, last: int) -> int:
     """Return the number of records, itself included, beyond which degrees need not be known."""
     return beta + last + 2
-
-
-def _log(number: Fraction) -> float:
-    """Return the logarithm of a rational whose terms may be too large for a double."""
-    return math.log(number.numerator) - math.log(number.denominator)
