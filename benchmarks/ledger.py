@@ -9,6 +9,7 @@ after the other. Threads of one process share commits and so may exceed it.
 from __future__ import annotations
 
 import multiprocessing
+import queue
 import sqlite3
 import tempfile
 import threading
@@ -88,10 +89,22 @@ def processes(url: str, table: pa.Table, clients: int, count: int) -> Spans:
     crowd = [FORK.Process(target=client, args=(place,)) for place in range(clients)]
     for process in crowd:
         process.start()
-    spans = [span for _ in crowd for span in report.get(timeout=600)]
+    spans = [span for _ in crowd for span in _reported(report, crowd)]
     for process in crowd:
         process.join()
     return spans
+
+
+def _reported(report: Any, crowd: list[Any]) -> Spans:
+    """The next report, or an error at once if a client has died without one."""
+    while True:
+        try:
+            found: Spans = report.get(timeout=1)
+        except queue.Empty:
+            if any(process.exitcode for process in crowd):
+                raise RuntimeError("a client died; its own words are above") from None
+        else:
+            return found
 
 
 def threads(url: str, table: pa.Table, clients: int, count: int) -> Spans:

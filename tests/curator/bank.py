@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import queue
 import random
 import signal
 import time
@@ -118,7 +119,7 @@ def run(bank: Bank, processes: int, asks: int, *, shared: float = 0.2, seed: int
     ends: Counter[str] = Counter()
     seen: dict[int, Any] = {}
     for _ in crowd:
-        counted, answers = report.get(timeout=1200)
+        counted, answers = _reported(report, crowd)
         ends += counted
         for number, answer in answers.items():
             assert seen.setdefault(number, answer) == answer, "two answers to one question"
@@ -129,6 +130,17 @@ def run(bank: Bank, processes: int, asks: int, *, shared: float = 0.2, seed: int
     assert sum(ends.values()) == each * processes
     assert ends["charged"] == kinds["settle"] == kinds["reserve"] == bank.charges
     assert len(seen) == bank.charges
+
+
+def _reported(report: Any, crowd: list[Any]) -> tuple[Counter[str], dict[int, Any]]:
+    """The next report, or a failure at once if a process has died without one."""
+    while True:
+        try:
+            found: tuple[Counter[str], dict[int, Any]] = report.get(timeout=1)
+        except queue.Empty:
+            assert not any(process.exitcode for process in crowd), "a process died"
+        else:
+            return found
 
 
 POINTS = (
