@@ -222,7 +222,7 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
     outliers = np.flatnonzero(ours[0] <= this.beta)
     groups = {
         "typical": this.data[rng.choice(n, SINGLE, replace=False)],
-        "outlier": this.data[rng.permutation(outliers)[:SINGLE]],
+        "outlier": this.data[rng.choice(outliers, SINGLE)],
     }
     for regime, records in groups.items():
         ask = partial(engine.neighbours, records, closeness, this.cap)

@@ -23,6 +23,7 @@ Matrix = NDArray[np.float64]
 
 _FEW = 256
 """Points that plain Python moves to the sphere sooner than the compiler is loaded."""
+_LARGE = 100_000
 
 
 def checked_data(data: ArrayLike, owner: str) -> Matrix:
@@ -84,9 +85,11 @@ def _doubles(values: ArrayLike, owner: str, parameter: str) -> Matrix:
 
 
 def _finite(values: Matrix, owner: str, parameter: str) -> Matrix:
-    # A sum is finite unless a value is not, or it overflows: only then look at each value.
-    with np.errstate(over="ignore", invalid="ignore"):
-        doubtful = not np.isfinite(np.sum(values))
-    if doubtful and not np.isfinite(values).all():
+    if values.size > _LARGE:
+        # A sum that is finite has finite terms, and is had for less.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(values)):
+                return values
+    if not np.isfinite(values).all():
         raise invalid(owner, parameter, "finite numbers", "a value that is missing or infinite")
     return values

@@ -163,6 +163,9 @@ def count_in(
 
     counts = np.zeros(len(wanted), np.int64)
     relation = relation_of(form, index, asked)
+    if len(wanted) <= _WORTH:
+        count_blocks(index.tables, relation, asked, wanted, cap, 0, len(asked), counts)
+        return counts
     spans = list(parallel.chunks(len(asked), _WORTH // asked.shape[2]))
     report = progress or _silent
     done = 0

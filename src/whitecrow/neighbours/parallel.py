@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 __all__ = ["chunks", "results", "run", "workers"]
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _pool: ThreadPoolExecutor | None = None
 
 
+@cache
 def workers() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
