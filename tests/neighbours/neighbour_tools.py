@@ -43,14 +43,10 @@ def brute_of(form: Form, data: Matrix, records: Matrix, cap: int | None = None) 
     return np.minimum(counts, len(data) if cap is None else cap)
 
 
-def _grouped(data: Matrix, form: Form, cap: int) -> Counts:
-    return plans._counted(arranged(data, weights_for(form)), form, None, cap, None)
-
-
 def _gridded(data: Matrix, form: Form, cap: int) -> Counts:
     settled = settle(data, form, cap) if data.shape[1] <= 3 else None
     if settled is None:
-        return _grouped(data, form, cap)
+        return plans.count_every(data, form, cap)
     found = settled.counts.copy()
     found[settled.asking] = brute_of(form, data[settled.nearby], data[settled.asking], cap)
     assert len(set(settled.nearby.tolist())) == len(settled.nearby)
@@ -75,7 +71,7 @@ def agree(
     asked = vectors[few]
     every = np.arange(len(data))
     found = {
-        "groups": (every, plans._counted(index, form, None, limit, None)),
+        "groups": (every, plans.count_indexed(index, form, limit)),
         "grid": (every, _gridded(vectors, form, limit)),
         "scattered": (few, plans.count_through(index, form, asked, limit)),
         "scan": (few, plans._scanned(vectors, form, asked, limit)),

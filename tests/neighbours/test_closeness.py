@@ -127,6 +127,7 @@ def test_the_value_and_the_kernels_are_one_predicate(metric: str) -> None:
     ("arguments", "message"),
     [
         (((), "euclidean", 1.0), "at least one column"),
+        (("age", "euclidean", 1.0), "at least one column"),
         ((("a", "a"), "euclidean", 1.0), "each once"),
         ((("a",), "cosine", 1.0), "one of euclidean"),
         ((("a",), "euclidean", -1.0), "finite number of at least 0"),

@@ -180,6 +180,18 @@ def test_a_missing_index_is_said_to_be_missing(tmp_path: Path) -> None:
         LocalEngine(table(10)).save()
 
 
+def test_degrees_use_an_index_that_stands() -> None:
+    found = table()
+    engine = LocalEngine(found)
+    wide = Closeness(("c0", "c1", "c2", "c3"), "euclidean", 4.0)
+    before = engine.degrees(wide, 70)
+    engine.prepare(wide)
+    reads = found.reads
+    assert (engine.degrees(wide, 70) == before).all()
+    assert found.reads == reads
+    assert before.tolist() == expected(found, found.data[:, :4], wide, 70)
+
+
 def test_no_records_at_all() -> None:
     engine = LocalEngine(Table(np.empty((0, 5))))
     engine.prepare(EUCLIDEAN)

@@ -52,9 +52,10 @@ class Closeness:
     ranges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        columns = tuple(self.columns)
+        given: object = self.columns
+        columns = () if isinstance(given, str) else tuple(self.columns)
         if not columns or len(set(columns)) != len(columns):
-            raise invalid("Closeness", "columns", "name at least one column, each once", columns)
+            raise invalid("Closeness", "columns", "name at least one column, each once", given)
         if self.metric not in METRICS:
             raise invalid("Closeness", "metric", f"one of {', '.join(METRICS)}", self.metric)
         if self.metric == "haversine" and len(columns) != 2:

@@ -93,7 +93,8 @@ def arranged(
     ids = np.arange(size, dtype=np.int32)
     report = progress or _silent
 
-    report(0, 3, "arranging records")
+    first_time = "" if tree.arrange.signatures else " (compiling, first run only)"
+    report(0, 3, f"arranging records{first_time}")
     first = -(-ordered // LANES)
     parts = [(first, blocks - first)] if first < blocks else []
     while 0 < len(parts) < parallel.workers() and parts[0][1] >= 64:

@@ -14,8 +14,15 @@ from whitecrow.neighbours import store
 from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
 from whitecrow.neighbours.closeness import Closeness, Form, lower
 from whitecrow.neighbours.engine import Records
+from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
-from whitecrow.neighbours.plans import count_every, count_records, count_through, equality
+from whitecrow.neighbours.plans import (
+    count_every,
+    count_indexed,
+    count_records,
+    count_through,
+    equality,
+)
 from whitecrow.neighbours.predicates import MIXED
 from whitecrow.neighbours.store import Space
 
@@ -92,7 +99,7 @@ class LocalEngine:
         target = path if path is not None else self._path
         if target is None:
             raise InvalidInput("Say where to keep the index: engine.save(path).")
-        store.save(target, self._dataset.fingerprint(), self._indexes)
+        store.save(target, self._dataset.fingerprint(), dict(self._indexes))
 
     def prepare(self, closeness: Closeness) -> None:
         """Build the index for a closeness now, and save it if the engine knows where."""
@@ -120,9 +127,13 @@ class LocalEngine:
 
     def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
+        form, index = _form(closeness), self._indexes.get(_space(closeness))
+        if index is not None and len(form.scales) > MOST_COLUMNS:
+            limit = checked_cap(cap, index.tables.size, "degrees")
+            return count_indexed(index, form, limit, self._progress)
         values = self._values(_space(closeness))
         limit = checked_cap(cap, len(values), "degrees")
-        return count_every(values, _form(closeness), limit, self._progress)
+        return count_every(values, form, limit, self._progress)
 
     def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
         index = self._indexes.get(space)

@@ -24,7 +24,7 @@ from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, w
 from whitecrow.neighbours.plain import count_index_plain, count_plain
 from whitecrow.neighbours.predicates import MIXED
 
-__all__ = ["count_every", "count_records", "count_through", "equality"]
+__all__ = ["count_every", "count_indexed", "count_records", "count_through", "equality"]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -67,11 +67,11 @@ def count_every(values: Matrix, form: Form, cap: int, progress: Progress | None 
         settled = grid.settle(values, form, cap)
     if settled is None or len(settled.asking) * _MANY > size:
         index = arranged(values, weights_for(form), progress)
-        return _counted(index, form, None, cap, progress)
+        return count_indexed(index, form, cap, progress)
     counts, asking = settled.counts, settled.asking
     if len(asking):
         index = arranged(values, None, progress, order=settled.nearby, ordered=settled.within)
-        counts[asking] = _grouped(index, form, values[asking], cap, progress)
+        counts[asking] = _grouped(index, form, arranged(values[asking]), cap, progress)
     return counts
 
 
@@ -81,33 +81,28 @@ def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Count
     if "numba" not in sys.modules and len(asked) * columns < _FEW:
         return count_index_plain(index.tables, form, asked, cap)
     if len(asked) * _MANY >= size and len(asked) >= LANES:
-        return _grouped(index, form, asked, cap, None)
+        return _grouped(index, form, arranged(asked), cap, None)
     scattered = np.ascontiguousarray(asked).reshape(len(asked), columns, 1)
     return count_in(index, form, scattered, np.ones(len(asked), np.uint8), cap)
 
 
+def count_indexed(
+    index: Arranged, form: Form, cap: int, progress: Progress | None = None
+) -> Counts:
+    """Count the neighbours of every record of an index, in the order of its rows."""
+    return _grouped(index, form, index, cap, progress)
+
+
 def _grouped(
-    index: Arranged, form: Form, asked: Matrix, cap: int, progress: Progress | None
+    index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
 ) -> Counts:
-    """Count for records that lie close to each other, in groups."""
-    return _counted(index, form, arranged(asked), cap, progress)
-
-
-def _counted(
-    index: Arranged,
-    form: Form,
-    asked: Arranged | None,
-    cap: int,
-    progress: Progress | None,
-) -> Counts:
-    """Count for the records of an arrangement, or of the index itself, in order of rows."""
-    near = index if asked is None else asked
-    size = near.tables.size
-    wanted = np.zeros(len(near.tables.blocks) * LANES, np.uint8)
+    """Count in groups for records that are arranged, near ones together."""
+    size = asked.tables.size
+    wanted = np.zeros(len(asked.tables.blocks) * LANES, np.uint8)
     wanted[:size] = 1
-    found = count_in(index, form, near.tables.blocks, wanted, cap, progress)
+    found = count_in(index, form, asked.tables.blocks, wanted, cap, progress)
     counts = np.empty(size, np.int64)
-    counts[near.ids] = found[:size]
+    counts[asked.ids] = found[:size]
     return counts
 
 
