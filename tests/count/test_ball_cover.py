@@ -50,6 +50,28 @@ def test_in_one_column_the_cover_is_the_longest_window():
     assert ball_cover(values, 100.0) == 8
 
 
+def degeneracy(points: np.ndarray, width: float) -> int:
+    """Take away a point with the fewest close ones, again and again; return the most met."""
+    near = np.linalg.norm(points[:, None] - points[None], axis=2) <= width
+    left, most = np.ones(len(points), dtype=bool), 0
+    for _ in points:
+        numbers = np.where(left, (near & left).sum(axis=1), len(points) + 1)
+        least = int(numbers.argmin())
+        most = max(most, int(numbers[least]))
+        left[least] = False
+    return most
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_in_three_columns_or_more_the_cover_is_the_degeneracy(seed):
+    """Beyond a thousand points the first rounds are counted by the neighbours' kernels."""
+    generator = np.random.default_rng(seed)
+    n = 1100 if seed == 0 else int(generator.integers(5, 300))
+    points = generator.normal(size=(n, int(generator.integers(3, 8))))
+    radius = float(generator.uniform(0.2, 1.0))
+    assert ball_cover(points, radius) == degeneracy(points, 2 * radius)
+
+
 def test_three_columns_are_bounded_from_above_and_often_exactly():
     generator = np.random.default_rng(3)
     flat = generator.normal(size=(60, 2))
