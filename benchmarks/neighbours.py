@@ -199,9 +199,10 @@ def check(name: str, ours: Counts, cap: int, found: tuple[Counts, Counts]) -> No
         assert (theirs == ours[rows]).all(), f"{name} counts otherwise"
 
 
-def one_by_one(count: Callable[[], object], records: int, repeat: int = 3) -> float:
-    """Return microseconds a record."""
-    return best_of(count, repeat) / records * 1e6
+def one_by_one(count: Callable[[], object], records: int, seconds: float = 0.15) -> float:
+    """Return microseconds a record, the best of as many calls as fit the time."""
+    once = best_of(count, 1)
+    return min(once, best_of(count, int(max(1, seconds / once)))) / records * 1e6
 
 
 def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
@@ -232,7 +233,7 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
     for regime, records in groups.items():
         ask = partial(engine.neighbours, records, closeness, this.cap)
         ask()
-        result[regime]["ours"] = one_by_one(ask, len(records), 9)
+        result[regime]["ours"] = one_by_one(ask, len(records))
 
     for name, build in PEERS.items():
         times, found, count = measured(build, this.data, radii, seconds)
@@ -243,7 +244,7 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
             for regime, records in groups.items():
                 some = records[:20] if n > 100_000 else records
                 ask = partial(count, some, this.radius)
-                result[regime][name] = one_by_one(ask, len(some), 2)
+                result[regime][name] = one_by_one(ask, len(some))
     return result
 
 

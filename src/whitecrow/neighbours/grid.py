@@ -59,8 +59,8 @@ class Settled:
     within: int
 
 
-def settle(values: Matrix, form: Form, cap: int) -> Settled | None:
-    """Settle what a grid can, or return None where no grid of reasonable size fits."""
+def settle(values: Matrix, form: Form, cap: int, most: int) -> Settled | None:
+    """Settle what a grid can, or return None where it would leave more than ``most`` open."""
     from whitecrow.neighbours._kernels import grid as kernels
 
     layout = _laid_out(values, form)
@@ -98,6 +98,8 @@ def settle(values: Matrix, form: Form, cap: int) -> Settled | None:
     parallel.run([partial(kernels.certify, *around, *span) for span in planes])
 
     asking = (inhabited > 0) & (certified == 0)
+    if inhabited[asking].sum() > most:
+        return None
     near = asking.astype(np.uint8).ravel()
     for axis in axes:
         stride = int(np.prod(solid[axis + 1 :]))

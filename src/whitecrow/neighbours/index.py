@@ -19,6 +19,7 @@ __all__ = ["Arranged", "Progress", "arranged", "count_in", "relation_of", "weigh
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.uint8]
+Rows = NDArray[np.int32]
 
 _WORTH = 1024
 """Records to count for that are worth a task of their own."""
@@ -47,7 +48,7 @@ class Arranged:
     """
 
     tables: Index
-    ids: NDArray[np.int32]
+    ids: Rows
     mixed: bool
     faithful: bool
 
@@ -144,45 +145,42 @@ def count_in(
     index: Arranged,
     form: Form,
     asked: Matrix,
-    wanted: Flags,
+    rows: Rows,
     cap: int,
     progress: Progress | None = None,
 ) -> Counts:
-    """Count neighbours for the wanted lanes of blocks of records.
+    """Count neighbours for blocks of records.
 
     Parameters
     ----------
     asked : float64, blocks x columns x lanes
         64 lanes of records that lie together, or one lane for scattered records.
-    wanted : uint8, one for each lane
-
-    Returns
-    -------
-    int64, one for each lane; 0 where not wanted
+    rows : int32
+        For each lane that holds a record, the place of its count in the result.
     """
     from whitecrow.neighbours._kernels.count import count_blocks
 
-    counts = np.zeros(len(wanted), np.int64)
-    relation = relation_of(form, index, asked)
-    if len(wanted) <= _WORTH:
-        count_blocks(index.tables, relation, asked, wanted, cap, 0, len(asked), counts)
+    counts = np.empty(len(rows), np.int64)
+    given = (index.tables, relation_of(form, index, asked), asked, rows, cap)
+    if len(rows) <= _WORTH:
+        count_blocks(*given, 0, len(asked), counts)
         return counts
-    spans = list(parallel.chunks(len(asked), _WORTH // asked.shape[2]))
     report = progress or _silent
     done = 0
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        count_blocks(index.tables, relation, asked, wanted, cap, first, last, counts)
+        count_blocks(*given, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")
 
+    spans = parallel.chunks(len(asked), _WORTH // asked.shape[2])
     parallel.run([partial(task, *span) for span in spans])
     return counts
 
 
 def _halved(
-    tree: object, rows: Matrix, ids: NDArray[np.int32], weights: Matrix, part: tuple[int, int]
+    tree: object, rows: Matrix, ids: Rows, weights: Matrix, part: tuple[int, int]
 ) -> list[tuple[int, int]]:
     first, blocks = part
     tree.split(rows, ids, weights, first, blocks)  # type: ignore[attr-defined]

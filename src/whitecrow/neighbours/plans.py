@@ -64,8 +64,8 @@ def count_every(values: Matrix, form: Form, cap: int, progress: Progress | None 
         return count_plain(values, form, values, cap)
     settled = None
     if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
-        settled = grid.settle(values, form, cap)
-    if settled is None or len(settled.asking) * _MANY > size:
+        settled = grid.settle(values, form, cap, size // _MANY)
+    if settled is None:
         index = arranged(values, weights_for(form), progress)
         return count_indexed(index, form, cap, progress)
     counts, asking = settled.counts, settled.asking
@@ -83,7 +83,7 @@ def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Count
     if len(asked) * _MANY >= size and len(asked) >= LANES:
         return _grouped(index, form, arranged(asked), cap, None)
     scattered = np.ascontiguousarray(asked).reshape(len(asked), columns, 1)
-    return count_in(index, form, scattered, np.ones(len(asked), np.uint8), cap)
+    return count_in(index, form, scattered, np.arange(len(asked), dtype=np.int32), cap)
 
 
 def count_indexed(
@@ -97,13 +97,7 @@ def _grouped(
     index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
 ) -> Counts:
     """Count in groups for records that are arranged, near ones together."""
-    size = asked.tables.size
-    wanted = np.zeros(len(asked.tables.blocks) * LANES, np.uint8)
-    wanted[:size] = 1
-    found = count_in(index, form, asked.tables.blocks, wanted, cap, progress)
-    counts = np.empty(size, np.int64)
-    counts[asked.ids] = found[:size]
-    return counts
+    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress)
 
 
 def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:

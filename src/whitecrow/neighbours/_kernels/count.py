@@ -41,7 +41,7 @@ __all__ = ["count_blocks"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
+Rows = NDArray[np.int32]
 
 _QUARTER = LANES // 4
 
@@ -55,13 +55,13 @@ class Group(NamedTuple):
     Parameters
     ----------
     records : float64, columns x 64
-    lanes, found : int64, 64
-        The place of each record among those asked about, and how many neighbours it has so far,
-        beside those that everyone has.
+    rows, found : int64, 64
+        Where each record's count goes, and how many neighbours it has so far, beside those that
+        everyone has.
     """
 
     records: Floats
-    lanes: Ints
+    rows: Ints
     found: Ints
 
 
@@ -70,21 +70,21 @@ def count_blocks(
     index: Index,
     relation: Relation,
     asked: Floats,
-    wanted: Bytes,
+    rows: Rows,
     cap: int,
     first: int,
     last: int,
     counts: Ints,
 ) -> None:
-    """Count the neighbours of the wanted records of some blocks of ``asked``, up to ``cap``.
+    """Count the neighbours of some blocks of ``asked``, up to ``cap``.
 
     Parameters
     ----------
     asked : float64, blocks x columns x lanes
         The records asked about: 64 lanes of near ones, or a single lane.
-    wanted : uint8, one for each lane
-        1 for the records to count for.
-    counts : int64, one for each lane
+    rows : int32
+        Where each lane's count goes; lanes after the last one hold no record.
+    counts : int64
         Receives min(neighbours, cap).
     """
     columns, leaves = len(relation.scales), len(index.blocks)
@@ -114,7 +114,7 @@ def count_blocks(
         index,
         relation,
         asked,
-        wanted,
+        rows,
         cap,
         first,
         last,
@@ -132,7 +132,7 @@ def _count(
     index: Index,
     relation: Relation,
     asked: Floats,
-    wanted: Bytes,
+    rows: Rows,
     cap: int,
     first: int,
     last: int,
@@ -149,12 +149,12 @@ def _count(
     while lane < last * lanes:
         # Records that lie far apart share no leaves: they are counted in smaller groups.
         take = lanes if lane % lanes == 0 else _QUARTER if lane % _QUARTER == 0 else 1
-        active = _gather(group, asked, wanted, lane, take)
+        active = _gather(group, asked, rows, lane, take)
         if active > 0:
             enclose(search, group.records, active)
         while active > 1 and take > 1 and too_wide(relation, search):
             take = _QUARTER if take > _QUARTER else 1
-            active = _gather(group, asked, wanted, lane, take)
+            active = _gather(group, asked, rows, lane, take)
             if active > 0:
                 enclose(search, group.records, active)
         lane += take
@@ -200,20 +200,20 @@ def _count(
                 active = _retire(group, search, active, cap, counts)
         for i in range(active):
             total = search.state[EVERYONE] + group.found[i]
-            counts[group.lanes[i]] = min(cap, total)
+            counts[group.rows[i]] = min(cap, total)
 
 
 @inner
-def _gather(group: Group, asked: Floats, wanted: Bytes, first: int, take: int) -> int:
-    """Bring some wanted records of a block together; return how many they are."""
-    active, lanes = 0, asked.shape[2]
-    for lane in range(first, first + take):
-        if wanted[lane]:
-            group.lanes[active] = lane
-            group.found[active] = 0
-            for c in range(len(group.records)):
-                group.records[c, active] = asked[lane // lanes, c, lane % lanes]
-            active += 1
+def _gather(group: Group, asked: Floats, rows: Rows, first: int, take: int) -> int:
+    """Bring some records of a block together; return how many they are."""
+    lanes = asked.shape[2]
+    active = max(0, min(take, len(rows) - first))
+    for i in range(active):
+        lane = first + i
+        group.rows[i] = rows[lane]
+        group.found[i] = 0
+        for c in range(len(group.records)):
+            group.records[c, i] = asked[lane // lanes, c, lane % lanes]
     return active
 
 
@@ -320,8 +320,8 @@ def _retire_by_pivots(
 @inner
 def _leave(group: Group, i: int, last: int, cap: int, counts: Ints) -> None:
     """Write the cap for a record and let the last one take its place."""
-    counts[group.lanes[i]] = cap
-    group.lanes[i] = group.lanes[last]
+    counts[group.rows[i]] = cap
+    group.rows[i] = group.rows[last]
     group.found[i] = group.found[last]
     for c in range(len(group.records)):
         group.records[c, i] = group.records[c, last]
