@@ -34,11 +34,15 @@ from whitecrow.anomaly.ball_cover import METRICS, Points, as_points, cover
 from whitecrow.anomaly.kissing import global_sensitivity
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
+from whitecrow.neighbours.closeness import lower
+from whitecrow.neighbours.plain import count_plain
 
 __all__ = ["RELATIONS", "degrees_needed", "horizon", "least_bound", "smooth_bound",
            "smooth_sensitivity"]  # fmt: skip
 
 RELATIONS = ("add_remove", "replace_one")
+
+_FEW = 1000
 
 
 def smooth_sensitivity(
@@ -102,13 +106,20 @@ def smooth_sensitivity(
     if len(records) == 0:
         return float(least_bound(cap, decay, relation))
     last = horizon(cap, decay, relation, len(records))
-    degrees = count_all(records, radius, metric, degrees_needed(beta, last))
+    degrees = _degrees(records, radius, metric, degrees_needed(beta, last))
     return float(
         smooth_bound(
             records, degrees, beta=beta, radius=radius, metric=metric, relation=relation,
             cap=cap, decay=decay,
         )
     )  # fmt: skip
+
+
+def _degrees(records: Points, radius: float, metric: str, most: int) -> NDArray[np.int64]:
+    """Count neighbours; few records without the compiled kernels, which take a while to load."""
+    if len(records) > _FEW:
+        return count_all(records, radius, metric, most)
+    return count_plain(records, lower(metric, radius, (), records.shape[1]), records, most)
 
 
 def smooth_bound(

@@ -9,18 +9,15 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
-import numpy as np
-
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.calibration import Calibration
 from whitecrow.anomaly.smooth import RELATIONS
 from whitecrow.data import Card, Column
-from whitecrow.neighbours import count_all
 from whitecrow.noise import laws
 from whitecrow.subspaces import Subspaces
 from whitecrow.subspaces.tune import Tune
 from whitecrow.verify.exhaustive import Check, Report, exhaust
-from whitecrow.verify.point_sets import Database, Universe, line, shipped
+from whitecrow.verify.point_sets import Database, Universe, degrees, line, shipped
 
 __all__ = ["CHECKS"]
 
@@ -38,11 +35,9 @@ MIXED = (("x",), ("x", "y"), ("y",))
 
 @lru_cache(maxsize=100_000)
 def _outliers(x: Database, columns: tuple[str, ...], beta: int, radius: float) -> int:
-    if not x:
-        return 0
     chosen = [("x", "y").index(name) for name in columns]
-    degrees = count_all(np.array(x)[:, chosen], radius)
-    return int((degrees <= beta).sum())
+    projected = tuple(tuple(point[place] for place in chosen) for point in x)
+    return sum(degree <= beta for degree in degrees(projected, radius))
 
 
 def ranking(question: Subspaces, eta: Fraction, x: Database) -> Mapping[Hashable, float]:

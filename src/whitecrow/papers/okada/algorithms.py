@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import count_all
+from whitecrow.papers.okada.sets import degrees
 
 __all__ = ["enclosing_radius", "largest_enclosed", "paper_smooth_sensitivity"]
 
@@ -103,7 +103,7 @@ def paper_smooth_sensitivity(
     ``printed`` keeps both errors, ``uncapped`` that of Algorithm 2 alone.
     """
     n = len(points)
-    others = count_all(points, radius) - 1
+    others = degrees(points, radius) - 1
     best = 0.0
     centres = (k, k - 1)
     covers = dict.fromkeys(centres, 0)

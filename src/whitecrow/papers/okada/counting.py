@@ -11,10 +11,9 @@ import numpy as np
 from whitecrow.anomaly.calibration import Calibration, calibrate
 from whitecrow.anomaly.kissing import KISSING, global_sensitivity, separated
 from whitecrow.anomaly.smooth import smooth_bound
-from whitecrow.neighbours import count_all
 from whitecrow.papers.okada.algorithms import paper_smooth_sensitivity
 from whitecrow.papers.okada.drawing import draw
-from whitecrow.papers.okada.sets import Sample, adult, synthetic_one
+from whitecrow.papers.okada.sets import Sample, adult, degrees, synthetic_one
 from whitecrow.papers.report import Context, Row, Section, Table
 
 __all__ = ["figure_1", "figure_3", "figure_4", "printed_algorithms"]
@@ -75,7 +74,7 @@ def _line_sensitivity(n: int) -> int:
     import itertools
 
     def outliers(x: tuple[float, ...]) -> int:
-        return int((count_all(np.array(x).reshape(-1, 1), 1.0) <= K).sum())
+        return int((degrees(np.array(x).reshape(-1, 1), 1.0) <= K).sum())
 
     domain = (0.0, 1.0, 2.0, 9.0)
     most = 0
@@ -207,7 +206,7 @@ def _mean_sensitivity(samples: list[Sample], radius: float, noise: Calibration) 
     found = [
         smooth_bound(
             sample.points,
-            count_all(sample.points, radius),
+            degrees(sample.points, radius),
             beta=K,
             radius=radius,
             metric="euclidean",
@@ -225,7 +224,7 @@ def _accuracy(samples: list[Sample], radius: float) -> Row:
     root = math.sqrt(samples[0].points.shape[1])
 
     def score(r: float) -> float:
-        return float(np.mean([((count_all(s.points, r * root) <= K) == s.outlying).mean()
+        return float(np.mean([((degrees(s.points, r * root) <= K) == s.outlying).mean()
                               for s in samples]))  # fmt: skip
 
     grid = [radius * 1.25**step for step in range(-8, 13)]
@@ -260,7 +259,7 @@ def printed_algorithms(context: Context) -> Section:
         )
         ours = smooth_bound(
             points,
-            count_all(points, radius),
+            degrees(points, radius),
             beta=K,
             radius=radius,
             metric="euclidean",

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.anomaly.kissing import global_sensitivity
-from whitecrow.neighbours import count_all
 from whitecrow.papers.okada.drawing import draw
-from whitecrow.papers.okada.sets import Sample, adult, ionosphere, synthetic_two
+from whitecrow.papers.okada.sets import Sample, adult, degrees, ionosphere, synthetic_two
 from whitecrow.papers.report import Context, Row, Section, Table, Verdict
 
 __all__ = ["figure_5", "figure_6", "figure_7"]
@@ -72,9 +71,7 @@ def _real(
 def _counts(sample: Sample, radius: float) -> NDArray[np.int64]:
     """The number of outliers in each single column."""
     columns = sample.points.T[:, :, None]
-    return np.array(
-        [(count_all(np.ascontiguousarray(c), radius, cap=K + 1) <= K).sum() for c in columns]
-    )
+    return np.array([(degrees(c, radius) <= K).sum() for c in columns])
 
 
 def _discovery(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sample", "adult", "ionosphere", "synthetic_one", "synthetic_two"]
+__all__ = ["Sample", "adult", "degrees", "ionosphere", "synthetic_one", "synthetic_two"]
 
 Matrix = NDArray[np.float64]
 
@@ -92,3 +92,11 @@ def _sample(
     spread = picked.std(axis=0)
     scaled = (picked - picked.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return Sample(np.ascontiguousarray(scaled), outlying[chosen], columns)
+
+
+def degrees(points: Matrix, radius: float) -> NDArray[np.int64]:
+    """Count the points within the radius of each, itself included: all pairs, for small sets."""
+    squares = np.zeros((len(points), len(points)))
+    for column in points.T:
+        squares += (column[:, None] - column[None, :]) ** 2
+    return np.asarray((squares <= radius * radius).sum(axis=1), dtype=np.int64)
