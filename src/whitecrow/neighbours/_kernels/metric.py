@@ -12,11 +12,11 @@ from whitecrow.neighbours import closeness, predicates
 from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours.predicates import step
 
-__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "compare_boxes", "measure", "on_spheres"]
+__all__ = ["INSIDE", "OUTSIDE", "compare_boxes", "measure", "on_spheres"]
 
 Floats = NDArray[np.float64]
 
-OUTSIDE, UNDECIDED, INSIDE = -1, 0, 1
+OUTSIDE, INSIDE = -1.0, -2.0
 
 register_jitable(step)
 register_jitable(closeness.sine_cosine)
@@ -33,8 +33,8 @@ def compare_boxes(
     high: Floats,
     boxes: Floats,
     node: int,
-) -> int:
-    """Say whether all, none or some pairs between two boxes are close.
+) -> float:
+    """Return INSIDE or OUTSIDE if the boxes settle every pair between them, else the least measure.
 
     The smallest and the largest difference in each column go through the same steps as a pair's;
     rounding is monotone, so no pair between the boxes can have a smaller or larger measure as
@@ -44,14 +44,13 @@ def compare_boxes(
     for c in range(len(scales)):
         above = boxes[node, 1, c] - low[c]
         below = high[c] - boxes[node, 0, c]
-        gap = max(max(boxes[node, 0, c] - high[c], low[c] - boxes[node, 1, c]), 0.0)
-        least = step(kind, least, gap, scales[c])
+        least = step(kind, least, max(max(-above, -below), 0.0), scales[c])
         most = step(kind, most, max(above, below), scales[c])
     if least > threshold:
         return OUTSIDE
     if most <= threshold:
         return INSIDE
-    return UNDECIDED
+    return least
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.metric import INSIDE, UNDECIDED, compare_boxes
+from whitecrow.neighbours._kernels.metric import INSIDE, OUTSIDE, compare_boxes
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.predicates import step
 
@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 
 WAITING, EVERYONE, SHRUNK, PENDING, ALONE = range(5)
 _NONE = -1
+_YES = OUTSIDE
 
 
 class Search(NamedTuple):
@@ -34,7 +35,7 @@ class Search(NamedTuple):
         The nodes that wait, as a binary heap: how near; node, first block, number of blocks.
     state : int64
         How many nodes wait; how many records are close to everyone in the group; whether the box
-        has shrunk since the walk began; a leaf that comes next.
+        has shrunk since the walk began; a leaf that comes next; whether the group is one record.
     """
 
     low: Floats
@@ -76,7 +77,8 @@ def begin(index: Index, relation: Relation, search: Search, active: int) -> None
         search.centre[c] = 0.5 * search.low[c] + 0.5 * search.high[c]
     search.state[WAITING] = search.state[EVERYONE] = search.state[SHRUNK] = 0
     search.state[PENDING] = _NONE
-    _meet(index, relation, search, 0, 0, len(index.blocks))
+    near = _settled(index, relation, search, 0, 0, len(index.blocks))
+    _wait(index, search, 0, 0, len(index.blocks), near)
 
 
 @inner
@@ -96,61 +98,38 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
             _pop(search.keys, search.nodes, state[WAITING])
         state[WAITING] = last
         node, first, span = search.nodes[last, 0], search.nodes[last, 1], search.nodes[last, 2]
-        if state[SHRUNK] and not _undecided(index, relation, search, node, first, span):
+        if state[SHRUNK] and _settled(index, relation, search, node, first, span) == _YES:
             continue
         if span == 1:
             return int(first)
+        half = (span + 1) // 2
+        right = node + 2 * half
+        one = _settled(index, relation, search, node + 1, first, half)
+        two = _settled(index, relation, search, right, first + half, span - half)
         if span == 2:
             # The last two leaves of a branch do not wait again.
-            one = _undecided(index, relation, search, node + 1, first, 1)
-            two = _undecided(index, relation, search, node + 2, first + 1, 1)
-            if one and two:
+            if one != _YES and two != _YES:
                 state[PENDING] = first + 1
-            if one or two:
-                return int(first) if one else int(first + 1)
-            continue
-        half = (span + 1) // 2
-        if state[ALONE]:
-            # Around a single record going down is near enough to nearest first, and cheaper.
-            right = node + 2 * half
-            a = _undecided(index, relation, search, node + 1, first, half)
-            b = _undecided(index, relation, search, right, first + half, span - half)
-            flip = a and b and _near(index, search, node + 1) < _near(index, search, right)
-            if a and not flip:
-                _put(search, node + 1, first, half)
-            if b:
-                _put(search, right, first + half, span - half)
-            if flip:
-                _put(search, node + 1, first, half)
-            continue
-        _meet(index, relation, search, node + 1, first, half)
-        _meet(index, relation, search, node + 2 * half, first + half, span - half)
+            if one != _YES or two != _YES:
+                return int(first) if one != _YES else int(first + 1)
+        elif one != _YES and one <= two:
+            _wait(index, search, right, first + half, span - half, two)
+            _wait(index, search, node + 1, first, half, one)
+        else:
+            _wait(index, search, node + 1, first, half, one)
+            _wait(index, search, right, first + half, span - half, two)
     return _NONE
 
 
 @inner
-def _put(search: Search, node: int, first: int, span: int) -> None:
-    place = search.state[WAITING]
-    search.nodes[place, 0], search.nodes[place, 1], search.nodes[place, 2] = node, first, span
-    search.state[WAITING] += 1
-
-
-@inner
-def _near(index: Index, search: Search, node: int) -> float:
-    near = 0.0
-    for c in range(len(search.centre)):
-        place = search.centre[c]
-        gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
-        near += gap * gap
-    return near
-
-
-@inner
-def _undecided(
+def _settled(
     index: Index, relation: Relation, search: Search, node: int, first: int, span: int
-) -> bool:
-    """Compare a node's box with the group's; count its records if they are close to everyone."""
-    verdict = compare_boxes(
+) -> float:
+    """Return _YES if the boxes settle a node, else how near it comes.
+
+    If its records are close to everyone in the group, they are counted.
+    """
+    near = compare_boxes(
         relation.kind,
         relation.threshold,
         relation.scales,
@@ -159,20 +138,31 @@ def _undecided(
         index.boxes,
         node,
     )
-    if verdict == INSIDE:
+    if near == INSIDE:
         search.state[EVERYONE] += min(index.size, (first + span) * LANES) - first * LANES
-    return bool(verdict == UNDECIDED)
+    return max(float(near), _YES)
 
 
 @inner
-def _meet(
-    index: Index, relation: Relation, search: Search, node: int, first: int, span: int
-) -> None:
-    """Let a node wait, unless its box settles it."""
-    if _undecided(index, relation, search, node, first, span):
-        near = _near(index, search, node)
-        _push(search.keys, search.nodes, search.state[WAITING], near, node, first, span)
-        search.state[WAITING] += 1
+def _wait(index: Index, search: Search, node: int, first: int, span: int, near: float) -> None:
+    """Let a node wait that is not settled.
+
+    Around a single record the nodes are a stack: going down is near enough to nearest first, and
+    cheaper. A group's box overlaps many nodes, so theirs are a heap, ordered from its centre.
+    """
+    if near == _YES:
+        return
+    count = search.state[WAITING]
+    search.state[WAITING] += 1
+    if not search.state[ALONE]:
+        near = 0.0
+        for c in range(len(search.centre)):
+            place = search.centre[c]
+            gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
+            near += gap * gap
+        count = _rise(search.keys, search.nodes, count, near)
+    search.keys[count] = near
+    search.nodes[count, 0], search.nodes[count, 1], search.nodes[count, 2] = node, first, span
 
 
 @inner
@@ -182,18 +172,14 @@ def _copy(nodes: Ints, source: int, target: int) -> None:
 
 
 @inner
-def _push(
-    keys: Floats, nodes: Ints, count: int, key: float, node: int, first: int, span: int
-) -> None:
-    """Add a node to a heap of ``count``."""
-    place = count
+def _rise(keys: Floats, nodes: Ints, place: int, key: float) -> int:
+    """Make room in a heap for a new key; return its place."""
     while place > 0 and keys[(place - 1) >> 1] > key:
         parent = (place - 1) >> 1
         keys[place] = keys[parent]
         _copy(nodes, parent, place)
         place = parent
-    keys[place] = key
-    nodes[place, 0], nodes[place, 1], nodes[place, 2] = node, first, span
+    return place
 
 
 @inner
