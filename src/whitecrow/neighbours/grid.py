@@ -37,6 +37,16 @@ _MARGIN = 1.0 + 2.0**-20
 
 
 @dataclass(frozen=True, repr=False)
+class Layout:
+    """Where the cells are: origin, side, how many along each column, how many along a radius."""
+
+    origin: Matrix
+    side: float
+    shape: NDArray[np.int64]
+    fineness: int
+
+
+@dataclass(frozen=True, repr=False)
 class Settled:
     """What the grid found out.
 
@@ -66,63 +76,64 @@ def settle(values: Matrix, form: Form, cap: int, most: int) -> Settled | None:
     layout = _laid_out(values, form)
     if layout is None:
         return None
-    origin, side, shape, fineness = layout
-    numbers, total = _numbers(shape)
+    numbers, total = _numbers(layout.shape)
     cells = np.empty(len(values), np.int32)
-    histogram = np.zeros(total, np.int64)
-    place = (values, origin, side, shape, numbers, total, cells)
-
-    def assign(first: int, last: int) -> Counts:
-        return kernels.assign(*place, first, last)  # type: ignore[no-any-return]
-
+    placed = (values, layout.origin, layout.side, layout.shape, numbers, total, cells)
     spans = list(parallel.chunks(len(values), 1 << 18))
-    for part in parallel.results([partial(assign, *span) for span in spans]):
+    histogram = np.zeros(total, np.int64)
+    for part in parallel.results([partial(kernels.assign, *placed, *span) for span in spans]):
         histogram += part
 
     # Planes, rows, columns: the kernels see three axes, of which some have length 1.
-    axes = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}[len(shape)]
+    axes = {1: (2,), 2: (0, 2), 3: (0, 1, 2)}[len(layout.shape)]
     solid = np.ones(3, np.int64)
-    solid[list(axes)] = shape
+    solid[list(axes)] = layout.shape
     number = np.zeros(solid, np.int64)
     border = np.zeros(solid, bool)
     for line, axis in enumerate(axes):
         along = np.moveaxis(number, axis, -1)
-        along += numbers[line, : shape[line]]
+        along += numbers[line, : layout.shape[line]]
         np.moveaxis(border, axis, 0)[[0, -1]] = True
     inhabited = histogram[number]
-    sums = np.zeros((solid[0], solid[1], solid[2] + 1), np.int64)
-    np.cumsum(np.where(border, 0, inhabited), axis=2, out=sums[:, :, 1:])
-    certified = np.zeros(solid, np.uint8)
-    around = (sums, _runs(form, side, fineness, axes), cap, certified)
-    planes = parallel.chunks(int(solid[0]), 4)
-    parallel.run([partial(kernels.certify, *around, *span) for span in planes])
-
-    asking = (inhabited > 0) & (certified == 0)
+    certified = _certified(np.where(border, 0, inhabited), _runs(form, layout, axes), cap)
+    asking = (inhabited > 0) & ~certified
     if inhabited[asking].sum() > most:
         return None
+
     near = asking.astype(np.uint8).ravel()
     for axis in axes:
         stride = int(np.prod(solid[axis + 1 :]))
-        kernels.dilate(near, int(solid[axis]), stride, fineness + 1)
+        kernels.dilate(near, int(solid[axis]), stride, layout.fineness + 1)
     status = np.full(total, kernels.SETTLED, np.uint8)
     status[number] = np.where(asking, kernels.ASKING, near.reshape(solid) * kernels.NEAR)
     counts = np.empty(len(values), np.int64)
     labels = np.empty(len(values), np.uint8)
-    parallel.run(
-        [partial(kernels.label, cells, status, cap, counts, labels, *span) for span in spans]
-    )
+    labelled = (cells, status, cap, counts, labels)
+    parallel.run([partial(kernels.label, *labelled, *span) for span in spans])
 
     beyond = np.zeros(total, bool)
     beyond[number] = border
-    chosen = status != kernels.SETTLED
-    inner = np.where(chosen & ~beyond, histogram, 0)
-    outer = np.where(chosen & beyond, histogram, 0)
+    inner = np.where((status != kernels.SETTLED) & ~beyond, histogram, 0)
+    outer = np.where((status != kernels.SETTLED) & beyond, histogram, 0)
     within = int(inner.sum())
     places = np.where(beyond, within + np.cumsum(outer) - outer, np.cumsum(inner) - inner)
-    places[~chosen] = -1
+    places[status == kernels.SETTLED] = -1
     nearby = np.empty(within + int(outer.sum()), np.int64)
     kernels.line_up(cells, places, nearby)
     return Settled(counts, np.flatnonzero(labels == kernels.ASKING), nearby, within)
+
+
+def _certified(inner: Counts, runs: Counts, cap: int) -> NDArray[np.bool_]:
+    """Say which cells have ``cap`` records in the cells wholly within the radius of them."""
+    from whitecrow.neighbours._kernels import grid as kernels
+
+    planes, rows, columns = inner.shape
+    sums = np.zeros((planes, rows, columns + 1), np.int64)
+    np.cumsum(inner, axis=2, out=sums[:, :, 1:])
+    certified = np.zeros(inner.shape, np.uint8)
+    spans = parallel.chunks(planes, 4)
+    parallel.run([partial(kernels.certify, sums, runs, cap, certified, *span) for span in spans])
+    return certified.astype(bool)
 
 
 def _numbers(shape: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
@@ -143,8 +154,8 @@ def _numbers(shape: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
     return numbers, 1 << shift
 
 
-def _laid_out(values: Matrix, form: Form) -> tuple[Matrix, float, NDArray[np.int64], int] | None:
-    """Choose origin, side, shape and fineness (cells along a radius) from a sample of rows.
+def _laid_out(values: Matrix, form: Form) -> Layout | None:
+    """Lay a grid over a sample of rows, as fine as a reasonable number of cells allows.
 
     The sample decides only how well the grid works. Its outermost values are left out, so that a
     few far records do not make the grid coarse; they fall into the outermost cells.
@@ -163,20 +174,21 @@ def _laid_out(values: Matrix, form: Form) -> tuple[Matrix, float, NDArray[np.int
             spans = (high - low) / side
             cells = np.prod(spans + 4.0)
         if cells <= most:
-            return low - side, side, np.ceil(spans).astype(np.int64) + 3, fineness
+            return Layout(low - side, side, np.ceil(spans).astype(np.int64) + 3, fineness)
     return None
 
 
-def _runs(form: Form, side: float, fineness: int, axes: tuple[int, ...]) -> Counts:
+def _runs(form: Form, layout: Layout, axes: tuple[int, ...]) -> Counts:
     """Return the runs of cells wholly within the radius of a cell: plane, row, half-length.
 
     Two records k cells apart differ by at most k + 1 sides, with a margin for rounding; the
     reference predicate's own steps say whether such differences are close.
     """
+    fineness = layout.fineness
     reach = np.arange(fineness + 1)
     total = np.zeros((fineness + 1,) * 3)
     for scale, axis in zip(form.scales, axes, strict=True):
-        apart = (reach + 1) * (side * _MARGIN)
+        apart = (reach + 1) * (layout.side * _MARGIN)
         total = step(form.kind, total, np.moveaxis(apart[:, None, None], 0, axis), scale)
     lengths = (total <= form.threshold).sum(axis=2) - 1
     runs = [
