@@ -199,7 +199,7 @@ def check(name: str, ours: Counts, cap: int, found: tuple[Counts, Counts]) -> No
         assert (theirs == ours[rows]).all(), f"{name} counts otherwise"
 
 
-def one_by_one(count: Callable[[], object], records: int, seconds: float = 0.15) -> float:
+def one_by_one(count: Callable[[], object], records: int, seconds: float = 0.06) -> float:
     """Return microseconds a record, the best of as many calls as fit the time."""
     once = best_of(count, 1)
     return min(once, best_of(count, int(max(1, seconds / once)))) / records * 1e6
@@ -283,7 +283,7 @@ def growth(sizes: Sequence[int]) -> tuple[float, list[list[object]]]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     options = parser(__doc__ or "").parse_args(argv)
-    seconds = 0.4 if options.quick else 6.0
+    seconds = 0.3 if options.quick else 6.0
     count_all(mixture(20_000, 2), 1.0, cap=100)
 
     headers = ["shape", "ours s", "best peer s", "peer", "ratio", "target", "at cap"]

@@ -98,7 +98,7 @@ def arranged(
     report(0, 3, f"arranging records{first_time}")
     first = -(-ordered // LANES)
     parts = [(first, blocks - first)] if first < blocks else []
-    while 0 < len(parts) < parallel.workers() and parts[0][1] >= 64:
+    while 0 < len(parts) < parallel.workers() and parts[0][1] >= 32:
         parts = [half for part in parts for half in _halved(tree, rows, ids, weights, part)]
     parallel.run([partial(tree.arrange, rows, ids, weights, *part) for part in parts])
     report(1, 3, "boxing records")
