@@ -121,7 +121,7 @@ def test_an_engine_that_knows_where_keeps_its_index_there(tmp_path: Path) -> Non
     assert again.reads == 0
     # Saving again replaces the folder.
     first.prepare(HAMMING)
-    assert len(json.loads((place / "index.json").read_text())["body"]["spaces"]) == 2
+    assert len(json.loads((place / "about.json").read_text())["body"]["spaces"]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
@@ -157,14 +157,14 @@ def test_a_damaged_index_is_noticed(tmp_path: Path, harm: str) -> None:
     elif harm == "remove":
         victim.unlink()
     elif harm == "json":
-        (place / "index.json").write_text("{")
+        (place / "about.json").write_text("{")
     elif harm == "version":
-        head = json.loads((place / "index.json").read_text())
-        head["version"] = 99
-        (place / "index.json").write_text(json.dumps(head))
+        head = json.loads((place / "about.json").read_text())
+        head["format"] = "whitecrow-index 99"
+        (place / "about.json").write_text(json.dumps(head))
     else:
         np.save(place / "0-ids.npy", np.arange(300, dtype=np.int32)[::-1])
-    with pytest.raises(InvalidInput, match=r"The index at .* Delete the folder"):
+    with pytest.raises(InvalidInput, match=r"The folder .* Delete it"):
         LocalEngine.load(place, found)
     records = found.data[:3, :3]
     rebuilt = LocalEngine(found, index=place)

@@ -117,7 +117,7 @@ def test_pivots_where_the_triangle_inequality_is_an_equality(d: int) -> None:
 @given(
     seed=st.integers(0, 2**32),
     d=st.integers(1, 5),
-    exponent=st.integers(-1070, 1000),
+    exponent=st.integers(-1070, 960),
     offset=st.sampled_from([0.0, 1.0, 1e3, 1e9, 1e15]),
     step=st.sampled_from(ULPS),
     cap=st.sampled_from([None, 10]),

@@ -10,7 +10,18 @@ import click
 
 from whitecrow.errors import Unavailable
 
-NAMES = ("noise", "neighbours", "count", "count_error", "explain", "publish", "ledger")
+NAMES = (
+    "noise",
+    "neighbours",
+    "count",
+    "count_error",
+    "explain",
+    "publish",
+    "ledger",
+    "server",
+    "spark",
+    "gpu",
+)
 
 
 @click.command("bench", epilog="Example: whitecrow bench noise --quick")

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 from whitecrow.curator import balance, wall
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
-from whitecrow.curator.opening import account_name, beside, opened_ledger, policy_of
+from whitecrow.curator.opening import (
+    account_name,
+    beside,
+    index_beside,
+    opened_ledger,
+    policy_of,
+)
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.registry import Answering, answering, code_for
@@ -124,7 +130,7 @@ class Curator:
         account = name or account_name(source, dataset.card)
         store = opened_ledger(account, ledger or beside(source) or "sqlite://", budget, policy)
         try:
-            found = open_engine(dataset, engine)
+            found = open_engine(dataset, engine, index=index_beside(source))
         except BaseException:
             store.close()
             raise

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from whitecrow import neighbours
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.curator.wall import CUSTODIAN_LOG
@@ -15,7 +16,7 @@ from whitecrow.data import Card
 from whitecrow.errors import PolicyViolation
 from whitecrow.ledger import Budget, Ledger, Standing
 
-__all__ = ["account_name", "beside", "opened_ledger", "policy_of"]
+__all__ = ["account_name", "beside", "index_beside", "opened_ledger", "policy_of"]
 
 DEFAULT_BUDGET = "1"
 
@@ -24,6 +25,15 @@ def beside(source: object) -> Path | None:
     """Return the ledger file beside a data file; None for data that are not in a file."""
     path = _file(source)
     return None if path is None else path.with_name(f"{path.stem}.whitecrow.db")
+
+
+def index_beside(source: object) -> Path | None:
+    """Return the index that was built for a data file; None if there is none."""
+    path = _file(source)
+    if path is None:
+        return None
+    index = neighbours.beside(path)
+    return index if index.exists() else None
 
 
 def account_name(source: object, card: Card) -> str:

@@ -2,7 +2,16 @@
 
 from whitecrow.data.card import Card, Column
 from whitecrow.data.dataset import Dataset, Rejections
-from whitecrow.data.reading import SqlQuery, read
+from whitecrow.data.reading import SqlQuery, read, read_and_keep
 from whitecrow.data.template import template
 
-__all__ = ["Card", "Column", "Dataset", "Rejections", "SqlQuery", "read", "template"]
+__all__ = [
+    "Card",
+    "Column",
+    "Dataset",
+    "Rejections",
+    "SqlQuery",
+    "read",
+    "read_and_keep",
+    "template",
+]

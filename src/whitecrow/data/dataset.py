@@ -40,6 +40,8 @@ class Dataset:
         What was left out at load.
     origin : str
         Where the records came from, in words (a path); shown to the custodian only.
+    fingerprint : str, optional
+        What :meth:`fingerprint` returns, where it is known.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Dataset:
         *,
         rejections: Rejections | None = None,
         origin: str = "",
+        fingerprint: str | None = None,
     ) -> None:
         self.card = card
         self._columns = dict(columns)
@@ -58,7 +61,7 @@ class Dataset:
         self._size = sizes.pop() if sizes else 0
         self.rejections = rejections or Rejections(self._size, self._size, {})
         self.origin = origin
-        self._fingerprint: str | None = None
+        self._fingerprint = fingerprint
 
     def __repr__(self) -> str:
         return f"<Dataset {self.card.name!r}: {len(self.card.columns)} columns, records withheld>"

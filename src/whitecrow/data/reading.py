@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from whitecrow.data.card import Card, Column
 from whitecrow.data.dataset import Dataset, Rejections
+from whitecrow.data.saved import keep, kept, state_of
 from whitecrow.errors import InvalidInput, Unavailable
 
-__all__ = ["SqlQuery", "bare_card", "read"]
+__all__ = ["SqlQuery", "bare_card", "read", "read_and_keep"]
 
 Progress = Callable[[int, int, str], None]
 
@@ -66,18 +67,35 @@ def read(
     1
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
+    if known is not None and (file := _data_file(source)) is not None:
+        found = kept(file, known)
+        if found is not None:
+            return found
     opened = _open(source)
-    if known is None:
-        known = bare_card(opened.schema, opened.name)
-    _check_schema(known, opened.schema)
-    loader = _Loader(known)
+    return _loaded(opened, known or bare_card(opened.schema, opened.name), progress)
+
+
+def _loaded(opened: _Opened, card: Card, progress: Progress | None) -> Dataset:
+    _check_schema(card, opened.schema)
+    loader = _Loader(card)
     done = 0
-    for batch in opened.batches(list(known.names)):
+    for batch in opened.batches(list(card.names)):
         loader.add(batch)
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "reading")
     return loader.finish(origin=opened.name)
+
+
+def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None = None) -> Dataset:
+    """Read a data file anew and keep its checked columns beside it, for the next reading."""
+    file = Path(source)
+    if not file.exists():
+        raise InvalidInput(f"There is no file {str(file)!r}.")
+    state = state_of(file)
+    dataset = _loaded(_open(file), card, progress)
+    keep(dataset, file, state)
+    return dataset
 
 
 def bare_card(schema: Any, name: str) -> Card:
@@ -100,14 +118,22 @@ class _Opened:
     batches: Callable[[list[str]], Iterator[Any]]
 
 
+def _data_file(source: object) -> Path | None:
+    """Return the file that a source names; None for a query or a frame."""
+    if isinstance(source, str) and "::" in source and "://" in source:
+        return None
+    return Path(source) if isinstance(source, str | Path) else None
+
+
 def _open(source: object) -> _Opened:
     if isinstance(source, SqlQuery):
         return _open_sql(source)
-    if isinstance(source, str) and "::" in source and "://" in source:
+    file = _data_file(source)
+    if file is not None:
+        return _open_file(file)
+    if isinstance(source, str):
         url, _, query = source.partition("::")
         return _open_sql(SqlQuery(url, query))
-    if isinstance(source, str | Path):
-        return _open_file(Path(source))
     return _open_frame(source)
 
 
