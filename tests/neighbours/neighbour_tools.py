@@ -46,7 +46,7 @@ def brute_of(form: Form, data: Matrix, records: Matrix, cap: int | None = None) 
 def _gridded(data: Matrix, form: Form, cap: int) -> Counts:
     settled = settle(data, form, cap, len(data)) if data.shape[1] <= 3 else None
     if settled is None:
-        return plans.count_every(data, form, cap)
+        return plans.count_every(lambda: data, form, cap)
     found = settled.counts.copy()
     found[settled.asking] = brute_of(form, data[settled.nearby], data[settled.asking], cap)
     assert len(set(settled.nearby.tolist())) == len(settled.nearby)

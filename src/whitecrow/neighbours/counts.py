@@ -80,8 +80,8 @@ def count_all(
     """
     values = checked_data(data, "count_all")
     form = checked_form(metric, radius, ranges, values.shape[1], "count_all")
-    limit = checked_cap(cap, len(values), "count_all")
-    return count_every(embedded(values, metric), form, limit)
+    placed = embedded(values, metric)
+    return count_every(lambda: placed, form, cap)
 
 
 def copies(data: ArrayLike, records: ArrayLike, cap: int | None = None) -> Counts:

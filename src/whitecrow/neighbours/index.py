@@ -91,6 +91,7 @@ def arranged(
         rows[:] = values
     else:
         np.take(values, order, axis=0, out=rows, mode="clip")
+    del values  # gone, unless the caller keeps it
     ids = np.arange(size, dtype=np.int32)
     report = progress or _silent
 

@@ -131,9 +131,8 @@ class LocalEngine:
         if index is not None and len(form.scales) > MOST_COLUMNS:
             limit = checked_cap(cap, index.tables.size, "degrees")
             return count_indexed(index, form, limit, self._progress)
-        values = self._values(_space(closeness))
-        limit = checked_cap(cap, len(values), "degrees")
-        return count_every(values, form, limit, self._progress)
+        self._latest = None
+        return count_every(lambda: self._read(_space(closeness)), form, cap, self._progress)
 
     def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
         index = self._indexes.get(space)
@@ -159,10 +158,12 @@ class LocalEngine:
         # Read and written once each: questions about other columns run in other threads.
         latest = self._latest
         if latest is None or latest[0] != space:
-            values = checked_data(self._dataset.matrix(space.columns), "engine")
-            metric = "haversine" if space.layout == "sphere" else ""
-            self._latest = latest = space, embedded(values, metric)
+            self._latest = latest = space, self._read(space)
         return latest[1]
+
+    def _read(self, space: Space) -> Matrix:
+        values = checked_data(self._dataset.matrix(space.columns), "engine")
+        return embedded(values, "haversine" if space.layout == "sphere" else "")
 
 
 @lru_cache(maxsize=256)

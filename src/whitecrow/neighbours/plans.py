@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import grid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
+from whitecrow.neighbours.border import checked_cap
 from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, weights_for
 from whitecrow.neighbours.plain import count_index_plain, count_plain
@@ -55,9 +57,17 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
     return count_through(arranged(values, weights_for(form)), form, asked, cap)
 
 
-def count_every(values: Matrix, form: Form, cap: int, progress: Progress | None = None) -> Counts:
-    """Count the neighbours of every record."""
+def count_every(
+    read: Callable[[], Matrix], form: Form, cap: int | None, progress: Progress | None = None
+) -> Counts:
+    """Count the neighbours of every record.
+
+    ``read`` gives the records. Where an index is made of them it is asked again, so that the first
+    copy is gone by then: memory is the tightest there.
+    """
+    values = read()
     size, columns = values.shape
+    cap = checked_cap(cap, size, "degrees")
     if size == 0:
         return np.zeros(0, np.int64)
     if _sooner_plain(size * size * columns):
@@ -66,7 +76,8 @@ def count_every(values: Matrix, form: Form, cap: int, progress: Progress | None 
     if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
         settled = grid.settle(values, form, cap, size // _MANY)
     if settled is None:
-        index = arranged(values, weights_for(form), progress)
+        del values
+        index = arranged(read(), weights_for(form), progress)
         return count_indexed(index, form, cap, progress)
     counts, asking = settled.counts, settled.asking
     if len(asking):
