@@ -5,11 +5,39 @@ from __future__ import annotations
 import importlib
 
 from whitecrow.errors import invalid
-from whitecrow.papers.report import Context, Paper, Row, Section, Table, run, write
+from whitecrow.papers.pages import summary, write, write_all
+from whitecrow.papers.report import (
+    Context,
+    Erratum,
+    Exhibit,
+    Finding,
+    Paper,
+    Row,
+    Section,
+    Table,
+    findings,
+    run,
+)
 
-__all__ = ["NAMES", "Context", "Paper", "Row", "Section", "Table", "load", "run", "write"]
+__all__ = [
+    "NAMES",
+    "Context",
+    "Erratum",
+    "Exhibit",
+    "Finding",
+    "Paper",
+    "Row",
+    "Section",
+    "Table",
+    "findings",
+    "load",
+    "run",
+    "summary",
+    "write",
+    "write_all",
+]
 
-NAMES = ("asif", "okada", "pcor", "openworld")
+NAMES = ("asif", "ccs", "okada", "pcor", "openworld")
 
 
 def load(name: str) -> Paper:

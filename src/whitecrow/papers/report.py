@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import html
-import os
-import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from whitecrow import __version__
 from whitecrow.errors import InvalidInput
 
-__all__ = ["Context", "Paper", "Row", "Section", "Table", "Verdict", "run", "write"]
+__all__ = [
+    "Context",
+    "Erratum",
+    "Exhibit",
+    "Finding",
+    "Paper",
+    "Row",
+    "Section",
+    "Table",
+    "Verdict",
+    "findings",
+    "run",
+]
 
 Verdict = Literal["reproduced", "differs", "data not to be had", "beyond the paper"]
 Progress = Callable[[int, int, str], None]
@@ -81,13 +90,51 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure of the paper, reproduced."""
+    """One table or figure of the paper, reproduced, and how long that took."""
 
     title: str
     text: str = ""
     rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Path] = field(default=())
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure that a paper prints: each one must be accounted for.
+
+    Parameters
+    ----------
+    name : str
+        As printed: "Table 2".
+    shows : str
+        What it shows, in a few words.
+    section : str
+        The key of the section that redoes it.
+    rows : str
+        Only rows that have this in their name belong to it; all of the section's unless given.
+    why : str
+        Why ours differs, in short, where it does; else the rows' own reasons are quoted.
+    stand_in : str
+        What stands in for data that are not to be had.
+    """
+
+    name: str
+    shows: str
+    section: str
+    rows: str = ""
+    why: str = ""
+    stand_in: str = ""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What a paper says, and what holds."""
+
+    number: str
+    paper: str
+    holds: str
 
 
 @dataclass(frozen=True)
@@ -102,12 +149,41 @@ class Paper:
         As printed.
     sections : mapping
         Key (as in ``--table KEY``) to the function that computes the section.
+    exhibits : sequence of Exhibit
+        Every table and figure of the paper, in its order.
+    errata : sequence of Erratum
+        Where it is wrong or unclear.
     """
 
     name: str
     title: str
     citation: str
     sections: Mapping[str, Callable[[Context], Section]]
+    exhibits: Sequence[Exhibit]
+    errata: Sequence[Erratum] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one table or figure.
+
+    Parameters
+    ----------
+    exhibit : Exhibit
+        Which one.
+    verdict : Verdict
+        Reproduced if every figure of it is; data not to be had if only data are missing.
+    same, compared : int
+        How many of its figures came out as printed, of how many.
+    why : str
+        The reason where it differs, and what stands in for missing data.
+    """
+
+    exhibit: Exhibit
+    verdict: Verdict
+    same: int
+    compared: int
+    why: str
 
 
 def run(
@@ -127,102 +203,37 @@ def run(
     for done, key in enumerate(wanted):
         if progress is not None:
             progress(done, len(wanted), f"{paper.name}: {key}")
-        found.append(paper.sections[key](context))
+        start = time.perf_counter()
+        section = paper.sections[key](context)
+        found.append(replace(section, seconds=time.perf_counter() - start))
     return found
 
 
-def write(paper: Paper, sections: Sequence[Section], context: Context) -> Path:
-    """Write the report as HTML and Markdown and return the path of the HTML."""
-    page = context.out / f"{paper.name}.html"
-    page.write_text(_html(paper, sections, context), encoding="utf-8")
-    markdown = context.out / f"{paper.name}.md"
-    markdown.write_text(_markdown(paper, sections, context), encoding="utf-8")
-    return page
+def findings(paper: Paper, sections: Sequence[Section]) -> list[Finding]:
+    """Judge every table and figure of a paper, given all of its sections in order."""
+    computed = dict(zip(paper.sections, sections, strict=True))
+    return [_finding(exhibit, computed[exhibit.section]) for exhibit in paper.exhibits]
 
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; }
-th, td { border: 1px solid #8885; padding: .25rem .6rem; text-align: left; vertical-align: top; }
-img { max-width: 100%; background: white; }
-.reproduced { color: #1a7f37; } .differs { color: #b35900; }
-"""
-
-
-def settings(context: Context) -> str:
-    """Say with what the report was made."""
-    size = "quick" if context.quick else "full"
-    data = "real data sets present" if context.data else "no real data sets"
-    return (
-        f"whitecrow {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores "
-        f"({platform.machine()}), seed {context.seed}, {size} run, {data}."
-    )
-
-
-def _html(paper: Paper, sections: Sequence[Section], context: Context) -> str:
-    parts = [
-        "<!doctype html><html lang=en><meta charset=utf-8>",
-        "<meta name=viewport content='width=device-width'>",
-        f"<title>{html.escape(paper.title)}</title><style>{_STYLE}</style>",
-        f"<h1>{html.escape(paper.title)}</h1><p>{html.escape(paper.citation)}</p>",
-        f"<p><small>{html.escape(settings(context))}</small></p>",
+def _finding(exhibit: Exhibit, section: Section) -> Finding:
+    rows = [
+        row
+        for row in section.rows
+        if exhibit.rows in row.what and row.verdict != "beyond the paper"
     ]
-    for section in sections:
-        parts.append(f"<h2>{html.escape(section.title)}</h2>")
-        parts.extend(f"<p>{html.escape(text)}</p>" for text in section.text.split("\n\n") if text)
-        if section.rows:
-            parts.append(_html_table(_row_table(section.rows)))
-        parts.extend(_html_table(table) for table in section.tables)
-        parts.extend(
-            f"<p><img src='{html.escape(figure.name)}' alt='{html.escape(section.title)}'></p>"
-            for figure in section.figures
-        )
-    return "\n".join(parts) + "\n"
-
-
-def _html_table(table: Table) -> str:
-    head = "".join(f"<th>{html.escape(str(cell))}</th>" for cell in table.headers)
-    lines = [f"<tr>{''.join(_html_cell(cell) for cell in row)}</tr>" for row in table.rows]
-    caption = f"<caption>{html.escape(table.caption)}</caption>" if table.caption else ""
-    return f"<table>{caption}<tr>{head}</tr>{''.join(lines)}</table>"
-
-
-def _html_cell(cell: object) -> str:
-    text = _cell(cell)
-    mark = f" class={text}" if text in ("reproduced", "differs") else ""
-    return f"<td{mark}>{html.escape(text)}</td>"
-
-
-def _markdown(paper: Paper, sections: Sequence[Section], context: Context) -> str:
-    parts = [f"# {paper.title}\n", f"{paper.citation}\n", f"{settings(context)}\n"]
-    for section in sections:
-        parts.append(f"## {section.title}\n")
-        if section.text:
-            parts.append(f"{section.text}\n")
-        if section.rows:
-            parts.append(_markdown_table(_row_table(section.rows)))
-        parts.extend(_markdown_table(table) for table in section.tables)
-        parts.extend(f"![{section.title}]({figure.name})\n" for figure in section.figures)
-    return "\n".join(parts)
-
-
-def _markdown_table(table: Table) -> str:
-    lines = [
-        f"| {' | '.join(map(str, table.headers))} |",
-        f"|{'---|' * len(table.headers)}",
-        *(f"| {' | '.join(_cell(cell).replace('|', '/') for cell in row)} |" for row in table.rows),
-    ]
-    caption = f"{table.caption}\n\n" if table.caption else ""
-    return caption + "\n".join(lines) + "\n"
-
-
-def _row_table(rows: Sequence[Row]) -> Table:
-    return Table(
-        ("what", "paper", "ours", "verdict", "why"),
-        [(row.what, row.paper, row.ours, row.verdict, row.why) for row in rows],
+    same = sum(row.verdict == "reproduced" for row in rows)
+    missing = [row for row in rows if row.verdict == "data not to be had"]
+    different = [row for row in rows if row.verdict == "differs"]
+    verdict: Verdict = (
+        "differs" if different else "data not to be had" if missing or not rows else "reproduced"
     )
+    reasons = [exhibit.why] if exhibit.why and different else _distinct(different)
+    if exhibit.stand_in and len(missing) < len(rows):
+        reasons.append(f"stand-in: {exhibit.stand_in}")
+    elif missing:
+        reasons += _distinct(missing)
+    return Finding(exhibit, verdict, same, len(rows), "; ".join(reasons))
 
 
-def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _distinct(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.why for row in rows if row.why))[:2]

@@ -1,6 +1,7 @@
 """Identifying anomalies while preserving privacy: every table and figure, redone."""
 
 from whitecrow.papers.asif import errata, figures, tables
+from whitecrow.papers.asif.exhibits import EXHIBITS
 from whitecrow.papers.report import Paper
 
 __all__ = ["PAPER"]
@@ -8,10 +9,7 @@ __all__ = ["PAPER"]
 PAPER = Paper(
     name="asif",
     title="Identifying Anomalies while Preserving Privacy",
-    citation=(
-        "Hafiz Asif, Jaideep Vaidya, Periklis A. Papakonstantinou; with the conference paper "
-        "How to Accurately and Privately Identify Anomalies, CCS 2019."
-    ),
+    citation="Hafiz Asif, Jaideep Vaidya, Periklis A. Papakonstantinou (journal version).",
     sections={
         "table1": tables.table1,
         "table2": tables.table2,
@@ -23,4 +21,6 @@ PAPER = Paper(
         "figure5": figures.figure5,
         "errata": errata.errata,
     },
+    exhibits=EXHIBITS,
+    errata=errata.ERRATA,
 )

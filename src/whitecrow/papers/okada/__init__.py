@@ -2,6 +2,9 @@
 
 from whitecrow.papers.okada.counting import figure_1, figure_3, figure_4, printed_algorithms
 from whitecrow.papers.okada.discovery import figure_5, figure_6, figure_7
+from whitecrow.papers.okada.errata import ERRATA
+from whitecrow.papers.okada.exhibits import EXHIBITS
+from whitecrow.papers.okada.settings import figure_2, tables_1_2
 from whitecrow.papers.report import Paper
 
 __all__ = ["PAPER"]
@@ -12,6 +15,8 @@ PAPER = Paper(
     "Rina Okada, Kazuto Fukuchi, Kazuya Kakizaki, Jun Sakuma (2015)",
     {
         "figure1": figure_1,
+        "figure2": figure_2,
+        "tables1-2": tables_1_2,
         "algorithms": printed_algorithms,
         "figure3": figure_3,
         "figure4": figure_4,
@@ -19,4 +24,6 @@ PAPER = Paper(
         "figure6": figure_6,
         "figure7": figure_7,
     },
+    EXHIBITS,
+    ERRATA,
 )

@@ -1,8 +1,10 @@
 """Naghizade et al., redone: the attack on naive releases, and the same attack on ours."""
 
 from whitecrow.papers.openworld.defence import our_publisher, strongest_adversary
+from whitecrow.papers.openworld.errata import ERRATA
+from whitecrow.papers.openworld.exhibits import EXHIBITS
 from whitecrow.papers.openworld.figures import argument, figure_1, figure_2, figure_3
-from whitecrow.papers.openworld.tables import table_2, table_3, table_4
+from whitecrow.papers.openworld.tables import table_1, table_2, table_3, table_4
 from whitecrow.papers.report import Paper
 
 __all__ = ["PAPER"]
@@ -15,6 +17,7 @@ PAPER = Paper(
         "argument": argument,
         "figure1": figure_1,
         "figure2": figure_2,
+        "table1": table_1,
         "table2": table_2,
         "table3": table_3,
         "table4": table_4,
@@ -22,4 +25,6 @@ PAPER = Paper(
         "publisher": our_publisher,
         "adversary": strongest_adversary,
     },
+    EXHIBITS,
+    ERRATA,
 )

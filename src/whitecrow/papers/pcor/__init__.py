@@ -1,6 +1,9 @@
-"""PCOR, redone: Tables 2 to 13, on salaries and homicides of other years and states."""
+"""PCOR, redone: every table and figure, on salaries and homicides of other years and states."""
 
 from whitecrow.papers.pcor.beyond import unconditional
+from whitecrow.papers.pcor.errata import ERRATA
+from whitecrow.papers.pcor.example import example
+from whitecrow.papers.pcor.exhibits import EXHIBITS
 from whitecrow.papers.pcor.tables import (
     coe_homicide,
     coe_salary,
@@ -20,6 +23,7 @@ PAPER = Paper(
     "M. Shafieinejad, F. Kerschbaum, I. F. Ilyas, SIGMOD 2021. Set WHITECROW_FULL=1 for the "
     "paper's own number of databases in Tables 12 and 13.",
     {
+        "table1": example,
         "tables2-3": searches,
         "tables4-5": overlap,
         "tables6-7": detectors,
@@ -29,4 +33,6 @@ PAPER = Paper(
         "table13": coe_homicide,
         "unconditional": unconditional,
     },
+    EXHIBITS,
+    ERRATA,
 )

@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 def unconditional(context: Context) -> Section:
     """The unconditional explanation: how often is its context a true one, and how large is it?"""
     title = "Beyond the paper: explanation without the condition"
-    study = salary(context)
+    study = salary(context, small=context.quick)
     if study is None:
         return Section(title, rows=[Row(title, "-", "-", "data not to be had", "pass --data")])
     count = 2 if context.quick else 8

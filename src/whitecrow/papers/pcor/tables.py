@@ -13,6 +13,7 @@ from whitecrow.explain import Explain
 from whitecrow.explain.search import draws_of
 from whitecrow.explain.study import match_study
 from whitecrow.papers.pcor.data import Study, homicide, outliers, salary
+from whitecrow.papers.pcor.figures import histograms
 from whitecrow.papers.pcor.runs import Outcome, Reference, references, repeated
 from whitecrow.papers.report import Context, Row, Section, Table, Verdict
 
@@ -25,6 +26,9 @@ __all__ = [
     "samples",
     "searches",
 ]
+
+Runs = dict[str, tuple[float, Outcome, Outcome]]
+"""By label: the printed mean utility, the runs at the paper's price, the runs as shipped."""
 
 LOF = LocalOutlierFactor()
 EPSILON = Fraction(1, 5)
@@ -43,9 +47,12 @@ class Size:
 
 
 def _size(context: Context) -> Size:
-    """The ordinary run repeats each setting 80 times; the full one as often as the paper."""
+    """The ordinary run repeats each setting 80 times; the full one as often as the paper.
+
+    A quick run does with few repetitions, and with the reduced salaries throughout.
+    """
     if context.quick:
-        return Size(3, 3, 2, 3)
+        return Size(3, 3, 1, 1)
     if os.environ.get("WHITECROW_FULL"):
         return Size(40, 5, 100, 50)
     return Size(10, 8, 6, 8)
@@ -58,7 +65,7 @@ def _verdict(ours: float, paper: float, within: float = 0.05) -> Verdict:
 @lru_cache(maxsize=4)
 def _evaluated(context: Context, utility: str) -> tuple[Reference, ...]:
     """The salary data's outliers with every context evaluated, shared by Tables 2-5 and 8-11."""
-    study = salary(context)
+    study = salary(context, small=context.quick)
     assert study is not None
     records = outliers(study, LOF, _size(context).records, context.seed)
     return tuple(references(study, records, LOF, utility))
@@ -117,8 +124,8 @@ def _rows(
             f"{label}: shortest / longest / mean time",
             paper_time,
             shipped.times(),
-            "beyond the paper",
-            "compiled windows instead of a detector run on every population",
+            "differs",
+            "compiled windows instead of a detector run on every population; another machine",
         ),
     ]
 
@@ -136,8 +143,12 @@ def searches(context: Context) -> Section:
         "bfs": (0.90, "6 m / 61 m / 37 m"),
     }
     rows: list[Row] = []
+    runs: Runs = {}
     for kind, (utility, duration) in printed.items():
-        rows += _rows(kind, utility, duration, _both(context, found, kind), OTHER_DATA)
+        runs[kind] = (utility, *_both(context, found, kind))
+        rows += _rows(kind, utility, duration, runs[kind][1:], OTHER_DATA)
+    drawn, figures = histograms(context, 1, runs)
+    rows.append(drawn)
     _, direct = _both(context, found, "direct")
     seconds = [reference.seconds for reference in found]
     rows += [
@@ -158,7 +169,7 @@ def searches(context: Context) -> Section:
         "matching set; the paper's start comes from a search whose privacy is not accounted for "
         "(E21). Times exclude loading and, for the direct search, are those of all contexts."
     )
-    return Section(title, text, rows)
+    return Section(title, text, rows, figures=figures)
 
 
 def overlap(context: Context) -> Section:
@@ -168,13 +179,16 @@ def overlap(context: Context) -> Section:
         return _missing(title)
     found = _evaluated(context, "overlap")
     rows: list[Row] = []
+    runs: Runs = {}
     for kind, utility, duration in (
         ("dfs", 0.88, "3 m / 47 m / 19 m"),
         ("bfs", 0.97, "5 m / 48 m / 20 m"),
     ):
-        both = _both(context, found, kind, overlap=True)
-        rows += _rows(kind, utility, duration, both, OTHER_DATA)
-    return Section(title, "The best overlap is the population of the start itself.", rows)
+        runs[kind] = (utility, *_both(context, found, kind, overlap=True))
+        rows += _rows(kind, utility, duration, runs[kind][1:], OTHER_DATA)
+    drawn, figures = histograms(context, 2, runs)
+    text = "The best overlap is the population of the start itself."
+    return Section(title, text, [*rows, drawn], figures=figures)
 
 
 def detectors(context: Context) -> Section:
@@ -184,6 +198,7 @@ def detectors(context: Context) -> Section:
     if study is None:
         return _missing(title)
     rows: list[Row] = []
+    runs: Runs = {}
     chosen: tuple[tuple[Detector, float, str], ...] = (
         (Grubbs(), 0.86, "0.5 m / 1 m / 0.8 m"),
         (Histogram(), 0.89, "2 m / 4 m / 3.4 m"),
@@ -191,13 +206,14 @@ def detectors(context: Context) -> Section:
     for detector, utility, duration in chosen:
         records = outliers(study, detector, _size(context).records, context.seed)
         found = references(study, records, detector)
-        both = _both(context, found, "bfs")
-        rows += _rows(detector.kind, utility, duration, both, OTHER_DATA)
+        runs[detector.kind] = (utility, *_both(context, found, "bfs"))
+        rows += _rows(detector.kind, utility, duration, runs[detector.kind][1:], OTHER_DATA)
+    drawn, figures = histograms(context, 3, runs)
     text = (
         "11,000 records with 14 attribute values, the most frequent ones. Grubbs at level 0.05, "
         "two-sided and not iterated (unspecified in the paper)."
     )
-    return Section(title, text, rows)
+    return Section(title, text, [*rows, drawn], figures=figures)
 
 
 def epsilons(context: Context) -> Section:
@@ -207,15 +223,18 @@ def epsilons(context: Context) -> Section:
         return _missing(title)
     found = _evaluated(context, "population")
     rows: list[Row] = []
+    runs: Runs = {}
     for epsilon, utility, duration in (
         ("0.05", 0.67, "2 m / 29 m / 15 m"),
         ("0.1", 0.82, "2 m / 29 m / 16 m"),
         ("0.2", 0.90, "3 m / 30 m / 17 m"),
         ("0.4", 0.92, "3 m / 30 m / 17 m"),
     ):
-        both = _both(context, found, "bfs", epsilon=Fraction(epsilon))
-        rows += _rows(f"epsilon {epsilon}", utility, duration, both, OTHER_DATA)
-    return Section(title, rows=rows)
+        label = f"epsilon {epsilon}"
+        runs[label] = (utility, *_both(context, found, "bfs", epsilon=Fraction(epsilon)))
+        rows += _rows(label, utility, duration, runs[label][1:], OTHER_DATA)
+    drawn, figures = histograms(context, 4, runs)
+    return Section(title, rows=[*rows, drawn], figures=figures)
 
 
 def samples(context: Context) -> Section:
@@ -225,15 +244,18 @@ def samples(context: Context) -> Section:
         return _missing(title)
     found = _evaluated(context, "population")
     rows: list[Row] = []
+    runs: Runs = {}
     for count, utility, duration in (
         (25, 0.85, "1 m / 14 m / 7 m"),
         (50, 0.88, "3 m / 29 m / 16 m"),
         (100, 0.90, "6 m / 61 m / 37 m"),
         (200, 0.84, "21 m / 163 m / 99 m"),
     ):
-        both = _both(context, found, "bfs", samples=count)
-        rows += _rows(f"{count} samples", utility, duration, both, OTHER_DATA)
-    return Section(title, rows=rows)
+        label = f"{count} samples"
+        runs[label] = (utility, *_both(context, found, "bfs", samples=count))
+        rows += _rows(label, utility, duration, runs[label][1:], OTHER_DATA)
+    drawn, figures = histograms(context, 5, runs)
+    return Section(title, rows=[*rows, drawn], figures=figures)
 
 
 DIFFERENCES = (1, 5, 10, 25)
