@@ -81,6 +81,10 @@ def open_engine(
         from whitecrow.neighbours.local import LocalEngine
 
         return LocalEngine(dataset, index=index, progress=progress)
+    if name == "gpu":
+        from whitecrow.neighbours.gpu import GpuEngine
+
+        return GpuEngine(dataset, progress=progress)
     if name in ENGINES:
         raise Unavailable(f"The engine '{name}' is not installed here. Use engine='local'.")
     raise invalid("open_engine", "name", f"one of {', '.join(ENGINES)}", name)

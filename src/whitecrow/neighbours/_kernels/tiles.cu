@@ -1,0 +1,92 @@
+// Counts close records: the reference predicate of predicates.py, a tile of data at a time.
+//
+// A block holds a tile of the data in shared memory; each of its threads compares it with ROWS
+// records of its own. Every operation is an intrinsic that rounds to nearest and is never fused
+// with another, so each pair gets the verdict that plain double precision gives it anywhere else.
+//
+// The host defines KIND, WIDTH (columns), TILE (data records), ROWS, THREADS and UNROLL.
+
+#define SQUARES 0
+#define SUM 1
+#define LARGEST 2
+
+__device__ __forceinline__ double step(double total, double difference, double scale)
+{
+#if KIND == SQUARES
+    return __dadd_rn(total, __dmul_rn(difference, difference));
+#elif KIND == SUM
+    return __dadd_rn(total, difference);
+#elif KIND == LARGEST
+    return fmax(total, difference);
+#else
+    return __dadd_rn(total, scale > 0.0 ? __ddiv_rn(difference, scale)
+                                        : (difference > 0.0 ? 1.0 : 0.0));
+#endif
+}
+
+// records   the records asked about, WIDTH numbers each
+// rows      which of them to count for
+// data      the records looked at, WIDTH numbers each
+// form      the threshold, then the scale of each column
+// extent    how many rows, how many data records, how many of these for a block, the cap
+// counts    for each record asked about, what has been found; added to
+extern "C" __global__ void count_tiles(
+    const double *__restrict__ records, const long long *__restrict__ rows,
+    const double *__restrict__ data, const double *__restrict__ form,
+    const long long *__restrict__ extent, long long *counts)
+{
+    __shared__ double tile[TILE * WIDTH];
+    const long long size = extent[0], share = extent[2];
+    const long long begin = blockIdx.y * share;
+    const long long end = min(begin + share, extent[1]);
+    const double threshold = form[0];
+
+    double mine[ROWS][WIDTH];
+    long long row[ROWS], wanted[ROWS], found[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const long long place = ((long long)blockIdx.x * ROWS + r) * THREADS + threadIdx.x;
+        row[r] = place < size ? rows[place] : -1;
+        wanted[r] = row[r] < 0 ? 0 : extent[3] - counts[row[r]];
+        found[r] = 0;
+#pragma unroll UNROLL
+        for (int c = 0; c < WIDTH; ++c)
+            mine[r][c] = row[r] < 0 ? 0.0 : records[row[r] * WIDTH + c];
+    }
+
+    for (long long first = begin; first < end; first += TILE) {
+        bool open = false;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            open |= found[r] < wanted[r];
+        // Also the barrier behind which the last tile has been read by everybody.
+        if (!__syncthreads_or(open))
+            break;
+        const int present = (int)min((long long)TILE, end - first);
+        for (int k = threadIdx.x; k < present * WIDTH; k += THREADS)
+            tile[k] = data[first * WIDTH + k];
+        __syncthreads();
+        int near[ROWS] = {0};
+#pragma unroll 2
+        for (int j = 0; j < present; ++j) {
+            double total[ROWS] = {0.0};
+#pragma unroll UNROLL
+            for (int c = 0; c < WIDTH; ++c) {
+                const double other = tile[j * WIDTH + c];
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+                    total[r] = step(total[r], fabs(__dsub_rn(mine[r][c], other)), form[1 + c]);
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
+                near[r] += total[r] <= threshold;
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            found[r] += near[r];
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+        if (row[r] >= 0 && found[r] > 0)
+            atomicAdd((unsigned long long *)(counts + row[r]), (unsigned long long)found[r]);
+}

@@ -1,0 +1,103 @@
+"""The engine that counts on a GPU, by looking at every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
+from whitecrow.neighbours.closeness import Closeness, Form, lower, on_sphere
+from whitecrow.neighbours.devices import Device, find_device
+from whitecrow.neighbours.engine import Records
+from whitecrow.neighbours.index import Progress
+from whitecrow.neighbours.plans import equality
+from whitecrow.neighbours.tiles import Scattered
+
+__all__ = ["GpuEngine"]
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+
+class GpuEngine:
+    """Counts neighbours in one dataset on a GPU, through CuPy or PyTorch.
+
+    The records of the columns asked about last stay on the GPU.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Read through ``matrix``.
+    device : Device, optional
+        Where to count; without it, the GPU of this machine.
+    progress : callable, optional
+        Told how far a long count is, as ``progress(done, total, what)``.
+
+    Raises
+    ------
+    Unavailable
+        There is no GPU, or neither CuPy nor PyTorch is installed.
+    """
+
+    def __init__(
+        self,
+        dataset: Records,
+        *,
+        device: Device | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._dataset = dataset
+        self._device = find_device() if device is None else device
+        self._progress = progress
+        self._latest: tuple[tuple[str, ...], bool, Scattered] | None = None
+
+    def __repr__(self) -> str:
+        return f"<GpuEngine on {self._device.name}: records withheld>"
+
+    def neighbours(
+        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        asked = checked_records(records, len(closeness.columns), "neighbours")
+        sphere = closeness.metric == "haversine"
+        return self._count(_placed(asked, sphere), closeness.columns, sphere, _form(closeness), cap)
+
+    def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
+        """Return min(number of data records equal in all the columns, cap) for each record."""
+        asked = checked_records(records, len(closeness.columns), "copies")
+        same = equality(len(closeness.columns))
+        return self._count(asked, closeness.columns, False, same, cap)
+
+    def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
+        """Return min(number of close records, itself included, cap) for each data record."""
+        data = self._scattered(closeness.columns, closeness.metric == "haversine")
+        limit = checked_cap(cap, len(data), "degrees")
+        return data.count_every(_form(closeness), limit, self._progress)
+
+    def _count(
+        self, asked: Matrix, columns: tuple[str, ...], sphere: bool, form: Form, cap: int | None
+    ) -> Counts:
+        data = self._scattered(columns, sphere)
+        return data.count_for(asked, form, checked_cap(cap, len(data), "engine"))
+
+    def _scattered(self, columns: tuple[str, ...], sphere: bool) -> Scattered:
+        # Read and written once each: questions about other columns run in other threads.
+        latest = self._latest
+        if latest is None or latest[:2] != (columns, sphere):
+            values = checked_data(self._dataset.matrix(columns), "engine")
+            placed = _placed(values, sphere)
+            self._latest = latest = columns, sphere, Scattered(self._device, placed)
+        return latest[2]
+
+
+def _form(closeness: Closeness) -> Form:
+    width = len(closeness.columns)
+    return lower(closeness.metric, closeness.radius, closeness.ranges, width)
+
+
+def _placed(values: Matrix, sphere: bool) -> Matrix:
+    """Return the vectors that the measure compares, also where the compiler is not installed."""
+    try:
+        return embedded(values, "haversine" if sphere else "")
+    except ImportError:
+        return np.array([on_sphere(*place) for place in values.tolist()])
