@@ -32,6 +32,7 @@ COMMANDS = {
     "ledger": "Show, verify, export and mend the account.",
     "attack": "Infer outliers from a series of releases.",
     "verify": "Check every mechanism exhaustively on small universes.",
+    "audit": "Measure what every mechanism loses, from draws.",
     "papers": "Reproduce the tables and figures of the papers.",
     "serve": "The curator as a service for many analysts.",
     "bench": "Measure against the best peers (from a clone).",

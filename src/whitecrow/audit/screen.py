@@ -1,0 +1,85 @@
+"""Screen, audited: yes or no about a new record, on edges of the plain graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.audit.case import Case, Laws, broken_pair, doubled, worst_pair
+from whitecrow.audit.identify import CARD, Step, places
+from whitecrow.audit.shipped import Asked
+from whitecrow.identify.law import discrepancy, flip_probability
+from whitecrow.identify.mechanism import turned_over
+from whitecrow.identify.screen import Screen
+from whitecrow.identify.screen.facts import ScreenFacts
+from whitecrow.verify.sensitive import line
+
+__all__ = ["cases"]
+
+EPSILON = Fraction(2)
+BETA = 3
+
+
+def _question(place: int, epsilon: Fraction = EPSILON) -> Screen:
+    return Screen({"x": place}, model=DistanceAnomaly(BETA, 1), epsilon=epsilon)
+
+
+def _laws(step: Step, factor: Fraction) -> Laws:
+    question = _question(step.place, EPSILON * factor)
+    one, two = (
+        _yes(neighbours, question.wrong(neighbours)) for _, neighbours in (step.before, step.after)
+    )
+    return one, two
+
+
+def _yes(neighbours: int, wrong: float) -> dict[bool, float]:
+    yes = 1 - wrong if neighbours < BETA else wrong
+    return {True: yes, False: 1 - yes}
+
+
+def _shipped() -> Case:
+    claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
+    step = worst_pair(places(line(3, 1, 4), 1), _laws, claim)
+    asked = Asked(_question(step.place), CARD, step.records)
+    laws = partial(_laws, step)
+    return Case("screen", "as asked", claim, str(step), laws, asked.draws, asked.asks)
+
+
+# A broken twin: the distance of ``identify``, for which the record is a member
+
+
+def _member(neighbours: int) -> int:
+    found = discrepancy(0, neighbours, beta=BETA, k=1)
+    assert found is not None
+    return found
+
+
+def _member_laws(step: Step, factor: Fraction) -> Laws:
+    one, two = (
+        _yes(neighbours, flip_probability(_member(neighbours), EPSILON * factor))
+        for _, neighbours in (step.before, step.after)
+    )
+    return one, two
+
+
+def _member_release(question: Screen, facts: ScreenFacts, source: None) -> bool:
+    truth = facts.neighbours < BETA
+    return truth != turned_over(_member(facts.neighbours), facts.step, source)
+
+
+def _twin() -> Case:
+    claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
+    step = broken_pair(places(line(3, 1, 4), 1), _member_laws, claim)
+    asked = Asked(_question(step.place), CARD, step.records, release=_member_release)
+    name = "broken twin: the distance of identify"
+    laws = partial(_member_laws, step)
+    return Case("screen", name, claim, str(step), laws, asked.draws, twin=True)
+
+
+def cases() -> Iterator[Case]:
+    """Yield the rows of the audit."""
+    yield (case := _shipped())
+    yield doubled(case)
+    yield _twin()
