@@ -36,6 +36,7 @@ BROKEN = {
     "unknown key": (GOOD.replace("lower = 0", "minimum = 0"), "The key 'minimum'"),
     "bound of a category": (GOOD + "lower = 1\nupper = 2\n", "left out of a category column"),
     "infinite bound": (GOOD.replace("upper = 120", "upper = inf"), "a finite number"),
+    "integer with half a bound": (GOOD.replace("lower = 0", "lower = 0.5"), "a whole number"),
     "clip without bounds": (
         GOOD.replace("lower = 0\nupper = 120", 'outside = "clip"'),
         "no bounds to clip to",

@@ -11,6 +11,7 @@ from typing import Any
 
 from whitecrow.ledger import LINES
 from whitecrow.privacy import rounded_down, rounded_up
+from whitecrow.privacy.bounds import exp_upper
 
 __all__ = ["FILTERS", "factor", "gauges"]
 
@@ -103,7 +104,7 @@ def factor(epsilon: Fraction) -> str:
     """
     if epsilon > 14:
         return f"10^{math.ceil(epsilon / Fraction(2302585, 1000000))}"
-    return f"{math.ceil(math.exp(float(epsilon)) * 1000) / 1000:,.4g}"
+    return rounded_up(exp_upper(epsilon))
 
 
 def written(value: object) -> str:

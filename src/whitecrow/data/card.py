@@ -106,7 +106,7 @@ class Column:
             if self.type not in ("number", "integer", "date"):
                 hint = "Only numbers, integers and dates have bounds."
                 raise invalid(owner, parameter, f"left out of a {self.type} column", value, hint)
-            _number(owner, parameter, value)
+            self._checked(owner, parameter, value)
         if (self.lower is None) != (self.upper is None):
             absent = "lower" if self.lower is None else "upper"
             raise InvalidInput(
@@ -127,6 +127,12 @@ class Column:
             _number(owner, "resolution", self.resolution)
             if self.resolution <= 0:
                 raise invalid(owner, "resolution", "a number above 0", self.resolution)
+
+    def _checked(self, owner: str, parameter: str, value: object) -> float:
+        number = _number(owner, parameter, value)
+        if self.type == "integer" and number != math.floor(number):
+            raise invalid(owner, parameter, "a whole number, as the column is", value)
+        return number
 
     def _check_categories(self, owner: str) -> None:
         if self.categories is None:
@@ -174,7 +180,7 @@ class Column:
         if self.type == "date":
             object.__setattr__(self, "fill", _day(owner, "fill", self.fill))
         if self.type in ("number", "integer", "date"):
-            value = _number(owner, "fill", self.fill)
+            value = self._checked(owner, "fill", self.fill)
             lower, upper = self.lower, self.upper
             if lower is not None and upper is not None and not lower <= value <= upper:
                 raise invalid(owner, "fill", "between the bounds", self.fill)
