@@ -54,8 +54,9 @@ class Policy:
         is what a pure release of that epsilon costs in rho.
     max_tau, min_radius : optional
         The weakest sensitive promise admitted: a record with ``max_tau`` records within
-        ``min_radius`` is covered by every release (the promise is stronger the smaller tau and the
-        larger the radius).
+        ``min_radius``, in the columns and by the metric of the question, is covered by its release
+        (the promise is stronger the smaller tau and the larger the radius). Questions about other
+        columns measure other distances.
     min_tau, max_radius : optional
         Limits at the other end of the range, for a custodian who wants models kept near a
         reviewed one. They do not make any promise stronger.
