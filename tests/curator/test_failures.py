@@ -55,9 +55,8 @@ def test_a_full_disk_refuses_before_anything_is_read(tmp_path: Path) -> None:
     asking = curator(path)
     reads: list[int] = []
     toy_question.ON_GATHER.append(lambda: reads.append(1))
-    engine = asking.ledger.database.engine
-    engine.dispose()
-    event.listen(engine, "connect", _no_room)
+    asking.ledger.database.close()  # connections are made anew when they are needed
+    event.listen(asking.ledger.database.engine, "connect", _no_room)
     asked, said = 0, "answered"
     while said == "answered":
         asked += 1

@@ -1,8 +1,10 @@
 """Where located questions lie, kept in memory and caught up from the entries.
 
 What a located question adds is decided inside the transaction that reserves it, from all the balls
-asked about before. Entries only grow, so each process remembers what it has read and reads on from
-there; a void, which is rare, starts over.
+asked about before. Entries only grow, so each process remembers what it has read or written and
+reads on from there; a void, which is rare, starts over. What is remembered is known by the hash of
+its last entry: while that is the chain's head nothing need be read, and a process whose last entry
+is not in the chain, because its transaction failed, starts over.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from whitecrow.ledger.account import Account, Located, charged, guarantee, is_for_everyone
-from whitecrow.ledger.chain import Entry
+from whitecrow.ledger.chain import GENESIS, Entry
 from whitecrow.privacy import Guarantee, Unit
 
 __all__ = ["Atlas", "AtlasMaker", "Charts", "Library", "Sum", "recount"]
@@ -76,6 +78,19 @@ class Charts:
         return Located(self._everyone.extra(location, epsilon), both)
 
 
+class Chain(Protocol):
+    """A dataset's entries, inside a transaction."""
+
+    seq: int
+    head: str
+
+    def entry(self, seq: int) -> Entry | None:
+        """One entry."""
+
+    def entries(self, after: int = 0, *, kinds: Iterable[str] = ()) -> Iterator[Entry]:
+        """Entries in order."""
+
+
 class Library:
     """The charts of one dataset, everybody's and each analyst's.
 
@@ -88,7 +103,7 @@ class Library:
         self._start_over()
 
     def _start_over(self) -> None:
-        self._seq = 0
+        self._seq, self._head = 0, GENESIS
         self._sole: str | None = None
         self._own: dict[str, Charts] = {}
         self.everybody = Charts(self._make)
@@ -100,33 +115,66 @@ class Library:
             return self.everybody
         return self._own.setdefault(analyst, Charts(self._make))
 
-    def catch_up(self, read: Callable[[int], Iterable[Entry]]) -> None:
-        """Take in what was written since the last time; ``read(seq)`` gives later entries."""
-        fresh = list(read(self._seq))
+    def catch_up(self, chain: Chain) -> None:
+        """Take in what was written since the last time."""
+        if self._head == chain.head:
+            return
+        if self._seq and not self._stands_in(chain):
+            self._start_over()
+        fresh = _spends(chain, self._seq)
         given_back = _ball_given_back(fresh)
         askers = {entry.analyst for entry in fresh if entry.kind == "reserve"} | {self._sole}
         if given_back or (not self._several and len(askers - {None}) > 1):
             self._several = self._several or len(askers - {None}) > 1
             self._start_over()
-            fresh = list(read(0))
+            fresh = _spends(chain, 0)
             given_back = _ball_given_back(fresh)
         for entry in _standing(fresh):
             self._add(entry, known=not given_back)
-        if fresh:
-            self._seq = fresh[-1].seq
+        self._seq, self._head = chain.seq, chain.head
+
+    def _stands_in(self, chain: Chain) -> bool:
+        """Whether the chain has the last entry that is remembered."""
+        last = chain.entry(self._seq)
+        return last is not None and last.hash == self._head
 
     def _add(self, entry: Entry, *, known: bool) -> None:
         """Put an entry's ball on the charts; unless balls before it are gone, its cost is known."""
-        self._sole = self._sole or entry.analyst
         content = entry.content
-        if content["location"] is None:
+        extras: tuple[Located | None, Located | None] = (None, None)
+        if known and content["location"] is not None:
+            extra = content["extra"]
+            extras = Located.from_json(extra["dataset"]), Located.from_json(extra["analyst"])
+        self._put(entry.analyst, guarantee(content["price"]), content["location"], extras)
+
+    def _put(
+        self,
+        analyst: str,
+        price: Guarantee,
+        location: Location | None,
+        extras: tuple[Located | None, Located | None],
+    ) -> None:
+        self._sole = self._sole or analyst
+        if location is None:
             return
-        price = guarantee(content["price"])
-        for scope, charts in (("dataset", self.everybody), ("analyst", self.own(entry.analyst))):
-            extra = Located.from_json(content["extra"][scope]) if known else None
-            charts.add(price, content["location"], extra)
-            if not self._several:
-                break
+        self.everybody.add(price, location, extras[0])
+        if self._several:
+            self.own(analyst).add(price, location, extras[1])
+
+    def wrote(
+        self, entry: Entry, price: Guarantee, location: Location, extras: tuple[Located, Located]
+    ) -> None:
+        """Take in a located spend as it is written, so that it need not be read back."""
+        # At a second analyst's first question the charts part ways; that is for the next catch-up.
+        alone = not self._several and self._sole not in (None, entry.analyst)
+        if entry.previous == self._head and not alone:
+            self._put(entry.analyst, price, location, extras)
+            self._seq, self._head = entry.seq, entry.hash
+
+    def passed(self, entry: Entry) -> None:
+        """Take note of an entry that is being written and changes no chart."""
+        if entry.previous == self._head:
+            self._seq, self._head = entry.seq, entry.hash
 
 
 def recount(
@@ -152,6 +200,10 @@ def recount(
             extra = Located() if charts is None else charts.add(price, location)
         spent = spent.with_release(price, extra)
     return spent
+
+
+def _spends(chain: Chain, after: int) -> list[Entry]:
+    return list(chain.entries(after, kinds=("reserve", "void")))
 
 
 def _ball_given_back(written: Iterable[Entry]) -> bool:

@@ -28,9 +28,14 @@ def canonical(value: object) -> str:
     >>> canonical({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
+_SEALED = ("previous", "dataset", "seq", "kind", "at", "analyst", "digest", "closes", "body")
+"""What a hash covers, in its order."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +79,11 @@ class Entry:
     @classmethod
     def sealed(cls, **fields: Any) -> Entry:
         """Make an entry that carries its hash."""
-        return cls(**fields, hash=cls(**fields).seal())
+        return cls(**fields, hash=_hash(fields))
 
     def seal(self) -> str:
         """Return the hash that this entry must carry."""
-        content = canonical(
-            [
-                self.previous,
-                self.dataset,
-                self.seq,
-                self.kind,
-                self.at,
-                self.analyst,
-                self.digest,
-                self.closes,
-                self.body,
-            ]
-        )
-        return hashlib.sha256(content.encode("ascii")).hexdigest()
+        return _hash(vars(self))
 
     @property
     def content(self) -> Mapping[str, Any]:
@@ -113,3 +105,8 @@ class Entry:
             "previous": self.previous,
             "hash": self.hash,
         }
+
+
+def _hash(fields: Mapping[str, Any]) -> str:
+    content = canonical([fields[name] for name in _SEALED])
+    return hashlib.sha256(content.encode("ascii")).hexdigest()

@@ -9,10 +9,9 @@ Races. Every transaction that decides something locks first and reads afterwards
 IMMEDIATE`` in SQLite (one writer a file), ``SELECT ... FOR UPDATE`` on the dataset's row in
 PostgreSQL (one writer a dataset).
 
-Speed. Threads of one process that write at the same moment share a transaction, hence a flush: the
-first in line does the work of those behind it, each in a savepoint of its own (SQLite only;
-PostgreSQL groups commits itself). Statements are SQLAlchemy's, compiled once and handed to the
-driver.
+Speed. Threads of one process that write at the same moment share a transaction, hence a flush, each
+in a savepoint of its own (SQLite only; PostgreSQL groups commits itself). Statements are
+SQLAlchemy's, compiled once and handed to the driver; one connection is kept for writing.
 """
 
 from __future__ import annotations
@@ -21,31 +20,28 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import PoolProxiedConnection, StaticPool
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt, Unavailable, WhitecrowError
+from whitecrow.ledger.line import Job, Line
 from whitecrow.ledger.session import Compiler, Session
 from whitecrow.ledger.turns import Turns
 
 __all__ = ["Database"]
 
-_WAIT_SECONDS = 120
+PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
 
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
-
-_BATCH = 64
-"""How many writers share a commit at most."""
 
 T = TypeVar("T")
 
@@ -72,9 +68,10 @@ class Database:
         self._compiler = Compiler(self._engine.dialect)
         self._process = os.getpid()
         self._failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
-        self._line: deque[_Job[Any]] = deque()
         self._turn = threading.RLock()
-        self._processes = Turns(self.path)
+        self._line = Line(self._work, PATIENCE_SECONDS)
+        self._processes = Turns(self.path, PATIENCE_SECONDS)
+        self._writer: tuple[PoolProxiedConnection, Session] | None = None
 
     @property
     def path(self) -> Path | None:
@@ -98,6 +95,8 @@ class Database:
                     "A ledger in memory cannot be used by a second process; give the ledger a file."
                 )
             self._engine.dispose(close=False)
+            # What belongs to the other process is left alone: not used, and not closed either.
+            _NOT_OURS.append(self._writer)
             self._start()
         return self._engine
 
@@ -119,35 +118,41 @@ class Database:
         if engine.dialect.name != "sqlite":
             with self._session("") as session:
                 return act(session)
-        job = _Job(act)
-        self._line.append(job)
-        with self._turn:
-            if not job.done:
-                with self._processes.take():
-                    self._work(job)
-        if isinstance(job.error, self._failures):
-            raise _translated(job.error, self.name)
-        if job.error is not None:
-            raise job.error
-        return cast(T, job.result)
-
-    def _work(self, mine: _Job[Any]) -> None:
-        """Do all that waits in line, one's own job included, in one transaction."""
-        jobs = [self._line.popleft() for _ in range(min(len(self._line), _BATCH))]
-        if mine not in jobs:  # a leader was interrupted after it had taken this one
-            jobs.append(mine)
+        failure: WhitecrowError | None = None
         try:
-            with self._session("BEGIN IMMEDIATE") as session:
-                if len(jobs) == 1:
-                    mine.act(session)
-                else:
-                    for job in jobs:
-                        job.act_apart(session)
-        except Exception as failure:  # noqa: BLE001 - it is raised where the act came from
+            return self._line.run(act)
+        except self._failures as error:
+            failure = _translated(error, self.name)
+        raise failure
+
+    def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
+        """Do all that waits in line in one transaction."""
+        with self._turn, self._processes.take(), self._writing() as session:
+            session.command("BEGIN IMMEDIATE")
+            jobs = fetch()
+            if len(jobs) == 1:
+                jobs[0].result = jobs[0].act(session)
+                return
             for job in jobs:
-                job.error = job.error or failure
-        for job in jobs:
-            job.done = True
+                _act_apart(job, session)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """The connection that is kept for writing, and its transaction."""
+        if self._writer is None:
+            connection = self.engine.raw_connection()
+            self._writer = connection, Session(connection, self._compiler)
+        connection, session = self._writer
+        try:
+            yield session
+            connection.commit()
+        except BaseException:
+            try:
+                connection.rollback()
+            except self._failures:
+                self._writer = None
+                connection.invalidate()
+            raise
 
     @contextmanager
     def _session(self, begin: str) -> Iterator[Session]:
@@ -188,32 +193,27 @@ class Database:
 
     def close(self) -> None:
         """Give all connections back."""
+        if self._process == os.getpid():
+            with self._turn:
+                if self._writer is not None:
+                    self._writer[0].close()
+                    self._writer = None
         self._engine.dispose()
         self._processes.close()
 
 
-class _Job(Generic[T]):
-    """One writer's act and what came of it."""
+_NOT_OURS: list[object] = []
 
-    def __init__(self, act: Callable[[Session], T]) -> None:
-        self._act = act
-        self.result: T | None = None
-        self.error: Exception | None = None
-        self.done = False
 
-    def act(self, session: Session) -> None:
-        """Act, alone in a transaction."""
-        self.result = self._act(session)
-
-    def act_apart(self, session: Session) -> None:
-        """Act among others; undo what an act that raises has done, and nothing else."""
-        session.command("SAVEPOINT act")
-        try:
-            self.act(session)
-        except Exception as error:  # noqa: BLE001 - it is raised where the act came from
-            self.error = error
-            session.command("ROLLBACK TO act")
-        session.command("RELEASE act")
+def _act_apart(job: Job[Session], session: Session) -> None:
+    """Act among others; undo what an act that raises has done, and nothing else."""
+    session.command("SAVEPOINT act")
+    try:
+        job.result = job.act(session)
+    except Exception as error:  # noqa: BLE001 - it is raised where the act came from
+        job.error = error
+        session.command("ROLLBACK TO act")
+    session.command("RELEASE act")
 
 
 def _make_private(path: Path) -> None:
@@ -244,7 +244,7 @@ def _engine(url: URL, in_memory: bool) -> Engine:
         # An ask holds a second connection for its claim: a bounded pool could lock itself up.
         options |= {"max_overflow": -1, "connect_args": {"connect_timeout": 10}}
     else:
-        options["connect_args"] = {"timeout": _WAIT_SECONDS, "check_same_thread": False}
+        options["connect_args"] = {"timeout": PATIENCE_SECONDS, "check_same_thread": False}
         if in_memory:
             options["poolclass"] = StaticPool
     try:

@@ -131,11 +131,9 @@ class Page:
         self.id: int = row.id
         self.seq: int = row.seq
         self.head: str = row.head
-        self.budget = _budget(row.budget)
         self.policy: str = row.policy
-        self.spent = _account(row.spent)
-        # What does not change is not written anew.
-        self._written = {id(self.budget): row.budget, id(self.spent): row.spent}
+        self._budget: Budget | str = row.budget
+        self._spent: Account | str = row.spent
 
     @classmethod
     def register(
@@ -155,6 +153,24 @@ class Page:
         )
         body = {"budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
         cls(session, dataset).append("open", body=body)
+
+    @property
+    def budget(self) -> Budget:
+        """The dataset's cap; read when it is needed, written when it is set."""
+        return _budget(self._budget) if isinstance(self._budget, str) else self._budget
+
+    @budget.setter
+    def budget(self, new: Budget) -> None:
+        self._budget = new
+
+    @property
+    def spent(self) -> Account:
+        """What all analysts together have spent."""
+        return _account(self._spent) if isinstance(self._spent, str) else self._spent
+
+    @spent.setter
+    def spent(self, new: Account) -> None:
+        self._spent = new
 
     # Writing
 
@@ -186,24 +202,20 @@ class Page:
             page=self.id,
             new_seq=self.seq,
             new_head=self.head,
-            new_budget=self._text(self.budget),
+            new_budget=_text(self._budget),
             new_policy=self.policy,
-            new_spent=self._text(self.spent),
+            new_spent=_text(self._spent),
         )
         return entry
 
-    def _text(self, value: Budget | Account) -> str:
-        return self._written.get(id(value)) or canonical(value.to_json())
-
     def write_share(self, analyst: str, share: Share, *, new: bool) -> None:
         """Write an analyst's account."""
-        budget = None if share.budget is None else canonical(share.budget.to_json())
         self.session.run(
             _INSERT_SHARE if new else _UPDATE_SHARE,
             page=self.id,
             whose=analyst,
-            new_spent=canonical(share.spent.to_json()),
-            new_budget=budget,
+            new_spent=_text(share.spent),
+            new_budget=None if share.budget is None else _text(share.budget),
         )
 
     # Reading
@@ -267,14 +279,46 @@ def _budget(written: str) -> Budget:
     return Budget.of(_parsed(written))
 
 
-@lru_cache(maxsize=64)
 def _account(written: str) -> Account:
-    try:
-        return Account.from_json(_parsed(written))
-    except (KeyError, ValueError, TypeError):
-        raise LedgerCorrupt(
-            "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
-        ) from None
+    known = _ACCOUNTS.get(written)
+    if known is None:
+        try:
+            known = Account.from_json(_parsed(written))
+        except (KeyError, ValueError, TypeError):
+            raise LedgerCorrupt(
+                "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
+            ) from None
+        _remember(written, known)
+    return known
+
+
+def _text(value: Budget | Account | str) -> str:
+    """Write sums or a cap; what was read and did not change is still the text it was."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Budget):
+        return _budget_text(value)
+    written = canonical(value.to_json())
+    _remember(written, value)
+    return written
+
+
+@lru_cache(maxsize=64)
+def _budget_text(budget: Budget) -> str:
+    return canonical(budget.to_json())
+
+
+_ACCOUNTS: dict[str, Account] = {}
+"""Sums by their text, which says all of them: what was just written is read next."""
+
+
+def _remember(written: str, account: Account) -> None:
+    if len(_ACCOUNTS) >= _MOST_ACCOUNTS:
+        _ACCOUNTS.clear()
+    _ACCOUNTS[written] = account
+
+
+_MOST_ACCOUNTS = 256
 
 
 def _share(row: Any) -> Share:
@@ -282,7 +326,7 @@ def _share(row: Any) -> Share:
 
 
 def _entry(row: Any, dataset: str) -> Entry:
-    return Entry(**{**vars(row), "dataset": dataset})
+    return Entry(**{**row._asdict(), "dataset": dataset})
 
 
 @lru_cache

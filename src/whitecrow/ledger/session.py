@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
+from collections import namedtuple
 from typing import Any
 
 from sqlalchemy.engine import Dialect
@@ -27,16 +27,19 @@ class Compiler:
         self._known: dict[int, tuple[Any, str, dict[str, Any], Any]] = {}
 
     def of(self, statement: Executable) -> tuple[str, dict[str, Any], Any]:
-        """The text, the parameters it brings itself, and the type of its rows (or None)."""
+        """The text, the parameters it brings itself, and what makes its rows (or None)."""
         known = self._known.get(id(statement))
         if known is None:
             built: Any = statement
             compiled = built.compile(dialect=self._dialect)
             row = None
             if built.is_select:
-                row = make_dataclass("Row", built.selected_columns.keys(), frozen=True)
+                make: Any = namedtuple  # whose names are known when the statement is
+                row = make("Row", built.selected_columns.keys())._make
+            # Parameters that a caller gives need no value from the statement.
+            own = {name: value for name, value in compiled.params.items() if value is not None}
             # The statement is kept with its text, so that its id stays its own.
-            known = (statement, compiled.string, dict(compiled.params), row)
+            known = (statement, compiled.string, own, row)
             self._known[id(statement)] = known
         return known[1:]
 
@@ -63,13 +66,13 @@ class Session:
     def run(self, statement: Executable, **given: Any) -> None:
         """Run a statement that returns nothing."""
         text, own, _ = self._compiler.of(statement)
-        self._cursor.execute(text, {**own, **given})
+        self._cursor.execute(text, {**own, **given} if own else given)
 
     def rows(self, statement: Executable, **given: Any) -> list[Any]:
         """Run a query and return its rows, whose columns are attributes."""
         text, own, row = self._compiler.of(statement)
-        self._cursor.execute(text, {**own, **given})
-        return [row(*found) for found in self._cursor.fetchall()]
+        self._cursor.execute(text, {**own, **given} if own else given)
+        return [row(found) for found in self._cursor.fetchall()]
 
     def one(self, statement: Executable, **given: Any) -> Any | None:
         """Run a query and return its first row, if there is one."""

@@ -19,7 +19,6 @@ from sqlalchemy import select
 from whitecrow.errors import (
     BudgetExhausted,
     InvalidInput,
-    LedgerCorrupt,
     PolicyViolation,
     Unavailable,
 )
@@ -129,12 +128,7 @@ class Ledger:
 
     def write(self, dataset: str, act: Callable[[Page], T]) -> T:
         """Change a dataset's account, in one transaction; durable when this returns."""
-        try:
-            return self.database.write(lambda session: act(Page(session, dataset)))
-        except (Unavailable, LedgerCorrupt):
-            # What was read in a transaction that failed may never have been written.
-            self._libraries.clear()
-            raise
+        return self.database.write(lambda session: act(Page(session, dataset)))
 
     # A question's way
 
@@ -230,6 +224,8 @@ class Ledger:
         mine = Share(grown, mine.budget)
         page.write_share(order.analyst, mine, new=share is None)
         entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
+        if order.location is not None and extra is not None and own is not None:
+            charts.wrote(entry, price, order.location, (extra, own))
         return Reservation(entry.seq, order.digest, order.analyst, fresh=True), mine
 
     def quote(self, dataset: str, orders: Sequence[Order]) -> Quote:
@@ -238,7 +234,7 @@ class Ledger:
 
     def _quote(self, page: Page, orders: Sequence[Order]) -> Quote:
         library = Library(self._atlas)
-        library.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
+        library.catch_up(page)
         budget, spent = page.budget, page.spent
         refusal: BudgetExhausted | None = None
         seen: set[str] = set()
@@ -278,6 +274,8 @@ class Ledger:
             entry = page.append(
                 kind, analyst=held.analyst, digest=held.digest, closes=held.seq, body=body
             )
+            if page.id in self._libraries:
+                self._libraries[page.id].passed(entry)
             return Closed(held.seq, entry.seq, kind == "settle", body.get("answer"))
 
         return self.write(dataset, act)
@@ -285,7 +283,7 @@ class Ledger:
     def _charts(self, page: Page) -> Library:
         """The located questions of a dataset, up to date; inside the transaction that decides."""
         charts = self._libraries.setdefault(page.id, Library(self._atlas))
-        charts.catch_up(lambda after: page.entries(after, kinds=("reserve", "void")))
+        charts.catch_up(page)
         return charts
 
     # The custodian's acts
