@@ -59,18 +59,18 @@ class Remaining(Mapping[str, Fraction]):
 
 def remaining(accounts: list[tuple[Account, Budget]], notions: tuple[str, ...]) -> Remaining:
     """What every cap leaves, the tightest ruling."""
-    least = {
-        line: min(_left(account, budget, line) for account, budget in accounts) for line in LINES
-    }
-    left = {
-        line: min(least[counted] for counted in LINES[place:])
-        for place, line in enumerate(LINES)
-        if line in notions
-    }
+    left: dict[str, Fraction] = {}
+    least: Fraction | None = None
+    for line in reversed(LINES):  # what counts on a line counts on all that follow
+        for account, budget in accounts:
+            more = _left(account, budget, line)
+            least = more if least is None or more < least else least
+        if line in notions and least is not None:
+            left[line] = least
     delta = min(budget.delta - account.delta for account, budget in accounts)
     dataset = accounts[0][0]
     return Remaining(
-        left,
+        dict(reversed(left.items())),
         max(Fraction(0), delta),
         tuple(line for line in LINES if dataset.unbounded(line)),
     )

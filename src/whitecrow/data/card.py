@@ -14,6 +14,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -341,6 +342,10 @@ class Card:
         Another order of categories, another clip or another contribution bound makes other records
         of the same file; the name, the size and the sources do not.
         """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         said = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
         written = json.dumps(said, sort_keys=True, default=str)
         return hashlib.sha256(written.encode()).hexdigest()[:32]

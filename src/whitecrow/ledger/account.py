@@ -57,6 +57,13 @@ _ZERO = Fraction(0)
 _fraction = lru_cache(maxsize=4096)(Fraction)
 
 
+def _plus(a: Fraction, b: Fraction) -> Fraction:
+    """Add, where most that is added is nothing."""
+    if not b:
+        return a
+    return a + b if a else b
+
+
 @dataclass(frozen=True)
 class Located:
     """What located questions cost, at the point where they cost most.
@@ -73,7 +80,9 @@ class Located:
     sensitive: Fraction = _ZERO
 
     def __add__(self, other: Located) -> Located:
-        return Located(self.differential + other.differential, self.sensitive + other.sensitive)
+        return Located(
+            _plus(self.differential, other.differential), _plus(self.sensitive, other.sensitive)
+        )
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object."""
@@ -184,11 +193,11 @@ class Account:
         return self._lines(delta)[line]
 
     def _lines(self, delta: Fraction) -> dict[str, Fraction | None]:
-        """The epsilon of every line; remembered, for it is asked again and again."""
-        memory: dict[Fraction, dict[str, Fraction | None]] = self.__dict__.setdefault("_memory", {})
-        if delta not in memory:
-            memory[delta] = self._added_up(delta)
-        return memory[delta]
+        """The epsilon of every line; the last is remembered, for it is asked again and again."""
+        last: tuple[Fraction, dict[str, Fraction | None]] | None = self.__dict__.get("_last")
+        if last is None or not (last[0] is delta or last[0] == delta):
+            last = self.__dict__["_last"] = delta, self._added_up(delta)
+        return last[1]
 
     def _added_up(self, delta: Fraction) -> dict[str, Fraction | None]:
         base = self.epsilon
@@ -199,11 +208,11 @@ class Account:
             # Read once, as a sum, at all the delta that is left: the law of the joint release.
             base += to_approximate(ZeroConcentrated(self.rho, self.unit), left).epsilon
         # Located releases of both notions are summed point by point, not notion by notion.
-        sensitive = base + self.located.sensitive + self.sensitive
+        sensitive = _plus(_plus(base, self.located.sensitive), self.sensitive)
         return {
-            "differential": base + self.located.differential,
+            "differential": _plus(base, self.located.differential),
             "sensitive": sensitive,
-            "conditional": sensitive + self.conditional,
+            "conditional": _plus(sensitive, self.conditional),
         }
 
     def line(self, line: str, delta: Fraction) -> Guarantee | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from whitecrow.errors import invalid
@@ -50,6 +51,7 @@ def _delta(owner: str, value: object) -> Fraction:
     return delta
 
 
+@lru_cache(maxsize=1024)
 def _odds(epsilon: Fraction, delta: Fraction) -> str:
     factor = rounded_up(exp_upper(epsilon)) if epsilon <= 20 else f"e^{rounded_up(epsilon)}"
     words = (
