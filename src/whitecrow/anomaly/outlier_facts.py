@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from whitecrow.anomaly.calibration import Calibration, draw
 from whitecrow.anomaly.smooth import degrees_needed, horizon, smooth_bound
 from whitecrow.data import Dataset
@@ -37,16 +34,14 @@ def outlier_facts(
 ) -> OutlierFacts:
     """Count the outliers and bound the sensitivity as the calibration needs it."""
     if calibration.decay is None:
-        degrees = engine.degrees(closeness, beta + 1)
-        return OutlierFacts(int((degrees <= beta).sum()), Fraction(calibration.cap), calibration)
+        outliers = len(engine.sparse(closeness, beta + 1)[1])
+        return OutlierFacts(outliers, Fraction(calibration.cap), calibration)
     last = horizon(calibration.cap, calibration.decay, calibration.relation, dataset.size)
-    most = degrees_needed(beta, last)
-    degrees = engine.degrees(closeness, most)
+    points, degrees = engine.sparse(closeness, degrees_needed(beta, last))
     outliers = int((degrees <= beta).sum())
-    near = np.flatnonzero(degrees < most)
     sensitivity = smooth_bound(
-        _rows(dataset, closeness.columns, near),
-        degrees[near],
+        points,
+        degrees,
         beta=beta,
         radius=closeness.radius,
         metric=closeness.metric,
@@ -78,13 +73,5 @@ def outlier_counts(
     for done, closeness in enumerate(subspaces):
         if progress is not None:
             progress(done, len(subspaces), "counting outliers in subspaces")
-        found.append(int((engine.degrees(closeness, beta + 1) <= beta).sum()))
+        found.append(len(engine.sparse(closeness, beta + 1)[1]))
     return tuple(found)
-
-
-def _rows(dataset: Dataset, columns: Sequence[str], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return some rows of some columns, never a copy of the whole data."""
-    found = np.empty((len(rows), len(columns)), dtype=np.float64)
-    for place, name in enumerate(columns):
-        found[:, place] = dataset.values(name)[rows]
-    return found

@@ -38,7 +38,7 @@ class Asking:
     ----------
     output : Output
         Where results go.
-    data, card, ledger, analyst, engine, budget, policy, epsilon : str
+    data, card, ledger, analyst, engine, spark_master, budget, policy, epsilon : str
         As typed.
     price_only : bool
         Say what it would cost and how accurate it would be, then stop.
@@ -52,6 +52,7 @@ class Asking:
     ledger: str | None
     analyst: str
     engine: str
+    spark_master: str | None
     budget: str | None
     policy: str | None
     epsilon: str
@@ -80,7 +81,13 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--epsilon", required=True, help="The price, exact: 0.1 or 1/10.")
     @click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
     @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
-    @click.option("--engine", default="local", show_default=True, help="Who counts neighbours.")
+    @click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        help="Who counts neighbours: local, gpu, sql (DuckDB, PostgreSQL) or spark.",
+    )
+    @click.option("--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ...")
     @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
     @click.option("--policy", help="What may be asked (TOML), when its account is opened new.")
     @server_option
@@ -155,6 +162,7 @@ def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
             ledger=ledger,
             analyst=given.analyst,
             engine=given.engine,
+            spark_master=given.spark_master,
             budget=given.budget,
             progress=progress,
         )

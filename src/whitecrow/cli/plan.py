@@ -43,7 +43,9 @@ def command(
     from whitecrow.curator import read_question
 
     batch = [read_question(item) for item in _objects(questions.read())]
-    given = Asking(output, data, card, ledger, analyst, "local", budget, None, "", True, server)
+    given = Asking(
+        output, data, card, ledger, analyst, "local", None, budget, None, "", True, server
+    )
     plan = opened(given).plan(batch)
     output.show(plan.to_json(), str(plan))
 

@@ -23,11 +23,12 @@ from whitecrow.curator.policy import Policy
 from whitecrow.curator.registry import Answering, answering, code_for
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
-from whitecrow.data import Card, Dataset, read
+from whitecrow.data import Card, Dataset
+from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
 from whitecrow.ledger.states import States
-from whitecrow.neighbours import Engine, open_engine
+from whitecrow.neighbours import Engine, open_data, open_engine
 from whitecrow.privacy import Guarantee, Totals
 from whitecrow.question import Description, Progress, Question, Release, digest, statement
 
@@ -61,7 +62,7 @@ class Curator:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset | RemoteDataset,
         engine: Engine,
         ledger: Ledger,
         *,
@@ -86,6 +87,7 @@ class Curator:
         budget: object = None,
         ledger: Ledger | str | Path | None = None,
         engine: str = "local",
+        spark_master: str | None = None,
         analyst: str = "owner",
         name: str | None = None,
         progress: Progress | None = None,
@@ -108,8 +110,11 @@ class Curator:
             Where the account is kept: a database URL or a file, or a ledger that is open. By
             default a file beside the data (``patients.whitecrow.db``); for data without a file,
             memory.
-        engine : str
-            Who counts neighbours.
+        engine : {"local", "gpu", "sql", "spark"}
+            Who counts neighbours. ``sql`` and ``spark`` count where the records are and copy none
+            of them as a whole: see :func:`whitecrow.data.warehouse.open_remote` for their sources.
+        spark_master : str, optional
+            For ``spark``: ``local[2]``, ``spark://host:7077``, ``yarn``, ``sc://host``, ...
         analyst : str
             Who asks, unless a question says otherwise.
         name : str, optional
@@ -126,14 +131,16 @@ class Curator:
         """
         if not isinstance(analyst, str) or not analyst:
             raise InvalidInput("The analyst must have a name that is not empty.")
-        dataset = read(source, card, progress=progress)
+        dataset, found = open_data(
+            source,
+            card,
+            engine,
+            spark_master=spark_master,
+            index=index_beside(source),
+            progress=progress,
+        )
         account = name or account_name(source, dataset.card)
         store = opened_ledger(account, ledger or beside(source) or "sqlite://", budget, policy)
-        try:
-            found = open_engine(dataset, engine, index=index_beside(source))
-        except BaseException:
-            store.close()
-            raise
         return cls(dataset, found, store, name=account, analyst=analyst)
 
     def __repr__(self) -> str:
@@ -401,8 +408,10 @@ class Curator:
         return balance.remaining(caps, policy_of(standing.policy).notions)
 
     def close(self) -> None:
-        """Give the store's connections back."""
+        """Give the connections back: the store's, and those to records that are elsewhere."""
         self._ledger.close()
+        if isinstance(self._dataset, RemoteDataset):
+            self._dataset.close()
 
     def __enter__(self) -> Self:
         return self

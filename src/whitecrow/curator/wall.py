@@ -20,6 +20,8 @@ from typing import Any
 
 from whitecrow.curator.registry import Answering
 from whitecrow.data import Dataset
+from whitecrow.data.progress import reporting
+from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import Engine
 from whitecrow.question import Progress, Question
@@ -51,7 +53,7 @@ class Answer:
 def answer(
     question: Question,
     code: Answering,
-    dataset: Dataset,
+    dataset: Dataset | RemoteDataset,
     engine: Engine,
     *,
     progress: Progress | None,
@@ -59,8 +61,10 @@ def answer(
 ) -> Answer | None:
     """Gather facts and release an answer; None if anything went wrong."""
     try:
-        facts = code.gather(question, dataset, engine, steady(progress))
-        released = code.release(question, facts, None)
+        shown = steady(progress)
+        with reporting(shown):
+            facts = code.gather(question, dataset, engine, shown)
+            released = code.release(question, facts, None)
         # Through text and back: a stored answer and a fresh one are the same value.
         return Answer(json.loads(json.dumps(released, allow_nan=False)))
     except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it

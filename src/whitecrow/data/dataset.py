@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data.card import Card
+from whitecrow.data.keys import Key
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import Facts
 
@@ -85,6 +86,23 @@ class Dataset:
             raise InvalidInput(f"The column {column!r} is not a category.")
         codes: npt.NDArray[np.int64] = self._columns[column]
         return codes
+
+    def rows(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return some rows of the named columns, never a copy of the whole data."""
+        found = np.empty((len(rows), len(columns)), dtype=np.float64)
+        for place, name in enumerate(columns):
+            found[:, place] = self._columns[name][rows]
+        return found
+
+    def tally(
+        self, keys: Sequence[Key]
+    ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
+        """Return the records by keys: groups, which need not differ, and how many each holds.
+
+        Records in memory are groups of one.
+        """
+        groups = tuple(key.of(self.values(key.column)) for key in keys)
+        return groups, np.ones(self._size, dtype=np.int64)
 
     def matrix(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the named columns side by side, row-major, as float64."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, METRICS, Closeness
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
-from whitecrow.neighbours.engine import ENGINES, Engine, open_engine
+from whitecrow.neighbours.engine import ENGINES, REMOTE, Engine, open_data, open_engine
 from whitecrow.neighbours.local import LocalEngine
 from whitecrow.neighbours.store import beside
 
@@ -15,6 +15,7 @@ __all__ = [
     "EARTH_RADIUS_KM",
     "ENGINES",
     "METRICS",
+    "REMOTE",
     "Closeness",
     "Engine",
     "LocalEngine",
@@ -23,5 +24,6 @@ __all__ = [
     "count_all",
     "count_close",
     "count_related",
+    "open_data",
     "open_engine",
 ]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
 from whitecrow.neighbours.closeness import Closeness, Form, lower, on_sphere
 from whitecrow.neighbours.devices import Device, find_device
-from whitecrow.neighbours.engine import Records
+from whitecrow.neighbours.engine import Records, sparse_rows
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import equality
 from whitecrow.neighbours.tiles import Scattered
@@ -73,6 +73,10 @@ class GpuEngine:
         data = self._scattered(closeness.columns, closeness.metric == "haversine")
         limit = checked_cap(cap, len(data), "degrees")
         return data.count_every(_form(closeness), limit, self._progress)
+
+    def sparse(self, closeness: Closeness, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        return sparse_rows(self._dataset, closeness, self.degrees(closeness, cap), cap)
 
     def _count(
         self, asked: Matrix, columns: tuple[str, ...], sphere: bool, form: Form, cap: int | None

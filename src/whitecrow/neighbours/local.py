@@ -13,7 +13,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import store
 from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
 from whitecrow.neighbours.closeness import Closeness, Form, lower
-from whitecrow.neighbours.engine import Records
+from whitecrow.neighbours.engine import Records, sparse_rows
 from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
@@ -133,6 +133,10 @@ class LocalEngine:
             return count_indexed(index, form, limit, self._progress)
         self._latest = None
         return count_every(lambda: self._read(_space(closeness)), form, cap, self._progress)
+
+    def sparse(self, closeness: Closeness, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        return sparse_rows(self._dataset, closeness, self.degrees(closeness, cap), cap)
 
     def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
         index = self._indexes.get(space)

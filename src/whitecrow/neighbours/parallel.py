@@ -14,16 +14,27 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["chunks", "results", "run", "workers"]
+__all__ = ["chunks", "limit", "results", "run", "workers"]
 
 T = TypeVar("T")
 
 _pool: ThreadPoolExecutor | None = None
+_most: int | None = None
+
+
+def workers() -> int:
+    """Return how many cores this process may use."""
+    return _most if _most is not None else _cores()
+
+
+def limit(most: int) -> None:
+    """Use so many cores from now on: for a process that works beside others of its kind."""
+    global _most
+    _most = most
 
 
 @cache
-def workers() -> int:
-    """Return how many cores this process may use."""
+def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 

@@ -11,10 +11,10 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.wall import CUSTODIAN_LOG
-from whitecrow.data import Card, read
+from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
-from whitecrow.neighbours import Closeness, Engine, LocalEngine, open_engine
+from whitecrow.neighbours import Closeness, Engine, LocalEngine, open_data, open_engine
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.refusals import NotReady
 
@@ -128,8 +128,7 @@ class Shelf:
         try:
             state.stage = "reading"
             source = self._catalogue.records(listing.source)
-            dataset = read(source, listing.card, progress=progress)
-            engine = open_engine(dataset, listing.engine)
+            dataset, engine = open_data(source, listing.card, listing.engine, progress=progress)
             state.stage = "compiling"
             warm(dataset.card)
             for done, columns in enumerate(listing.indexes):
@@ -172,6 +171,10 @@ class InTurn:
     def degrees(self, closeness: Closeness, cap: int | None = None) -> Any:
         """Return min(number of close records, itself included, cap) for each data record."""
         return self._engine.degrees(closeness, cap)
+
+    def sparse(self, closeness: Closeness, cap: int) -> Any:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        return self._engine.sparse(closeness, cap)
 
 
 def warm(card: Card) -> None:

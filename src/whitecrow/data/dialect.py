@@ -1,0 +1,121 @@
+"""The few things that the three SQL dialects say differently; everything else is common SQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect", "Query"]
+
+_LENT = "lent_cells"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one engine writes names, types and a few functions.
+
+    Parameters
+    ----------
+    name : str
+        The engine, in words.
+    quote : str
+        The mark around a name.
+    double, text : str
+        The types of a binary64 number and of a text of any length.
+    random : str
+        A number drawn uniformly from 0 to 1, anew for each row.
+    rint, days : str
+        Patterns: a double rounded to the nearest whole one, ties to even; days since 1970-01-01.
+
+    Examples
+    --------
+    >>> print(POSTGRES.named("age"), SPARK.named("age"), SPARK.number(0.1))
+    "age" `age` CAST('0.1' AS DOUBLE)
+    """
+
+    name: str
+    quote: str
+    double: str
+    text: str
+    random: str
+    rint: str
+    days: str
+
+    def named(self, name: str) -> str:
+        """Write the name of a column or a table."""
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+    def string(self, value: str) -> str:
+        """Write a text."""
+        doubled = value.replace("'", "''")
+        # Spark reads a backslash as an escape.
+        return f"'{doubled}'" if self is not SPARK else "'" + _escaped(value) + "'"
+
+    def number(self, value: float) -> str:
+        """Write a double exactly: each dialect reads the shortest digits back to the same bits."""
+        return f"CAST('{float(value)!r}' AS {self.double})"
+
+    def to_double(self, expression: str) -> str:
+        """Read an expression as a double."""
+        return f"CAST({expression} AS {self.double})"
+
+    def clipped(self, expression: str, lower: float, upper: float) -> str:
+        """Move a double into an interval."""
+        return f"LEAST(GREATEST({expression}, {self.number(lower)}), {self.number(upper)})"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "\\'")
+
+
+DUCKDB = Dialect(
+    name="DuckDB",
+    quote='"',
+    double="DOUBLE",
+    text="VARCHAR",
+    random="random()",
+    rint="round_even({}, 0)",
+    days="(CAST({} AS DATE) - DATE '1970-01-01')",
+)
+POSTGRES = Dialect(
+    name="PostgreSQL",
+    quote='"',
+    double="DOUBLE PRECISION",
+    text="TEXT",
+    random="random()",
+    rint="round({})",
+    days="(CASE WHEN isfinite({0}) THEN CAST({0} AS DATE) - DATE '1970-01-01' END)",
+)
+SPARK = Dialect(
+    name="Spark",
+    quote="`",
+    double="DOUBLE",
+    text="STRING",
+    random="rand()",
+    rint="rint({})",
+    days="datediff(CAST({} AS DATE), DATE '1970-01-01')",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Query:
+    """A query, and whole numbers that it compares with.
+
+    Parameters
+    ----------
+    text : str
+        SQL. It may select from ``Query.LENT``, a relation with one column, ``cell``.
+    lent : int64 array, optional
+        What that relation holds. Numbers travel beside the text, since there may be many.
+    """
+
+    text: str
+    lent: npt.NDArray[np.int64] | None = None
+
+    LENT = _LENT
+
+    def over(self, relation: str) -> str:
+        """Return the text with the relation of lent numbers called by another name."""
+        return self.text.replace(_LENT, relation)

@@ -1,0 +1,81 @@
+"""Finding the warehouse that a source names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whitecrow.data.card import Card
+from whitecrow.data.reading import SqlQuery, bare_card
+from whitecrow.data.warehouse.protocol import Warehouse
+from whitecrow.data.warehouse.remote import RemoteDataset
+from whitecrow.errors import InvalidInput
+
+__all__ = ["open_remote"]
+
+
+def open_remote(
+    source: object,
+    card: Card | str | Path | None = None,
+    *,
+    engine: str = "sql",
+    spark_master: str | None = None,
+) -> RemoteDataset:
+    """Open records where they are.
+
+    Parameters
+    ----------
+    source : path, text or SqlQuery
+        ``sql``: a Parquet file or folder (DuckDB), or ``postgresql://...::TABLE`` or
+        ``postgresql://...::SELECT ...``. ``spark``: a Parquet file, folder or address, the name of
+        a table, or a Spark data frame.
+    card : Card or path, optional
+        Without one, names and types come from the schema, and no bounds are known.
+    engine : {"sql", "spark"}
+        Who answers queries.
+    spark_master : str, optional
+        ``local[4]``, ``spark://host:7077``, ``yarn``, or ``sc://host`` for Spark Connect; by
+        default Spark in this machine.
+
+    Raises
+    ------
+    Unavailable
+        What the engine needs is not installed; nothing was read.
+    """
+    known = Card.load(card) if isinstance(card, str | Path) else card
+    warehouse = _spark(source, spark_master) if engine == "spark" else _sql(source)
+    try:
+        if known is None:
+            known = bare_card(warehouse.schema(), warehouse.name)
+        return RemoteDataset(known, warehouse)
+    except BaseException:
+        warehouse.close()
+        raise
+
+
+def _sql(source: object) -> Warehouse:
+    if isinstance(source, str) and "::" in source and "://" in source:
+        url, _, query = source.partition("::")
+        source = SqlQuery(url, query)
+    if isinstance(source, SqlQuery):
+        if not source.url.startswith("postgresql"):
+            raise InvalidInput(
+                "The engine 'sql' asks PostgreSQL (postgresql://...::SELECT ...) or Parquet files; "
+                "other databases are read with engine='local'."
+            )
+        from whitecrow.data.warehouse.postgres import PostgresWarehouse
+
+        return PostgresWarehouse(source.url, source.query)
+    if isinstance(source, str | Path):
+        from whitecrow.data.warehouse.duck import DuckWarehouse
+
+        return DuckWarehouse(Path(source))
+    raise InvalidInput(
+        "The engine 'sql' counts where the data are: give a Parquet file or folder, or "
+        "postgresql://...::SELECT ..., not a frame in memory."
+    )
+
+
+def _spark(source: object, master: str | None) -> Warehouse:
+    from whitecrow.data.warehouse.spark import SparkWarehouse
+
+    return SparkWarehouse(source, master)

@@ -1,0 +1,120 @@
+"""A dataset that stays where it is: the card's checks and all counting go to the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data.card import Card
+from whitecrow.data.dataset import Rejections
+from whitecrow.data.dialect import Query
+from whitecrow.data.keys import Key
+from whitecrow.data.warehouse.checks import checked
+from whitecrow.data.warehouse.protocol import Warehouse
+from whitecrow.errors import InvalidInput, Unavailable
+
+__all__ = ["RemoteDataset"]
+
+
+class RemoteDataset:
+    """Private records in a warehouse, beside their public card.
+
+    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    warehouse : Warehouse
+        Where the records are.
+    """
+
+    def __init__(self, card: Card, warehouse: Warehouse) -> None:
+        self.card = card
+        self.warehouse = warehouse
+        self.origin = warehouse.name
+        self._checked = checked(card, warehouse.schema(), warehouse.source, warehouse.dialect)
+        self._size: int | None = None
+        if card.size is not None and self.size > card.size:
+            raise InvalidInput(
+                "The data hold more records than the size on the card. Guarantees that rest on a "
+                "public size would be wrong: write the true size, or leave it out."
+            )
+
+    def __repr__(self) -> str:
+        return f"<RemoteDataset {self.card.name!r}: {len(self.card.columns)} columns, elsewhere>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a dataset is never pickled: it leads to private records")
+
+    @property
+    def size(self) -> int:
+        """The number of records that pass the card. A fact, unless the card says it is public."""
+        if self._size is None:
+            self._size = self._count(f"({self._checked}) kept")
+        return self._size
+
+    @property
+    def rejections(self) -> Rejections:
+        """How many records the card leaves out; without the reasons, which are not counted."""
+        return Rejections(self._count(self.warehouse.source), self.size, {})
+
+    def relation(self, columns: Sequence[str]) -> str:
+        """Return a subquery of the checked records: the columns as doubles ``x0``, ``x1``, ..."""
+        chosen = ", ".join(
+            f"{self._expression(name)} AS x{place}" for place, name in enumerate(columns)
+        )
+        return f"(SELECT {chosen} FROM ({self._checked}) kept)"  # noqa: S608 - no text from outside
+
+    def tally(
+        self, keys: Sequence[Key]
+    ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
+        """Group the records by keys where they are; return the groups and their sizes."""
+        dialect = self.warehouse.dialect
+        names = [f"k{place}" for place in range(len(keys))]
+        chosen = ", ".join(
+            f"{key.sql(self._expression(key.column), dialect)} AS {name}"
+            for key, name in zip(keys, names, strict=True)
+        )
+        listed = ", ".join(names)
+        found = self.warehouse.rows(
+            Query(
+                f"SELECT {listed}, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - as above
+                f"(SELECT {chosen} FROM ({self._checked}) kept) keyed GROUP BY {listed}"
+            ),
+            len(keys) + 1,
+        )
+        columns = tuple(np.ascontiguousarray(column) for column in found.T)
+        return columns[:-1], columns[-1].astype(np.int64)
+
+    def values(self, column: str) -> NoReturn:
+        """Refuse: a whole column would be copied here."""
+        raise _elsewhere(column)
+
+    def matrix(self, columns: Sequence[str]) -> NoReturn:
+        """Refuse: whole columns would be copied here."""
+        raise _elsewhere(", ".join(columns))
+
+    def close(self) -> None:
+        """Let go of the warehouse."""
+        self.warehouse.close()
+
+    def _expression(self, column: str) -> str:
+        if self.card.column(column).type == "text":
+            raise InvalidInput(f"The column {column!r} is text; distances need numbers.")
+        return f"c{self.card.names.index(column)}"
+
+    def _count(self, relation: str) -> int:
+        number = self.warehouse.dialect.to_double("COUNT(*)")
+        query = Query(f"SELECT {number} AS records FROM {relation}")  # noqa: S608 - as above
+        return int(self.warehouse.rows(query, 1)[0, 0])
+
+
+def _elsewhere(columns: str) -> Unavailable:
+    return Unavailable(
+        f"This needs a copy of the column {columns}, and these records stay where they are. "
+        "Use engine='local' for it."
+    )

@@ -1,0 +1,229 @@
+"""The engine that counts where the records are: in a database, in files, on a cluster.
+
+Few columns: the warehouse counts the records of each cell, cells are certified from that histogram,
+and only the records of the others travel, with those they touch. More columns, other metrics: the
+compiled kernel runs beside the records, with pivots that certify most of them. Either way the
+predicate decides on the same doubles as in the local engine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.neighbours import box, cells, pivots
+from whitecrow.neighbours.border import checked_cap, checked_records, embedded
+from whitecrow.neighbours.closeness import Closeness, Form, lower
+from whitecrow.neighbours.plans import count_records, equality
+from whitecrow.neighbours.work import Counting, Group, Uncovered
+
+__all__ = ["Bounds", "RemoteEngine"]
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What may come to this process at one time.
+
+    Parameters
+    ----------
+    sample : int
+        Records of the sample that chooses cells and pivots.
+    cells : int
+        Cells of the histogram, about; at most four times as many.
+    held : int
+        Records of uncertified cells and of the cells they touch, held together.
+    asked : int
+        Uncertified records that are sent out to be counted, at a time.
+    few : int
+        Records around one that is asked about, before the work goes to them instead.
+    """
+
+    sample: int = 1 << 15
+    cells: int = 1 << 18
+    held: int = 1 << 22
+    asked: int = 1 << 18
+    few: int = 1 << 14
+
+
+class RemoteEngine:
+    """Counts neighbours among records that stay in their warehouse.
+
+    Parameters
+    ----------
+    dataset : RemoteDataset
+        The records and their card.
+    bounds : Bounds
+        How much may come here at a time.
+    """
+
+    def __init__(self, dataset: RemoteDataset, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - a frozen value
+        self._dataset = dataset
+        self._warehouse = dataset.warehouse
+        self._bounds = bounds
+
+    def __repr__(self) -> str:
+        return "<RemoteEngine: records elsewhere>"
+
+    def neighbours(
+        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        asked = checked_records(records, len(closeness.columns), "neighbours")
+        return self._few(asked, closeness, _form(closeness), closeness.metric, cap)
+
+    def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
+        """Return min(number of data records equal in all the columns, cap) for each record."""
+        asked = checked_records(records, len(closeness.columns), "copies")
+        return self._few(asked, closeness, equality(asked.shape[1]), "", cap)
+
+    def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
+        """Return min(number of close records, itself included, cap) for each data record.
+
+        Records elsewhere have no order: those below the cap come first.
+        """
+        limit = checked_cap(cap, self._dataset.size, "degrees")
+        found = self.sparse(closeness, max(1, limit))[1]
+        return np.concatenate([found, np.full(self._dataset.size - len(found), limit, np.int64)])
+
+    def sparse(self, closeness: Closeness, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        size = self._dataset.size
+        checked_cap(cap, size, "sparse")
+        width = len(closeness.columns)
+        if size == 0:
+            return np.empty((0, width)), np.zeros(0, np.int64)
+        sample = self._sample(closeness, size)
+        found = None
+        if closeness.metric != "haversine":
+            found = self._by_cells(closeness, sample, cap)
+        points, counts = self._by_pivots(closeness, sample, cap) if found is None else found
+        below = counts < cap
+        return points[below], counts[below]
+
+    def _few(
+        self, asked: Matrix, closeness: Closeness, form: Form, metric: str, cap: int | None
+    ) -> Counts:
+        """Count for a batch of records: here if little lies around them, else where it lies."""
+        limit = checked_cap(cap, self._dataset.size, "engine")
+        if limit == 0 or len(asked) == 0:
+            return np.zeros(len(asked), np.int64)
+        vectors = embedded(asked, metric)
+        where = box.condition(asked, form, metric, self._warehouse.dialect)
+        query = self._select(closeness, where)
+        limited = Query(f"{query.text} LIMIT {self._bounds.few}")
+        near = self._warehouse.rows(limited, len(closeness.columns))
+        counts = count_records(embedded(near, metric), form, vectors, limit)
+        if len(near) < self._bounds.few or bool((counts >= limit).all()):
+            return counts
+        return self._count(metric, (Group(form, vectors),), limit, query)
+
+    def _by_cells(
+        self, closeness: Closeness, sample: Matrix, cap: int
+    ) -> tuple[Matrix, Counts] | None:
+        """Certify cells from their histogram; None where cells certify too little."""
+        size, bounds = self._dataset.size, self._bounds
+        form = _form(closeness)
+        most = min(bounds.cells, max(1024, size // 4))
+        lattice = cells.lay_out(sample, form, size, most)
+        if lattice is None:
+            return None
+        width, dialect = len(closeness.columns), self._warehouse.dialect
+        names = [f"x{place}" for place in range(width)]
+        key = lattice.key(names, dialect)
+        records = self._dataset.relation(closeness.columns)
+        histogram = self._warehouse.rows(
+            Query(
+                f"SELECT cell, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - names and numbers only
+                f"(SELECT {key} AS cell FROM {records} kept) placed GROUP BY cell "
+                f"LIMIT {4 * bounds.cells + 1}"
+            ),
+            2,
+        ).astype(np.int64)
+        if len(histogram) > 4 * bounds.cells:
+            return None
+        judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
+        if judged.asked > max(size // 8, bounds.asked):
+            return None
+        if judged.asked == 0:
+            return np.empty((0, width)), np.zeros(0, np.int64)
+
+        listed = ", ".join(names)
+        inside = (
+            f"SELECT {listed}, {{}} FROM (SELECT {listed}, {key} AS cell FROM {records} kept) "  # noqa: S608 - as above
+            f"placed WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
+        )
+        everyone = judged.nearby <= bounds.held
+        wanted = judged.near if everyone else judged.asking
+        found = self._warehouse.rows(Query(inside.format("cell"), wanted), width + 1)
+        values = np.ascontiguousarray(found[:, :-1])
+        asking = values
+        if everyone:
+            asking = values[np.isin(found[:, -1].astype(np.int64), judged.asking)]
+            return asking, count_records(values, form, asking, cap)
+        beside = Query(f"SELECT {listed} FROM ({inside.format('cell')}) nearby", judged.near)  # noqa: S608 - as above
+        return asking, self._count_in_turns(closeness.metric, form, asking, cap, beside)
+
+    def _by_pivots(self, closeness: Closeness, sample: Matrix, cap: int) -> tuple[Matrix, Counts]:
+        """Certify records by pivots; count the others where the records are, share by share."""
+        metric, size, width = closeness.metric, self._dataset.size, len(closeness.columns)
+        form = _form(closeness)
+        everything = self._select(closeness, "1 = 1")
+        chosen = pivots.choose(embedded(sample, metric), form, size, cap)
+        covers: tuple[Group, ...] = ()
+        if chosen.inner:
+            held = self._count(metric, chosen.inner, cap, everything)
+            covers = chosen.holding(held >= cap)
+        share_open = chosen.open if covers else 1.0
+        shares = max(1, math.ceil(1.25 * (share_open + 0.001) * size / self._bounds.asked))
+        points, counts = [], []
+        for share in range(shares):
+            work = Uncovered(metric, covers, share, shares, self._warehouse.spread)
+            parts = self._warehouse.work(everything, work, width)
+            asking = np.concatenate([np.empty((0, width)), *parts])
+            found = self._count_in_turns(metric, form, embedded(asking, metric), cap, everything)
+            points.append(asking[found < cap])
+            counts.append(found[found < cap])
+        return np.concatenate(points), np.concatenate(counts)
+
+    def _count_in_turns(
+        self, metric: str, form: Form, asking: Matrix, cap: int, query: Query
+    ) -> Counts:
+        """Count for many records, so many at a time as may be sent out together."""
+        step = self._bounds.asked
+        parts = [
+            self._count(metric, (Group(form, asking[first : first + step]),), cap, query)
+            for first in range(0, len(asking), step)
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def _count(self, metric: str, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
+        """Count close records among those of a query, where they are."""
+        counts = np.zeros(sum(len(group.asked) for group in groups), np.int64)
+        work = Counting(metric, groups, cap, self._warehouse.spread)
+        for part in self._warehouse.work(query, work, 2, totals=True):
+            places = part.astype(np.int64)
+            np.add.at(counts, places[:, 0], places[:, 1])
+        return np.minimum(counts, cap)
+
+    def _select(self, closeness: Closeness, where: str) -> Query:
+        columns = ", ".join(f"x{place}" for place in range(len(closeness.columns)))
+        records = self._dataset.relation(closeness.columns)
+        return Query(f"SELECT {columns} FROM {records} kept WHERE {where}")  # noqa: S608 - as above
+
+    def _sample(self, closeness: Closeness, size: int) -> Matrix:
+        """Draw some records; they decide how the work is done, not what comes of it."""
+        part = self._warehouse.dialect.number(min(1.0, self._bounds.sample / size))
+        query = self._select(closeness, f"{self._warehouse.dialect.random} < {part}")
+        found = self._warehouse.rows(query, len(closeness.columns))
+        return found[np.random.default_rng(len(found)).permutation(len(found))]
+
+
+def _form(closeness: Closeness) -> Form:
+    return lower(closeness.metric, closeness.radius, closeness.ranges, len(closeness.columns))

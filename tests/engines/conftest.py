@@ -1,0 +1,137 @@
+"""The same records, where each engine wants them."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from pyarrow import parquet, types
+
+from whitecrow.data import Card, Dataset, read
+from whitecrow.data.warehouse import RemoteDataset, open_remote
+from whitecrow.errors import Unavailable
+from whitecrow.neighbours import Engine, open_engine
+from whitecrow.neighbours.remote import Bounds, RemoteEngine
+
+# The benchmarks' private server.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks import postgres
+
+ENGINES = ("local", "duckdb", "postgresql", "spark", "gpu")
+REMOTE = ("duckdb", "postgresql", "spark")
+
+Opened = tuple[Dataset | RemoteDataset, Engine]
+Opening = Callable[..., Opened]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Cluster]:
+    reason = postgres.missing()
+    if reason:
+        pytest.skip(reason)
+    with postgres.cluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One session for the whole folder: it takes a while to start."""
+    pytest.importorskip("pyspark")
+    from whitecrow.data.warehouse.spark import session
+
+    try:
+        running = session(
+            "local[2]",
+            **{
+                "spark.sql.shuffle.partitions": "2",
+                "spark.sql.files.maxPartitionBytes": "200000",
+                "spark.sql.files.openCostInBytes": "1000",
+            },
+        )
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    yield running
+    running.stop()
+
+
+def stored(kind: str, table: pa.Table, request: pytest.FixtureRequest) -> object:
+    """Put a table where an engine finds it; return what to open."""
+    if kind in ("local", "gpu"):
+        return table
+    if kind == "postgresql":
+        return f"{loaded(request.getfixturevalue('server').url, table)}"
+    if kind == "spark":
+        request.getfixturevalue("spark")
+    folder = Path(request.getfixturevalue("tmp_path_factory").mktemp("records"))
+    # Several files, one of them without a record.
+    cuts = [0, 0, table.num_rows // 3, table.num_rows]
+    for number, (first, last) in enumerate(itertools.pairwise(cuts)):
+        parquet.write_table(table.slice(first, last - first), folder / f"part-{number}.parquet")
+    return folder
+
+
+def loaded(url: str, table: pa.Table) -> str:
+    """Copy a table into PostgreSQL; return the source."""
+    names = {
+        "bool": "boolean",
+        "int32": "integer",
+        "int64": "bigint",
+        "float": "real",
+        "double": "double precision",
+        "string": "text",
+        "date32[day]": "date",
+        "timestamp[us]": "timestamp",
+    }
+    plain = url.replace("postgresql+psycopg", "postgresql")
+    with psycopg.connect(plain) as connection, connection.cursor() as cursor:
+        name = f"records_{abs(id(table))}"
+        columns = ", ".join(f'"{f.name}" {names[str(f.type)]}' for f in table.schema)
+        cursor.execute(f"DROP TABLE IF EXISTS {name}")
+        cursor.execute(f"CREATE TABLE {name} ({columns})")
+        with cursor.copy(f"COPY {name} FROM STDIN") as copy:
+            for row in zip(*table.to_pydict().values(), strict=True):
+                copy.write_row(row)
+    assert not any(types.is_dictionary(field.type) for field in table.schema)
+    return f"{plain}::{name}"
+
+
+@pytest.fixture
+def opening(request: pytest.FixtureRequest) -> Iterator[Opening]:
+    """Open a table with an engine: ``opening(kind, table, card=None, bounds=None)``."""
+    remotes: list[RemoteDataset] = []
+
+    def open_(
+        kind: str, table: pa.Table, card: Card | None = None, bounds: Bounds | None = None
+    ) -> Opened:
+        source = stored(kind, table, request)
+        if kind in ("local", "gpu"):
+            dataset = read(source, card)
+            try:
+                return dataset, open_engine(dataset, kind)
+            except Unavailable as reason:
+                pytest.skip(str(reason))
+        engine = "spark" if kind == "spark" else "sql"
+        remote = open_remote(source, card, engine=engine)
+        remotes.append(remote)
+        return remote, RemoteEngine(remote, bounds or Bounds())
+
+    yield open_
+    for remote in remotes:
+        remote.close()
+
+
+@pytest.fixture(params=ENGINES)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=REMOTE)
+def remote_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,145 @@
+"""Every engine gives the integers of the reference predicate, whatever the records are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from whitecrow.neighbours import Closeness, Engine, copies, count_close
+from whitecrow.neighbours.border import embedded
+from whitecrow.neighbours.closeness import lower
+from whitecrow.neighbours.plain import count_plain
+from whitecrow.neighbours.remote import Bounds
+
+Matrix = NDArray[np.float64]
+Opening = Callable[..., tuple[Any, Engine]]
+
+TINY = Bounds(sample=400, cells=1 << 18, held=50, asked=300, few=8)
+"""So little may come to this process that all work is done elsewhere, in several turns."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Records, and what is asked of them: metric, radius, ranges, cap."""
+
+    values: Matrix
+    asked: tuple[tuple[str, float, int | None], ...]
+    ranges: tuple[float, ...] = ()
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"c{place}" for place in range(count))
+
+
+def table(values: Matrix) -> pa.Table:
+    return pa.table(dict(zip(names(values.shape[1]), values.T, strict=True)))
+
+
+def heavy(rows: int, columns: int, seed: int = 0) -> Matrix:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(0, 5, (4, columns))[rng.integers(0, 4, rows)]
+    return centres + rng.standard_t(3, size=(rows, columns))
+
+
+def lattice() -> Matrix:
+    """Whole and quarter steps: many pairs exactly at the radius, and copies."""
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 12, (1500, 2)) * 0.25
+
+
+def huge_cell() -> Matrix:
+    """One place holds most records; others lie right at the radius around it, and far away."""
+    around = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0], [0.0, np.nextafter(1.0, 2.0)]])
+    rng = np.random.default_rng(2)
+    return np.vstack([np.zeros((1200, 2)), around, rng.normal(0, 40, (80, 2)), [[1e300, -1e300]]])
+
+
+def mixed() -> Matrix:
+    rng = np.random.default_rng(3)
+    return np.column_stack([rng.integers(0, 3, 900), rng.integers(0, 4, 900), heavy(900, 1)])
+
+
+def globe() -> Matrix:
+    rng = np.random.default_rng(4)
+    return np.column_stack([rng.uniform(-90, 90, 700), rng.uniform(-180, 180, 700)])
+
+
+ALL = (("euclidean", 1.0, 30), ("manhattan", 1.5, 20), ("chebyshev", 0.75, 40))
+CASES = {
+    "ties at the radius": Case(
+        lattice(), (*ALL, ("euclidean", 0.0, 20), ("euclidean", 1.25, None))
+    ),
+    "one huge cell": Case(huge_cell(), (("euclidean", 1.0, 900), ("manhattan", 1.0, 5000))),
+    "one column": Case(heavy(2000, 1), (("euclidean", 0.05, 25), ("chebyshev", 0.2, None))),
+    "three columns": Case(heavy(2500, 3), (("euclidean", 1.0, 15), ("manhattan", 2.0, 12))),
+    "five columns": Case(heavy(1500, 5), (("chebyshev", 2.0, 20),)),
+    "seven columns": Case(heavy(1500, 7), (("euclidean", 3.5, 12), ("manhattan", 7.0, 12))),
+    "twelve columns": Case(heavy(900, 12), (("euclidean", 6.0, 20),)),
+    "tiny numbers": Case(
+        heavy(300, 2) * 1e-160, (("euclidean", 1e-160, 9), ("manhattan", 1e-160, 9))
+    ),
+    "categories and a number": Case(
+        mixed(), (("hamming", 1.0, 500), ("gower", 0.1, 90)), (0, 0, 30)
+    ),
+    "latitude and longitude": Case(globe(), (("haversine", 900.0, 12), ("haversine", 0.0, 2))),
+    "no records": Case(np.empty((0, 2)), (("euclidean", 1.0, 3),)),
+    "one record": Case(np.array([[3.0, -4.0]]), (("euclidean", 1.0, None), ("manhattan", 1.0, 5))),
+}
+
+
+def expected(values: Matrix, records: Matrix, asked: Closeness, cap: int | None) -> list[int]:
+    form = lower(asked.metric, asked.radius, asked.ranges, len(asked.columns))
+    most = len(values) if cap is None else min(cap, len(values))
+    vectors, points = embedded(values, asked.metric), embedded(records, asked.metric)
+    if len(values) == 0 or len(records) == 0:
+        return [0] * len(records)
+    with np.errstate(all="ignore"):
+        return count_plain(vectors, form, points, most).tolist()
+
+
+def paired(points: Matrix, counts: object) -> list[tuple[float, ...]]:
+    return sorted(map(tuple, np.column_stack([points, np.asarray(counts)]).tolist()))
+
+
+@pytest.mark.parametrize("bounds", [None, TINY], ids=["", "little may travel"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_integers(kind: str, name: str, bounds: Bounds | None, opening: Opening) -> None:
+    if bounds is not None and kind not in ("duckdb", "spark"):
+        pytest.skip("nothing travels, or as in DuckDB")
+    if bounds is not None and kind == "spark" and name not in ("one huge cell", "three columns"):
+        pytest.skip("as in DuckDB")
+    case = CASES[name]
+    values = case.values
+    engine = opening(kind, table(values), None, bounds)[1]
+    for metric, radius, cap in case.asked:
+        ranges = case.ranges if metric == "gower" else ()
+        asked = Closeness(names(values.shape[1]), metric, radius, ranges)
+        degrees = expected(values, values, asked, cap)
+        most = max(1, len(values)) if cap is None else cap
+        below = np.array(degrees, dtype=np.int64) < most
+        points, counts = engine.sparse(asked, most)
+        assert counts.dtype == np.int64
+        assert paired(points, counts) == paired(values[below], np.array(degrees)[below])
+    records = np.vstack([values[:3], values[-3:], np.full((1, values.shape[1]), 0.5)])
+    assert engine.neighbours(records, asked, cap).tolist() == expected(values, records, asked, cap)
+    assert engine.copies(records, asked, 7).tolist() == copies(values, records, 7).tolist()
+    if kind != "spark":
+        assert sorted(engine.degrees(asked, cap).tolist()) == sorted(degrees)
+
+
+def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(
+    remote_kind: str, opening: Opening
+) -> None:
+    values = np.zeros((300_000, 2)) if remote_kind != "postgresql" else np.zeros((30_000, 2))
+    engine = opening(remote_kind, table(values), None, Bounds(few=16))[1]
+    near = Closeness(names(2), "euclidean", 1.0)
+    for _ in range(2):
+        assert engine.neighbours([[0.0, 0.0], [0.5, 0.0]], near, 20).tolist() == [20, 20]
+        assert engine.neighbours([[0.0, 0.0], [9.0, 0.0]], near, 20).tolist() == [20, 0]
+    assert count_close(values, [[0.0, 0.0]], 1.0, cap=20).tolist() == [20]
