@@ -83,14 +83,14 @@ def case(n: int, d: int, seed: int = 0) -> Case:
 # --- peers: each takes the data and returns a function from (records, radius) to counts
 
 
-def scipy_tree(data: Matrix) -> Callable[[Matrix, float], Counts]:
-    """scipy's cKDTree on two cores."""
+def scipy_tree(data: Matrix, cores: int = 2) -> Callable[[Matrix, float], Counts]:
+    """scipy's cKDTree on some cores."""
     from scipy.spatial import cKDTree
 
     tree = cKDTree(data)
 
     def count(records: Matrix, radius: float) -> Counts:
-        workers = 1 if len(records) <= SINGLE else 2
+        workers = 1 if len(records) <= SINGLE else cores
         return np.asarray(
             tree.query_ball_point(records, radius, return_length=True, workers=workers)
         )
@@ -98,19 +98,19 @@ def scipy_tree(data: Matrix) -> Callable[[Matrix, float], Counts]:
     return count
 
 
-def learn_tree(name: str, data: Matrix) -> Callable[[Matrix, float], Counts]:
-    """scikit-learn's KDTree or BallTree, count_only, in two processes."""
+def learn_tree(name: str, data: Matrix, cores: int = 2) -> Callable[[Matrix, float], Counts]:
+    """scikit-learn's KDTree or BallTree, count_only, in some processes."""
     import sklearn.neighbors
 
     global _tree
     _tree = getattr(sklearn.neighbors, name)(data)
-    pool = multiprocessing.get_context("fork").Pool(2)
-    pool.map(_ready, range(2))
+    pool = multiprocessing.get_context("fork").Pool(cores)
+    pool.map(_ready, range(cores))
 
     def count(records: Matrix, radius: float) -> Counts:
         if len(records) <= SINGLE:
             return np.asarray(_tree.query_radius(records, radius, count_only=True))
-        parts = [(part, radius) for part in np.array_split(records, 8)]
+        parts = [(part, radius) for part in np.array_split(records, 4 * cores)]
         return np.concatenate(pool.map(_count_in_tree, parts, chunksize=1))
 
     return count

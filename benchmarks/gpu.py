@@ -1,0 +1,207 @@
+"""All-record counts on a GPU against trees on every core of the same machine.
+
+Data, radii and the cap are those of `benchmarks.neighbours`. Ours starts from the array in the
+computer's memory: sending it to the GPU and fetching the counts are part of the time, compiling the
+kernel, once a process, is not. Peers build their tree (timed) and count for every record, or for a
+random sample, scaled up. cuML, where it is installed, looks up as many nearest neighbours as the
+cap. All counts are compared.
+
+`ratio_min` is (best peer / ours) for 284,807 x 6, the smaller of CuPy's and PyTorch's where both
+are here; `ratio_small_radius_min` is the same at a radius at which half of the records have at most
+beta neighbours; `ratio_operations_min` is ours without the compiled kernel; `ratio_local` compares
+with the engine `local` on all cores.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import best_of, emit, parser, print_table
+from benchmarks.neighbours import (
+    Case,
+    Counts,
+    Matrix,
+    case,
+    check,
+    learn_tree,
+    measured,
+    scipy_tree,
+)
+from whitecrow.errors import Unavailable
+from whitecrow.neighbours import Closeness, count_all
+from whitecrow.neighbours.devices import Device, cupy_device, find_device, torch_device
+from whitecrow.neighbours.gpu import GpuEngine
+
+MAIN = (284_807, 6)
+OTHERS = ((3_772, 6), (60_000, 12), (1_000_000, 3))
+CORES = len(os.sched_getaffinity(0))
+REGIMES = ("half a percent at or under beta", "half at or under beta")
+
+
+class Table:
+    """An array in the shape of a dataset."""
+
+    def __init__(self, data: Matrix) -> None:
+        self._data = data
+
+    def matrix(self, columns: Sequence[str]) -> Matrix:
+        return self._data
+
+    def fingerprint(self) -> str:
+        return ""
+
+
+def here() -> dict[str, Device]:
+    """Return each way to this machine's GPU: compiled kernels first, then array operations."""
+    find_device()
+    found = {}
+    for name, device in (("cupy", cupy_device), ("torch", torch_device)):
+        if importlib.util.find_spec(name):
+            found[name] = device()
+    plain = {
+        f"{name}, array operations": dataclasses.replace(device, compile=None)
+        for name, device in found.items()
+    }
+    return found | plain
+
+
+def count_on(device: Device, data: Matrix, radius: float, cap: int) -> Counts:
+    """Count for every record, from the raw array."""
+    names = tuple(f"c{c}" for c in range(data.shape[1]))
+    engine = GpuEngine(Table(data), device=device)
+    return engine.degrees(Closeness(names, "euclidean", radius), cap)
+
+
+def nearest_on_gpu(data: Matrix, cap: int, radius: float) -> Counts:
+    """cuML: the cap nearest neighbours of every record, in float32; those within the radius."""
+    cuml: Any = importlib.import_module("cuml.neighbors")
+    single = data.astype(np.float32)
+    model = cuml.NearestNeighbors(n_neighbors=cap, algorithm="brute", output_type="numpy")
+    model.fit(single)
+    parts = np.array_split(single, max(1, len(data) // 20_000))
+    found = [(model.kneighbors(part)[0] <= radius).sum(axis=1) for part in parts]
+    return np.concatenate(found)
+
+
+PEERS: dict[str, Callable[[Matrix], Callable[[Matrix, float], Counts]]] = {
+    "cKDTree": partial(scipy_tree, cores=CORES),
+    "KDTree": partial(learn_tree, "KDTree", cores=CORES),
+    "BallTree": partial(learn_tree, "BallTree", cores=CORES),
+}
+
+
+def peers(this: Case, seconds: float) -> dict[str, tuple[list[float], list[Any]]]:
+    """Return the times and the counts of the peers on the processor."""
+    found = {}
+    for name, build in PEERS.items():
+        times, counts, _ = measured(build, this.data, [this.radius, this.small], seconds)
+        found[name] = times, counts
+    return found
+
+
+def timed(count: Callable[[], Counts]) -> tuple[float, Counts]:
+    """Return the best of several runs after a first one, which may compile, and the counts."""
+    start = time.perf_counter()
+    counts = count()
+    first = time.perf_counter() - start
+    return (first if first > 5.0 else best_of(count, 3)), counts
+
+
+def mine(this: Case, radius: float, ways: dict[str, Device]) -> tuple[dict[str, float], Counts]:
+    """Return the seconds of each way to count that is ours, and the counts, the same for all."""
+    counting: dict[str, Callable[[], Counts]] = {
+        name: partial(count_on, device, this.data, radius, this.cap)
+        for name, device in ways.items()
+    }
+    if importlib.util.find_spec("numba"):
+        counting["local"] = partial(count_all, this.data, radius, cap=this.cap)
+        counting["local"]()
+    times, counts = {}, []
+    for name, count in counting.items():
+        times[name], found = timed(count)
+        counts.append(found)
+        assert (found == counts[0]).all(), f"{name} counts otherwise"
+    return times, counts[0]
+
+
+def show(
+    shape: tuple[int, int], this: Case, theirs: dict[str, Any], ways: dict[str, Device]
+) -> tuple[list[dict[str, float]], list[float]]:
+    """Measure ours on one shape, compare every count, print; return seconds and best peers."""
+    ours, best = [], []
+    for regime, radius in enumerate((this.radius, this.small)):
+        times, counts = mine(this, radius, ways)
+        rows: list[list[object]] = []
+        for name, (spent, found) in theirs.items():
+            check(name, counts, this.cap, found[regime])
+            share = len(found[regime][0]) / len(this.data)
+            rows.append([name, spent[regime], f"{share:.0%} of the records, scaled"])
+        if importlib.util.find_spec("cuml"):
+            start = time.perf_counter()
+            nearest_on_gpu(this.data, this.cap, radius)
+            rows.append(["cuML", time.perf_counter() - start, "on the GPU, in float32"])
+        best.append(min(spent[regime] for spent, _ in theirs.values()))
+        ours.append(times)
+        rows += [[name, spent, f"ours, {best[-1] / spent:.4g} x"] for name, spent in times.items()]
+        capped = float((counts == this.cap).mean())
+        print(f"{shape[0]:,} x {shape[1]}, {REGIMES[regime]} ({capped:.1%} reach the cap)")
+        print_table(["", "seconds", ""], rows)
+    return ours, best
+
+
+def processor() -> str:
+    """Return the name of the processor, as Linux tells it."""
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the benchmark."""
+    options = parser(__doc__ or "").parse_args(argv)
+    try:
+        find_device()
+    except Unavailable as none:
+        print(none)
+        return
+    # The peers come first, all of them: they fork, which a process that has used a GPU must not.
+    shapes = (MAIN,) if options.quick else (MAIN, *OTHERS)
+    seconds = 2.5 if options.quick else 25.0
+    cases = {shape: case(*shape) for shape in shapes}
+    theirs = {
+        shape: peers(this, seconds if shape == MAIN else 5.0) for shape, this in cases.items()
+    }
+    ways = here()
+    print(f"{CORES} cores of {processor()}; Python {platform.python_version()}")
+    compiled = {name: device for name, device in ways.items() if "," not in name}
+    for device in compiled.values():
+        print(device.name)
+    print()
+    results = {
+        shape: show(shape, this, theirs[shape], ways if shape == MAIN else compiled)
+        for shape, this in cases.items()
+    }
+
+    ours, best = results[MAIN]
+    emit("ratio_min", min(best[0] / ours[0][name] for name in compiled))
+    emit("ratio_small_radius_min", min(best[1] / ours[1][name] for name in compiled))
+    operations = [name for name in ways if "," in name]
+    emit("ratio_operations_min", min(best[0] / ours[0][name] for name in operations))
+    if "local" in ours[0]:
+        emit("ratio_local", ours[0]["local"] / min(ours[0][name] for name in compiled))
+
+
+if __name__ == "__main__":
+    main()
