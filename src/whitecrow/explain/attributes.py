@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data import Card, Column
+from whitecrow.data.keys import Cut, Key, Plain
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Attribute"]
@@ -100,13 +101,18 @@ class Attribute:
         """Whether values are intervals of numbers."""
         return bool(self.edges) or self.bounds is not None
 
+    @property
+    def key(self) -> Key:
+        """What records are grouped by to count the attribute's values."""
+        return Cut(self.name, self.edges) if self.intervals else Plain(self.name)
+
+    def places(self, keys: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the place of each key among the labels."""
+        return keys.astype(np.int64) - (self.lowest or 0)
+
     def codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """Return the place of each stored value of the column among the labels."""
-        if self.lowest is not None:
-            return values.astype(np.int64) - self.lowest
-        if self.intervals:
-            return np.searchsorted(np.array(self.edges), values, side="right")
-        return values.astype(np.int64)
+        return self.places(self.key.of(values))
 
     def code(self, value: object) -> int:
         """Return the place of one value as a person writes it.

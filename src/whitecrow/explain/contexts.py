@@ -88,12 +88,14 @@ class Space:
 
     def needs(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """Return for each record and attribute the free bit it needs, -1 for the record's own."""
-        first = self.attributes[0].name
-        found = np.empty((len(columns[first]), len(self.attributes)), dtype=np.int64)
-        for place, (attribute, own, shift) in enumerate(
-            zip(self.attributes, self.own, self.shifts, strict=True)
+        return self.needs_of([a.codes(columns[a.name]) for a in self.attributes])
+
+    def needs_of(self, places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the same from the places of the values, one array an attribute."""
+        found = np.empty((len(places[0]), len(self.attributes)), dtype=np.int64)
+        for place, (codes, own, shift) in enumerate(
+            zip(places, self.own, self.shifts, strict=True)
         ):
-            codes = attribute.codes(columns[attribute.name])
             bit = shift + codes - (codes > own)
             found[:, place] = np.where(codes == own, -1, bit)
         return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from whitecrow.data import Dataset
 from whitecrow.explain.contexts import Space
 from whitecrow.explain.graph import DataGraph
@@ -54,9 +56,14 @@ def gather(
     space = question.space(card)
     grid, own, detector = question.on_grid(card)
     kind = question.searching(space)
-    columns = {name: dataset.values(name) for name in question.attributes}
-    offsets = grid.cells(dataset.values(question.metric)) - own
-    population = Population(space.needs(columns), offsets, space.bits)
+    keys = [*(attribute.key for attribute in space.attributes), grid.key(question.metric)]
+    groups, counts = dataset.tally(keys)
+    places = [
+        attribute.places(group)
+        for attribute, group in zip(space.attributes, groups[:-1], strict=True)
+    ]
+    offsets = groups[-1].astype(np.int64) - own
+    population = Population(space.needs_of(places), offsets, space.bits, counts)
     everywhere = question.notion == "differential"
     graph = DataGraph(
         space,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data import Card
+from whitecrow.data.keys import Rounded
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Grid"]
@@ -78,7 +79,10 @@ class Grid:
             )
         return cls(bounds[0] if bounds else 0.0, step)
 
+    def key(self, metric: str) -> Rounded:
+        """Return what records are grouped by; what lies beyond 2^36 steps is moved there."""
+        return Rounded(metric, self.origin, float(self.step), float(_MOST))
+
     def cells(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the step of each value; what lies beyond 2^36 steps is moved there."""
-        steps = np.rint((values - self.origin) / float(self.step))
-        return np.clip(steps, -_MOST, _MOST).astype(np.int64)
+        """Return the step of each value."""
+        return self.key("").of(values).astype(np.int64)

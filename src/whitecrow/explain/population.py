@@ -27,35 +27,43 @@ class Population:
         Each record's metric minus the record's own, in steps of the grid.
     bits : int
         The number of free bits.
+    counts : array of int, optional
+        How many records each row stands for; without it, one.
     """
 
-    def __init__(self, needs: NDArray[np.int64], offsets: NDArray[np.int64], bits: int) -> None:
+    def __init__(
+        self,
+        needs: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        bits: int,
+        counts: NDArray[np.int64] | None = None,
+    ) -> None:
+        counts = np.ones(len(offsets), np.int64) if counts is None else counts.copy()
         same = np.flatnonzero((needs < 0).all(axis=1) & (offsets == 0))
-        if len(same):
-            needs = np.delete(needs, same[0], axis=0)
-            offsets = np.delete(offsets, same[0])
+        counts[same[:1]] -= 1
+        there = np.flatnonzero(counts)
         self.bits = bits
-        outward = np.lexsort((np.sign(offsets), np.abs(offsets)))
-        needs, self.offsets = needs[outward], offsets[outward]
-        marks = _signatures(needs, bits)
+        outward = there[np.lexsort((np.sign(offsets[there]), np.abs(offsets[there])))]
+        self.offsets, self.counts = offsets[outward], counts[outward]
+        marks = _signatures(needs[outward], bits)
         self.signatures, self.cell = _cells(marks)
         count = len(self.signatures)
-        self.size = np.bincount(self.cell, minlength=count).astype(np.int64)
-        self.total = _grouped(np.add, self.cell, self.offsets, count)
+        self.size = _grouped(np.add, self.cell, self.counts, count)
+        self.total = _grouped(np.add, self.cell, self.offsets * self.counts, count)
         self.low = _grouped(np.minimum, self.cell, self.offsets, count)
         self.high = _grouped(np.maximum, self.cell, self.offsets, count)
-        squares = self.offsets.astype(np.float64) ** 2
+        squares = self.offsets.astype(np.float64) ** 2 * self.counts
         self.squares = np.bincount(self.cell, weights=squares, minlength=count)
 
     @property
     def most(self) -> int:
         """The largest population any context can have, the record included."""
-        return len(self.offsets) + 1
+        return int(self.counts.sum()) + 1
 
     def near(self, reach: int) -> NDArray[np.int64]:
         """Return how many records of each cell lie within ``reach`` of the record."""
-        close = self.cell[np.abs(self.offsets) <= reach]
-        return np.bincount(close, minlength=len(self.size)).astype(np.int64)
+        close = np.where(np.abs(self.offsets) <= reach, self.counts, 0)
+        return _grouped(np.add, self.cell, close, len(self.size))
 
     def sides(
         self, reach: int | None = None
@@ -66,7 +74,11 @@ class Population:
         """
         found = []
         for chosen in (self.offsets < 0, self.offsets >= 0):
-            offsets, cell = self.offsets[chosen], self.cell[chosen]
+            counts = self.counts[chosen]
+            if reach is not None:
+                counts = np.minimum(counts, reach)
+            offsets = np.repeat(self.offsets[chosen], counts)
+            cell = np.repeat(self.cell[chosen], counts)
             if reach is not None:
                 keep = _rank_within(cell) < reach
                 offsets, cell = offsets[keep], cell[keep]
@@ -92,7 +104,8 @@ class Population:
 
     def values(self, context: int) -> NDArray[np.int64]:
         """Return the offsets of a context's population, the record's 0 included, ascending."""
-        members = self.offsets[self.inside(context)[self.cell]]
+        inside = self.inside(context)[self.cell]
+        members = np.repeat(self.offsets[inside], self.counts[inside])
         return np.sort(np.append(members, 0))
 
 

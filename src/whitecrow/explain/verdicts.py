@@ -146,7 +146,7 @@ def _grubbs(population: Population, detector: Grubbs) -> tuple[Batch, Direct]:
     shares = detector.shares(np.arange(population.most + 1))
     side = {"both": 0, "high": 1, "low": -1}[detector.sides]
     # Each square is rounded once, and so is each addition of a record or of a cell.
-    terms = float(2 * len(population.offsets) + len(population.size))
+    terms = float(2 * population.most + len(population.size))
     sums = (population.size, population.total, population.squares, shares, side, terms)
 
     def batch(contexts: NDArray[np.uint64]) -> NDArray[np.uint8]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Dataset
+from whitecrow.data.keys import Plain
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
 from whitecrow.publish.plan import Plan
@@ -43,22 +44,26 @@ def gather(
     """Sort the records into periods; records outside the periods are left out.
 
     The number of periods is the question's, never the data's. Users' records are within the card's
-    contribution bound since they were loaded.
+    contribution bound since they were loaded. One double a record of the periods is held here,
+    also where the records are elsewhere.
     """
     periods = question.through
     calendar = question.calendar
-    arrived = calendar.index(dataset.values(question.time))
+    named = [name for name in (question.time, question.column, question.leaves) if name is not None]
+    groups, counts = dataset.tally([Plain(name) for name in named])
+    columns = dict(zip(named, groups, strict=True))
+    arrived = calendar.index(columns[question.time])
     values = (
-        np.zeros(dataset.size) if question.column is None else dataset.values(question.column)
+        np.zeros(len(arrived)) if question.column is None else columns[question.column]
     ).astype(np.float64)
     inside = (arrived >= 0) & (arrived < periods)
-    joins = _sorted(arrived[inside], values[inside], periods)
+    joins = _sorted(arrived[inside], values[inside], counts[inside], periods)
     leaves = [np.empty(0)] * periods
     if question.leaves is not None:
         # Whoever leaves before arriving has left on arrival.
-        gone = np.maximum(arrived, calendar.index(dataset.values(question.leaves)))
+        gone = np.maximum(arrived, calendar.index(columns[question.leaves]))
         leaving = inside & (gone < periods)
-        leaves = _sorted(gone[leaving], values[leaving], periods)
+        leaves = _sorted(gone[leaving], values[leaving], counts[leaving], periods)
     if progress is not None:
         progress(1, 1, "sorting records into periods")
     plan = question.plan(dataset.card)
@@ -68,8 +73,13 @@ def gather(
 
 
 def _sorted(
-    index: npt.NDArray[np.int64], values: npt.NDArray[np.float64], periods: int
+    index: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    counts: npt.NDArray[np.int64],
+    periods: int,
 ) -> list[npt.NDArray[np.float64]]:
+    """Return the values of each period, each as often as there are records with it."""
     order = np.argsort(index, kind="stable")
     cuts = np.searchsorted(index[order], np.arange(1, periods))
-    return np.split(values[order], cuts)
+    pairs = zip(np.split(values[order], cuts), np.split(counts[order], cuts), strict=True)
+    return [np.repeat(value, count) for value, count in pairs]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data import Dataset
+from whitecrow.data.keys import Plain
 from whitecrow.identify.lookahead.question import Lookahead
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
@@ -45,10 +46,13 @@ def gather(
 ) -> LookaheadFacts:
     """Count the records of each occupied cell."""
     domain = question.domain(dataset.card)
-    places = dataset.matrix(question.columns).astype(np.int64)
+    groups, held = dataset.tally([Plain(name) for name in question.columns])
+    places = np.column_stack(groups).astype(np.int64)
     for axis, values in enumerate(domain):
         if isinstance(values, range):
             places[:, axis] -= values.start
-    cells, counts = np.unique(places, axis=0, return_counts=True)
+    cells, which = np.unique(places, axis=0, return_inverse=True)
+    counts = np.zeros(len(cells), np.int64)
+    np.add.at(counts, which.reshape(-1), held)
     step = question.epsilon / dataset.card.contribution
-    return LookaheadFacts(cells, counts.astype(np.int64), domain, step)
+    return LookaheadFacts(cells, counts, domain, step)
