@@ -167,6 +167,9 @@ def measured(
     seconds: float,
 ) -> tuple[list[float], list[tuple[Counts, Counts]], Callable[[Matrix, float], Counts]]:
     """Time a peer for all records at each radius; return seconds, (rows, counts), the counter."""
+    import scipy.spatial  # noqa: F401, loaded before the clock starts
+    import sklearn.neighbors  # noqa: F401
+
     start = time.perf_counter()
     count = build(data)
     built = time.perf_counter() - start
