@@ -47,8 +47,23 @@ def touching(
     radius: float,
 ) -> NDArray[np.bool_]:
     """Say which balls may share a point with one more: centres no farther than both radii."""
-    distances = _distances(metric, ranges, centers, center)
     both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
+    if metric not in _AT_LEAST_A_GAP:
+        return _close(metric, ranges, centers, center, both)
+    # No distance is below the gap in one column: most balls are out of reach already by the first.
+    found: NDArray[np.bool_] = np.abs(centers[:, 0] - center[0]) <= both
+    left = np.flatnonzero(found)
+    found[left] = _close(metric, ranges, centers[left], center, both[left])
+    return found
+
+
+_AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
+
+
+def _close(
+    metric: str, ranges: tuple[float, ...], centers: Floats, center: Floats, both: Floats
+) -> NDArray[np.bool_]:
+    distances = _distances(metric, ranges, centers, center)
     return np.asarray((distances <= both) | ~np.isfinite(distances), dtype=np.bool_)
 
 
@@ -72,93 +87,122 @@ def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: F
     return np.asarray(scaled.mean(axis=1))
 
 
-def deepest(metric: str, centers: Floats, radii: Floats, weights: Weights) -> int:
-    """Return the largest total weight of balls that share a point."""
+def deepest(metric: str, centers: Floats, radii: Floats, weights: Weights, floor: int = 0) -> int:
+    """Return the largest total weight of balls that share a point; ``floor`` if it is no more."""
     if centers.shape[1] == 1:
-        return _deepest_interval(centers[:, 0], radii, weights)
+        return max(floor, _deepest_interval(centers[:, 0], radii, weights))
     if metric == "euclidean":
-        return _deepest_disc(centers, radii, weights)
+        return _deepest_disc(centers, radii, weights, floor)
     if metric == "manhattan":  # a diamond is a square in the turned coordinates
         centers = np.column_stack([centers.sum(axis=1), centers[:, 0] - centers[:, 1]])
         radii = radii + np.spacing(np.abs(centers).max(axis=1))
-    return _deepest_square(centers, radii, weights)
+    return _deepest_square(centers, radii, weights, floor)
 
 
 def _deepest_interval(centers: Floats, radii: Floats, weights: Weights) -> int:
     lows = np.nextafter(centers - radii, -np.inf)
     highs = np.nextafter(centers + radii, np.inf)
-    return _sweep(lows, highs, weights)
+    return int(_sweep(lows[None], highs[None], weights[None])[0])
 
 
-def _sweep(lows: Floats, highs: Floats, weights: Weights) -> int:
-    """Return the largest total weight of closed intervals that share a point."""
-    ends = np.concatenate([lows, highs])
-    closing = np.repeat([0, 1], len(lows))
-    order = np.lexsort((closing, ends))
-    return int(np.concatenate([weights, -weights])[order].cumsum().max())
+def _sweep(lows: Floats, highs: Floats, weights: Weights) -> Weights:
+    """Return, for each row, the largest total weight of closed intervals that share a point."""
+    ends = np.concatenate([lows, highs], axis=1)
+    # Stable: where one interval ends and another begins, the beginning comes first.
+    order = np.argsort(ends, axis=1, kind="stable")
+    steps = np.take_along_axis(np.concatenate([weights, -weights], axis=1), order, axis=1)
+    most: Weights = steps.cumsum(axis=1).max(axis=1)
+    return most
 
 
-def _deepest_square(centers: Floats, radii: Floats, weights: Weights) -> int:
+def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int) -> int:
     """Sweep along the lower edge of each square: some deepest point lies on one."""
     lows = np.nextafter(centers - radii[:, None], -np.inf)
     highs = np.nextafter(centers + radii[:, None], np.inf)
-    deepest = 0
+    found = floor
     for edge in lows[:, 1]:
         crossed = (lows[:, 1] <= edge) & (edge <= highs[:, 1])
-        if weights[crossed].sum() > deepest:
-            deepest = max(deepest, _sweep(lows[crossed, 0], highs[crossed, 0], weights[crossed]))
-    return deepest
-
-
-def _deepest_disc(centers: Floats, radii: Floats, weights: Weights) -> int:
-    """Sweep around each circle: a deepest region has a point of some circle on its border."""
-
-    def others(i: int) -> NDArray[np.bool_]:
-        """Say which discs touch disc i, itself left out."""
-        near = touching("euclidean", (), centers, radii, centers[i], radii[i])
-        near[i] = False
-        return near
-
-    most = np.array([weights[i] + weights[others(i)].sum() for i in range(len(centers))])
-    found = 0
-    for i in np.argsort(-most, kind="stable").tolist():
-        if most[i] <= found:  # not even all that touch this circle would be deeper
-            break
-        near = others(i)
-        across = centers[near] - centers[i]
-        starts, ends, covering = _arcs(radii[i], radii[near], across, weights[near])
-        best = _sweep(starts, ends, covering) if len(starts) else 0
-        found = max(found, int(weights[i]) + best)
+        if weights[crossed].sum() > found:
+            left, right = lows[crossed, 0], highs[crossed, 0]
+            found = max(found, int(_sweep(left[None], right[None], weights[crossed][None])[0]))
     return found
 
 
-def _arcs(
-    radius: float, radii: Floats, across: Floats, weights: Weights
-) -> tuple[Floats, Floats, Weights]:
-    """Return the arcs of one circle that the discs cover, as angles from -pi to pi, and weights.
+_AT_ONCE = 16
+"""How many circles are swept together: enough to keep numpy busy, few enough to stop early."""
+
+_PAIRS = 2**20
+
+
+def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int) -> int:
+    """Sweep around each circle: a deepest region has a point of some circle on its border."""
+    count = len(centers)
+
+    def touched(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Say which discs touch these discs, themselves left out."""
+        gaps = centers[rows, None] - centers
+        with np.errstate(over="ignore"):
+            distances = np.sqrt(gaps[..., 0] ** 2 + gaps[..., 1] ** 2)
+        near = (distances <= radii[rows, None] + radii) | ~np.isfinite(distances)
+        near[np.arange(len(rows)), rows] = False
+        return near
+
+    steps = max(1, _PAIRS // count)
+    most = np.concatenate(
+        [
+            np.where(touched(rows), weights, 0).sum(axis=1)
+            for rows in np.split(np.arange(count), np.arange(steps, count, steps))
+        ]
+    )
+    most += weights
+    order = np.argsort(-most, kind="stable")
+    found = floor
+    for start in range(0, count, _AT_ONCE):
+        rows = order[start : start + _AT_ONCE]
+        rows = rows[most[rows] > found]  # all that touch the other circles would not be deeper
+        if not len(rows):
+            break
+        near = touched(rows)
+        columns = np.flatnonzero(near.any(axis=0))
+        best = _around(centers, radii, weights, rows, columns, near[:, columns])
+        found = max(found, int((weights[rows] + best).max()))
+    return found
+
+
+def _around(
+    centers: Floats,
+    radii: Floats,
+    weights: Weights,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    near: NDArray[np.bool_],
+) -> Weights:
+    """Return, for each disc of the rows, the most that discs of the columns weigh on its circle.
 
     Arcs are never too short: each end is moved out by more than rounding can have moved it in,
     and what is too fine to compute (a circle a millionth the size of its distance) is covered.
     """
-    distances = np.hypot(across[:, 0], across[:, 1])
-    misses = distances + radii < radius * (1.0 - _RELATIVE)  # a disc well inside the circle
+    if not len(columns):
+        return weights[rows] * 0
+    across = centers[columns] - centers[rows, None]
+    radius, other = radii[rows, None], radii[columns]
+    distances = np.hypot(across[..., 0], across[..., 1])
+    misses = distances + other < radius * (1.0 - _RELATIVE)  # a disc well inside the circle
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        own, others = radius / distances, radii / distances
+        own, others = radius / distances, other / distances
         cosines = (own * own + 1.0 - others * others) / (2.0 * own)
-    covered = (own < 1e-6) | (distances + radius <= radii * (1.0 + _RELATIVE))
+    covered = (own < 1e-6) | (distances + radius <= other * (1.0 + _RELATIVE))
     covered |= ~np.isfinite(cosines)
     half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
-    middle = np.arctan2(across[:, 1], across[:, 0])
-    kept = ~misses
-    half, middle, weights = half[kept], middle[kept], weights[kept]
+    middle = np.arctan2(across[..., 1], across[..., 0])
     whole = half >= np.pi
     starts = np.where(whole, -np.pi, middle - half)
     ends = np.where(whole, np.pi, middle + half)
     # An arc that passes the angle where -pi and pi meet is cut there in two.
     below, above = starts < -np.pi, ends > np.pi
-    left, right = np.full(above.sum(), -np.pi), np.full(below.sum(), np.pi)
-    return (
-        np.concatenate([np.maximum(starts, -np.pi), starts[below] + 2 * np.pi, left]),
-        np.concatenate([np.minimum(ends, np.pi), right, ends[above] - 2 * np.pi]),
-        np.concatenate([weights, weights[below], weights[above]]),
+    kept = np.where(near & ~misses, weights[columns], 0)
+    return _sweep(
+        np.hstack([np.maximum(starts, -np.pi), np.where(below, starts + 2 * np.pi, -np.pi)]),
+        np.hstack([np.minimum(ends, np.pi), np.where(below, np.pi, ends - 2 * np.pi)]),
+        np.hstack([kept, np.where(below | above, kept, 0)]),
     )

@@ -32,6 +32,7 @@ __all__ = ["Atlas", "ball", "batch_price", "extra_price", "location"]
 Location = dict[str, Any]
 """A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
 
+_ZERO = Fraction(0)
 _Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 
@@ -173,21 +174,35 @@ class _Sheet:
             )
         )
         epsilons = [self._epsilons[i] for i in met]
-        around = sum(epsilons, Fraction(0))
+        scale, whole = _common(epsilons)
+        around = Fraction(sum(whole), scale)
         inside = epsilon + around  # never too little; exact where all of them share a point
         if self._exact and inside > self.price and len(met):
             # Weighing the new ball above all others together puts the deepest point inside it.
             centers = np.concatenate([self._centers[met], center[None]])
             radii = np.append(self._radii[met], radius)
-            inside = self._deepest(centers, radii, [*epsilons, epsilon + around]) - around
+            weights = [*epsilons, epsilon + around]
+            inside = self._deepest(centers, radii, weights, self.price + around) - around
         return max(Fraction(0), inside - self.price)
 
-    def _deepest(self, centers: Floats, radii: Floats, epsilons: Sequence[Fraction]) -> Fraction:
-        scale = math.lcm(*(epsilon.denominator for epsilon in epsilons))
-        whole = [int(epsilon * scale) for epsilon in epsilons]
+    def _deepest(
+        self,
+        centers: Floats,
+        radii: Floats,
+        epsilons: Sequence[Fraction],
+        floor: Fraction = _ZERO,
+    ) -> Fraction:
+        """Return the largest sum of ε at a point; ``floor`` if it is no more."""
+        scale, (least, *whole) = _common([floor, *epsilons])
         # Sums stay exact: Python's integers where 64 bits might not hold them.
         weights = np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
-        return Fraction(int(deepest(self.metric, centers, radii, weights)), scale)
+        return Fraction(deepest(self.metric, centers, radii, weights, least), scale)
+
+
+def _common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
+    """Return a common denominator and the numerators over it."""
+    scale = math.lcm(*{number.denominator for number in numbers})
+    return scale, [number.numerator * (scale // number.denominator) for number in numbers]
 
 
 def _place(ball: Mapping[str, Any]) -> _Place:

@@ -9,6 +9,7 @@ is not in the chain, because its transaction failed, starts over.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
@@ -56,15 +57,22 @@ class Sum:
 
 
 class Charts:
-    """The located questions of one account: one atlas a line."""
+    """The located questions of one account: one atlas a line.
+
+    As long as every release protects everyone, the two are the same and kept once.
+    """
 
     def __init__(self, make: AtlasMaker) -> None:
-        self._everyone, self._both = make(), make()
+        self._everyone = self._both = make()
 
     def add(self, price: Guarantee, location: Location, known: Located | None = None) -> Located:
         """Add a located release; what it adds may be ``known``."""
         epsilon, extra = _epsilon(price), known or self.extra(price, location)
-        if is_for_everyone(price):
+        apart = self._everyone is not self._both
+        if not is_for_everyone(price):
+            if not apart:
+                self._both = copy.deepcopy(self._everyone)
+        elif apart:
             self._everyone.add(location, epsilon, extra.differential)
         self._both.add(location, epsilon, extra.sensitive)
         return extra
@@ -75,6 +83,8 @@ class Charts:
         both = self._both.extra(location, epsilon)
         if not is_for_everyone(price):
             return Located(Fraction(0), both)
+        if self._everyone is self._both:
+            return Located(both, both)
         return Located(self._everyone.extra(location, epsilon), both)
 
 
