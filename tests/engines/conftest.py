@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ REMOTE = ("duckdb", "postgresql", "spark")
 
 Opened = tuple[Dataset | RemoteDataset, Engine]
 Opening = Callable[..., Opened]
+Storing = Callable[[str, pa.Table], object]
 
 
 @pytest.fixture(scope="session")
@@ -44,15 +46,18 @@ def server() -> Iterator[postgres.Cluster]:
 def spark() -> Iterator[Any]:
     """One session for the whole folder: it takes a while to start."""
     pytest.importorskip("pyspark")
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     from whitecrow.data.warehouse.spark import session
 
     try:
+        # Short queries: what the compilers would gain is less than what they take.
         running = session(
             "local[2]",
             **{
                 "spark.sql.shuffle.partitions": "2",
-                "spark.sql.files.maxPartitionBytes": "200000",
-                "spark.sql.files.openCostInBytes": "1000",
+                "spark.sql.adaptive.enabled": "false",
+                "spark.sql.codegen.wholeStage": "false",
+                "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             },
         )
     except Unavailable as reason:
@@ -61,20 +66,26 @@ def spark() -> Iterator[Any]:
     running.stop()
 
 
-def stored(kind: str, table: pa.Table, request: pytest.FixtureRequest) -> object:
+@pytest.fixture
+def storing(request: pytest.FixtureRequest) -> Storing:
     """Put a table where an engine finds it; return what to open."""
-    if kind in ("local", "gpu"):
-        return table
-    if kind == "postgresql":
-        return f"{loaded(request.getfixturevalue('server').url, table)}"
-    if kind == "spark":
-        request.getfixturevalue("spark")
-    folder = Path(request.getfixturevalue("tmp_path_factory").mktemp("records"))
-    # Several files, one of them without a record.
-    cuts = [0, 0, table.num_rows // 3, table.num_rows]
-    for number, (first, last) in enumerate(itertools.pairwise(cuts)):
-        parquet.write_table(table.slice(first, last - first), folder / f"part-{number}.parquet")
-    return folder
+
+    def put(kind: str, table: pa.Table) -> object:
+        if kind in ("local", "gpu"):
+            return table
+        if kind == "postgresql":
+            return loaded(request.getfixturevalue("server").url, table)
+        if kind == "spark":
+            request.getfixturevalue("spark")
+        folder = Path(request.getfixturevalue("tmp_path_factory").mktemp("records"))
+        # Several files, one of them without a record.
+        cuts = [0, 0, table.num_rows // 3, table.num_rows]
+        for number, (first, last) in enumerate(itertools.pairwise(cuts)):
+            part = table.slice(first, last - first)
+            parquet.write_table(part, folder / f"part-{number}.parquet")
+        return folder
+
+    return put
 
 
 def loaded(url: str, table: pa.Table) -> str:
@@ -103,14 +114,14 @@ def loaded(url: str, table: pa.Table) -> str:
 
 
 @pytest.fixture
-def opening(request: pytest.FixtureRequest) -> Iterator[Opening]:
+def opening(storing: Storing) -> Iterator[Opening]:
     """Open a table with an engine: ``opening(kind, table, card=None, bounds=None)``."""
     remotes: list[RemoteDataset] = []
 
     def open_(
         kind: str, table: pa.Table, card: Card | None = None, bounds: Bounds | None = None
     ) -> Opened:
-        source = stored(kind, table, request)
+        source = storing(kind, table)
         if kind in ("local", "gpu"):
             dataset = read(source, card)
             try:

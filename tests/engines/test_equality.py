@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,14 +107,23 @@ def paired(points: Matrix, counts: object) -> list[tuple[float, ...]]:
     return sorted(map(tuple, np.column_stack([points, np.asarray(counts)]).tolist()))
 
 
-@pytest.mark.parametrize("bounds", [None, TINY], ids=["", "little may travel"])
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_integers(kind: str, name: str, bounds: Bounds | None, opening: Opening) -> None:
-    if bounds is not None and kind not in ("duckdb", "spark"):
-        pytest.skip("nothing travels, or as in DuckDB")
-    if bounds is not None and kind == "spark" and name not in ("one huge cell", "three columns"):
-        pytest.skip("as in DuckDB")
-    case = CASES[name]
+def test_the_same_integers(kind: str, name: str, opening: Opening) -> None:
+    agree(kind, CASES[name], opening, Bounds())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_integers_when_little_may_travel(name: str, opening: Opening) -> None:
+    agree("duckdb", CASES[name], opening, TINY)
+
+
+@pytest.mark.parametrize("remote_kind", ["postgresql", "spark"], indirect=True)
+def test_the_same_integers_in_several_turns(remote_kind: str, opening: Opening) -> None:
+    agree(remote_kind, CASES["one huge cell"], opening, replace(TINY, asked=700))
+
+
+def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
+    """Check an engine against the reference predicate, pair by pair."""
     values = case.values
     engine = opening(kind, table(values), None, bounds)[1]
     for metric, radius, cap in case.asked:
@@ -136,7 +145,7 @@ def test_the_same_integers(kind: str, name: str, bounds: Bounds | None, opening:
 def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(
     remote_kind: str, opening: Opening
 ) -> None:
-    values = np.zeros((300_000, 2)) if remote_kind != "postgresql" else np.zeros((30_000, 2))
+    values = np.zeros((300_000 if remote_kind == "duckdb" else 30_000, 2))
     engine = opening(remote_kind, table(values), None, Bounds(few=16))[1]
     near = Closeness(names(2), "euclidean", 1.0)
     for _ in range(2):

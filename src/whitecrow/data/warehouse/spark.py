@@ -227,6 +227,8 @@ def _watched(spark: Any) -> Iterator[None]:
     watcher.start()
     try:
         yield
+        # The last word is said here: how often it is said does not depend on when one looked.
+        tell(1, 1, _WHAT)
     finally:
         done.set()
         watcher.join()
