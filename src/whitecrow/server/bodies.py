@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import HTTPException, Request
@@ -24,6 +25,7 @@ __all__ = [
     "StrictRequest",
     "Voiding",
     "Written",
+    "question_in",
     "strict_json",
 ]
 
@@ -43,7 +45,7 @@ def strict_json(raw: bytes) -> Any:
     {'a': [1, 2.5, 'x']}
     """
     try:
-        found = json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_object)
+        found = _DECODER.decode(str(raw, json.detect_encoding(raw)))
         waiting: list[tuple[Any, int]] = [(found, 0)]
         while waiting:
             value, depth = waiting.pop()
@@ -84,6 +86,20 @@ def _check(value: Any) -> None:
             raise ValueError("not finite")
     elif isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
         raise ValueError("too large")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+
+
+def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
+    """Read the body of an ask: an object, said to be JSON."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise InvalidInput("The body must be JSON, and its Content-Type application/json.")
+    found = strict_json(raw)
+    if not isinstance(found, dict):
+        raise InvalidInput("the body: Input should be a valid dictionary.")
+    return found
 
 
 class StrictRequest(Request):

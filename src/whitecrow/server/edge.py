@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -52,9 +51,10 @@ class Edge:
 
     def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._headers = dict(HEADERS)
+        named = dict(HEADERS)
         if settings.secure:
-            self._headers["Strict-Transport-Security"] = "max-age=31536000"
+            named["Strict-Transport-Security"] = "max-age=31536000"
+        self._headers = [(key.lower().encode(), value.encode()) for key, value in named.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,9 +68,9 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
-                    headers.setdefault(name, value)
+                said = list(message.get("headers", ()))
+                known = {name.lower() for name, _ in said}
+                message["headers"] = said + [one for one in self._headers if one[0] not in known]
             await send(message)
 
         try:
@@ -89,13 +89,13 @@ class Edge:
             )
 
     async def _guarded(self, scope: Scope, receive: Receive, reply: Send) -> None:
-        headers = Headers(scope=scope)
-        if not self._known_host(headers.get("host", "")):
+        headers = dict(reversed(scope["headers"]))  # the first of a name counts
+        if not self._known_host(headers.get(b"host", b"").decode("latin-1")):
             await _say(reply, 400, "InvalidInput", "This service does not answer to that host.")
             return
         largest, begun, size = self._settings.largest_body, False, 0
         too_large = f"The body is larger than {largest} bytes."
-        length = headers.get("content-length", "0")
+        length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > largest:
             await _say(reply, 413, "InvalidInput", too_large)
             return

@@ -8,6 +8,7 @@ padding.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -25,6 +26,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._lines: dict[tuple[Any, tuple[str, ...]], Any] = {}
         self._requests = Counter(
             "whitecrow_requests_total",
             "Requests, by route, method and status.",
@@ -58,12 +60,19 @@ class Metrics:
     def ended(self, route: str, method: str, status: int, seconds: float) -> None:
         """A request was replied to."""
         self._running.dec()
-        self._requests.labels(route, method, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        self._labelled(self._requests, route, method, str(status)).inc()
+        self._labelled(self._seconds, route).observe(seconds)
 
     def asked(self, kind: str, outcome: str) -> None:
         """An ask ended."""
-        self._asks.labels(kind, outcome).inc()
+        self._labelled(self._asks, kind, outcome).inc()
+
+    def _labelled(self, family: Any, *labels: str) -> Any:
+        """One line of a family; looked up once, for there are few and requests are many."""
+        found = self._lines.get((family, labels))
+        if found is None:
+            found = self._lines[family, labels] = family.labels(*labels)
+        return found
 
     def text(self) -> bytes:
         """All numbers, of all workers where there are several, in Prometheus' text format."""
