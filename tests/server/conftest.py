@@ -52,9 +52,7 @@ class House:
 
 
 def settings_for(folder: Path, **changes: Any) -> Settings:
-    basic = Settings(
-        database=f"sqlite:///{folder / 'service.db'}", data=str(DATA.parent), rate=0, trust=0.0
-    )
+    basic = Settings(database=f"sqlite:///{folder / 'service.db'}", data=str(DATA.parent), rate=0)
     return replace(basic, **changes)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import whitecrow as wc
+from whitecrow.server import create_app
 from whitecrow.server.limits import Limits
 from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
 from whitecrow.server.service import Service
@@ -175,11 +176,35 @@ def test_a_token_expires(opened: Callable[..., House], monkeypatch: pytest.Monke
 
 
 def test_somebody_shut_out_is_out_at_once(opened: Callable[..., House]) -> None:
-    call = Caller(opened(trust=60.0))
+    call = Caller(opened())
     assert call("ana", "GET", "/v1/me").status_code == 200
     call("custodian", "PATCH", "/v1/analysts/ana", json={"disabled": True})
     assert call("ana", "GET", "/v1/me").status_code == 401
     assert call("custodian", "PATCH", "/v1/analysts/custodian", json={"disabled": True}).is_error
+
+
+def test_another_worker_knows_at_once(opened: Callable[..., House]) -> None:
+    """Two applications on one store, as two workers: what one changes the other does not recall."""
+    here = opened()
+    there = House(here.settings, create_app(here.settings), here.tokens)
+    there.service.start()
+    try:
+        call, other = Caller(here), Caller(there)
+        made = call("ana", "POST", "/v1/analysts/ana/tokens", json={}).json()
+        bearer = {"Authorization": f"Bearer {made['token']}"}
+        clinic = "/v1/datasets/clinic"
+        assert other("nobody", "GET", clinic, headers=bearer).status_code == 200
+        call("ana", "DELETE", f"/v1/analysts/ana/tokens/{made['id']}")
+        assert other("nobody", "GET", clinic, headers=bearer).status_code == 401
+        assert other("ana", "GET", clinic).status_code == 200
+        change = {"reason": "no longer", "readers": ["bob"]}
+        assert call("custodian", "PATCH", clinic, json=change).status_code == 200
+        assert other("ana", "GET", clinic).status_code == 404
+        assert other("bob", "GET", clinic).status_code == 200
+        call("custodian", "PATCH", "/v1/analysts/bob", json={"disabled": True})
+        assert other("bob", "GET", clinic).status_code == 401
+    finally:
+        there.service.close()
 
 
 def test_a_person_has_a_rate_and_strangers_share_their_address(

@@ -68,7 +68,7 @@ class Catalogue:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._seen: Memory[tuple[str, str], Listing | None] = Memory(settings.trust)
+        self._seen: Memory[tuple[str, str], Listing | None] = Memory(store.version)
 
     def add(
         self,
@@ -98,7 +98,6 @@ class Catalogue:
                 )
             )
             _admit(connection, name, readers)
-        self._seen.clear()
         return self.get(name)
 
     def remove(self, name: str) -> None:
@@ -106,7 +105,6 @@ class Catalogue:
         with self._store.transaction() as connection:
             connection.execute(access.delete().where(access.c.dataset == name))
             connection.execute(sources.delete().where(sources.c.name == name))
-        self._seen.clear()
 
     def change(self, name: str, *, card: Card) -> Listing:
         """Put another card in force; workers read the records again."""
@@ -116,14 +114,12 @@ class Catalogue:
                 .where(sources.c.name == name)
                 .values(card=_written(card), revision=sources.c.revision + 1)
             )
-        self._seen.clear()
         return self.get(name)
 
     def admit(self, name: str, readers: Iterable[str]) -> None:
         """Say which analysts may know of a dataset; all others may not."""
         with self._store.transaction() as connection:
             _admit(connection, name, readers)
-        self._seen.clear()
 
     def all(self) -> list[Listing]:
         """Every dataset, by name."""

@@ -1,9 +1,8 @@
-"""Remember for a moment what was read."""
+"""Remember what was read for as long as nothing was changed."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -16,45 +15,39 @@ _MOST = 10_000
 
 
 class Memory(Generic[K, V]):
-    """Values that are believed for a while; errors are never remembered.
+    """Values that hold as long as a version stands still; errors are never remembered.
 
     Parameters
     ----------
-    seconds : float
-        For how long. 0 remembers nothing.
+    version : callable
+        Returns a number that grows with every change of what is read.
 
     Examples
     --------
-    >>> memory = Memory(60.0)
-    >>> memory.get("a", lambda: 1), memory.get("a", lambda: 2)
-    (1, 1)
+    >>> versions = iter([1, 1, 2])
+    >>> memory = Memory(lambda: next(versions))
+    >>> [memory.get("a", lambda word=word: word) for word in ("old", "unread", "new")]
+    ['old', 'old', 'new']
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, version: Callable[[], int]) -> None:
+        self._version = version
         self._lock = threading.Lock()
-        self._kept: dict[K, tuple[float, V]] = {}
-        self._age = 0
+        self._at = -1
+        self._kept: dict[K, V] = {}
 
     def get(self, key: K, read: Callable[[], V]) -> V:
         """Return what is remembered, or read it."""
-        now = time.monotonic()
-        found = self._kept.get(key)
-        if found is not None and now < found[0]:
-            return found[1]
-        age = self._age
-        value = read()
-        if self._seconds > 0:
-            with self._lock:
-                # What was read before somebody cleared the memory is not worth keeping.
-                if age == self._age:
-                    if len(self._kept) >= _MOST:
-                        self._kept.clear()
-                    self._kept[key] = (now + self._seconds, value)
-        return value
-
-    def clear(self) -> None:
-        """Forget everything."""
+        version = self._version()  # first: what is read afterwards is at least as new
         with self._lock:
-            self._age += 1
-            self._kept.clear()
+            if version != self._at:
+                self._at, self._kept = version, {}
+            elif key in self._kept:
+                return self._kept[key]
+        value = read()
+        with self._lock:
+            if version == self._at:
+                if len(self._kept) >= _MOST:
+                    self._kept.clear()
+                self._kept[key] = value
+        return value

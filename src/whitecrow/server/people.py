@@ -79,13 +79,11 @@ class People:
     ----------
     store : Store
         Where the tables are.
-    trust : float
-        For how many seconds a token once looked up is believed.
     """
 
-    def __init__(self, store: Store, *, trust: float) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: Memory[str, tuple[Person, float]] = Memory(trust)
+        self._known: Memory[str, tuple[Person, float]] = Memory(store.version)
 
     # People
 
@@ -125,7 +123,6 @@ class People:
             )
             if disabled:
                 connection.execute(sessions.delete().where(sessions.c.person == name))
-        self._known.clear()
         return self.get(name)
 
     # Tokens
@@ -167,7 +164,6 @@ class People:
             )
             if done.rowcount == 0:
                 raise NotKnown("There is no such token.")
-        self._known.clear()
 
     def bearer(self, written: str) -> Person:
         """Return whose token this is.

@@ -61,7 +61,7 @@ class Service:
         self.ledger = Ledger(settings.database, atlas=new_atlas)
         self.store = Store(settings.database)
         migrate(self.store)
-        self.people = People(self.store, trust=settings.trust)
+        self.people = People(self.store)
         self.sessions = Sessions(self.store, settings)
         self.catalogue = Catalogue(self.store, settings)
         # Kernels that use all cores may not be entered twice; and two at once are no faster.

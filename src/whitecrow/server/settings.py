@@ -63,9 +63,6 @@ class Settings:
         In bytes.
     patience : float
         How many seconds a request waits for a dataset that is being loaded.
-    trust : float
-        For how many seconds a worker may rely on what it last read about people, tokens and access:
-        a revocation reaches every worker within this time.
     console : bool
         Whether the web pages are served beside the interface for programs.
     """
@@ -85,7 +82,6 @@ class Settings:
     asks_at_once: int = 32
     largest_body: int = 1_000_000
     patience: float = 10.0
-    trust: float = 1.0
     console: bool = True
 
     def __post_init__(self) -> None:

@@ -1,23 +1,36 @@
 """The service's own tables: a connection of their own to the database the ledger is in.
 
-Every transaction that decides something locks first and reads afterwards, as in the ledger.
+Every transaction that decides something locks first and reads afterwards, as in the ledger. Each
+that writes also counts up a version, so that all workers know at once when what they remember of
+people, tokens and access is out of date.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    Table,
+    create_engine,
+    event,
+    update,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import PoolProxiedConnection, StaticPool
 
 from whitecrow.errors import InvalidInput, Unavailable
 
-__all__ = ["Store"]
+__all__ = ["Store", "changes"]
 
 _AWAY = "The service's database cannot be used at the moment; try again later."
 _WAIT_SECONDS = 30
@@ -34,25 +47,67 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._engine = _engine(url)
+        self._looking = threading.Lock()
+        self._looker: PoolProxiedConnection | None = None
+
+    def version(self) -> int:
+        """How often the service's tables were changed, by whichever worker; cheap to ask."""
+        with self._looking:
+            try:
+                cursor = self._look().cursor()
+                cursor.execute(_VERSION)
+                found = cursor.fetchall()
+                cursor.close()
+                return int(found[0][0])
+            except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, IndexError):
+                looker, self._looker = self._looker, None
+                if looker is not None:
+                    looker.invalidate()
+        # Raised outside the handler: the driver's error names statements, and stays behind.
+        raise Unavailable(_AWAY)
+
+    def _look(self) -> PoolProxiedConnection:
+        """A connection of its own for looking, which no transaction keeps in the past."""
+        if self._looker is None:
+            self._looker = self._engine.raw_connection()
+            if self._engine.dialect.name == "postgresql":
+                driver: Any = self._looker.driver_connection
+                driver.autocommit = True
+        return self._looker
 
     @contextmanager
-    def transaction(self, *, write: bool = True) -> Iterator[Connection]:
-        """Run one transaction; it is durable when the block is left without an error."""
+    def transaction(self, *, write: bool = True, counted: bool = True) -> Iterator[Connection]:
+        """Run one transaction; it is durable when the block is left without an error.
+
+        What is written counts up the version, unless ``counted`` is False.
+        """
         away = False
         try:
             with self._engine.connect() as connection:
                 connection = connection.execution_options(whitecrow_write=write)
                 with connection.begin():
                     yield connection
+                    if write and counted:
+                        connection.execute(_COUNT)
         except (SQLAlchemyError, sqlite3.Error):
             away = True
-        # Raised outside the handler: the driver's error names statements, and stays behind.
-        if away:
+        if away:  # outside the handler, as above
             raise Unavailable(_AWAY)
 
     def close(self) -> None:
         """Give all connections back."""
+        with self._looking:
+            if self._looker is not None:
+                self._looker.close()
+                self._looker = None
         self._engine.dispose()
+
+
+changes = Table("service_changes", MetaData(), Column("number", Integer, nullable=False))
+"""One row: how often the service's tables were changed."""
+
+_COUNT = update(changes).values(number=changes.c.number + 1)
+_VERSION = "SELECT number FROM service_changes"
 
 
 def _engine(url: str) -> Engine:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from whitecrow.errors import Unavailable
-from whitecrow.server.store import Store
+from whitecrow.server.store import Store, changes
 
 __all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
 
@@ -116,7 +116,12 @@ def _first(connection: Connection) -> None:
     METADATA.create_all(connection)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
+def _second(connection: Connection) -> None:
+    changes.create(connection)
+    connection.execute(changes.insert().values(number=0))
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second)
 
 
 def migrate(store: Store) -> None:
@@ -124,7 +129,7 @@ def migrate(store: Store) -> None:
     with store.transaction(write=False) as connection:
         if _version(connection) == len(MIGRATIONS):
             return
-    with store.transaction() as connection:
+    with store.transaction(counted=False) as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392016)")
         # Looked at again: another worker may have been first.
