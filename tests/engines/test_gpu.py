@@ -13,13 +13,14 @@ import sys
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput, Unavailable
-from whitecrow.neighbours import Closeness, Engine, devices, open_engine, tiles
+from whitecrow.neighbours import Closeness, Engine, devices, gpu, open_engine, tiles
 from whitecrow.neighbours.closeness import Form, lower, on_sphere
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
@@ -401,6 +402,48 @@ def test_without_a_gpu_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(Unavailable, match=r"cupy and torch found no GPU .*engine='local'"):
         open_engine(table, "gpu")
     assert table.reads == 0
+
+
+def test_a_curator_that_finds_no_gpu_opens_no_account(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("sqlalchemy")
+    from whitecrow import Curator, demo
+
+    monkeypatch.setattr(devices, "_imported", lambda name: None)
+    ledger = tmp_path / "ledger.db"
+    with pytest.raises(Unavailable, match="'gpu' is not installed"):
+        Curator.open(demo.DATA, card=demo.CARD, budget="3", engine="gpu", ledger=ledger)
+    assert not ledger.exists()
+
+
+def test_a_curator_counts_on_the_device(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sqlalchemy")
+    from whitecrow import Curator, DistanceAnomaly, Identify, demo
+
+    monkeypatch.setattr(gpu, "find_device", lambda: device)
+    model = DistanceAnomaly(beta=40, radius=12)
+    with Curator.open(
+        demo.DATA, card=demo.CARD, budget="900", engine="gpu", ledger="sqlite://"
+    ) as curator:
+        for record, anomaly in (((74, 44.0, 222), True), ((50, 27.0, 130), False)):
+            place = dict(zip(("age", "bmi", "systolic"), record, strict=True))
+            # At this epsilon a wrong answer has a chance below 1e-40.
+            release = curator.ask(Identify(place, model=model, k=2, epsilon="200"))
+            assert release.answer is anomaly
+
+
+def test_an_engine_gives_the_sparse_records(device: Device) -> None:
+    class WithRows(Table):
+        def rows(self, columns: Sequence[str], rows: NDArray[np.int64]) -> Matrix:
+            return self.matrix(columns)[rows]
+
+    data = mixture(500, 2)
+    closeness = Closeness(names(2), "euclidean", 2.0)
+    points, counts = GpuEngine(WithRows(data), device=device).sparse(closeness, 20)
+    degrees = count_plain(data, lower("euclidean", 2.0, (), 2), data, 20)
+    assert (points == data[degrees < 20]).all()
+    assert (counts == degrees[degrees < 20]).all()
 
 
 def test_a_library_that_fails_is_no_gpu() -> None:
