@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from whitecrow.ledger import locks
 from whitecrow.ledger.database import Database
@@ -35,6 +35,9 @@ class Claims(Protocol):
 
     def take(self, dataset: int, seq: int) -> Claim | None:
         """Take the lock on a reservation, or return None while somebody holds it."""
+
+    def close(self) -> None:
+        """Give back what the locks are kept with."""
 
 
 def claims_of(database: Database) -> Claims:
@@ -58,6 +61,9 @@ class _MemoryClaims:
             self._held.add((dataset, seq))
         return _MemoryClaim(self._held, (dataset, seq))
 
+    def close(self) -> None:
+        pass
+
 
 class _MemoryClaim:
     def __init__(self, held: set[tuple[int, int]], key: tuple[int, int]) -> None:
@@ -68,65 +74,126 @@ class _MemoryClaim:
 
 
 class _FileClaims:
-    """For SQLite: one byte of a file beside the store, locked through an open file description."""
+    """For SQLite: bytes of a file beside the store, locked through one open file description.
+
+    Such locks exclude other descriptions, those of other processes and of other ledgers; among the
+    threads that share this one, a set does.
+    """
 
     def __init__(self, path: Path) -> None:
         self._store = path
         self._path = path.with_name(f"{path.name}-claims")
+        self._lock = threading.Lock()
+        self._process = -1
 
     def take(self, dataset: int, seq: int) -> Claim | None:
-        mode = self._store.stat().st_mode & 0o777  # whoever may use the store may use its claims
-        descriptor = locks.opened(self._path, mode)
         place = (dataset << 40) + seq
-        if not locks.take(descriptor, place):
-            os.close(descriptor)
-            return None
-        return _FileClaim(descriptor, place)
+        with self._lock:
+            if self._process != os.getpid():
+                self._open()
+            if place in self._held or not locks.take(self._file, place):
+                return None
+            self._held.add(place)
+        return _FileClaim(self, place)
+
+    def _open(self) -> None:
+        """Open the file; a fork leaves the description it inherits, and its locks, alone."""
+        mode = self._store.stat().st_mode & 0o777  # whoever may use the store may use its claims
+        self._file = locks.opened(self._path, mode)
+        self._held: set[int] = set()
+        self._process = os.getpid()
+
+    def release(self, place: int, process: int) -> None:
+        """Give a claim up, if it was taken in this process."""
+        with self._lock:
+            if process == self._process == os.getpid():
+                locks.free(self._file, place)
+                self._held.discard(place)
+
+    def close(self) -> None:
+        """Give the file back, unless somebody still computes."""
+        with self._lock:
+            if self._process == os.getpid() and not self._held:
+                os.close(self._file)
+                self._process = -1
 
 
 class _FileClaim:
-    def __init__(self, descriptor: int, place: int) -> None:
-        self._descriptor: int | None = descriptor
-        self._place = place
+    def __init__(self, claims: _FileClaims, place: int) -> None:
+        self._claims, self._place = claims, place
+        self._process = os.getpid()
+        self._given_up = False
 
     def release(self) -> None:
-        if self._descriptor is not None:
-            # A child forked meanwhile has the descriptor too: closing ours alone would not do.
-            locks.free(self._descriptor, self._place)
-            os.close(self._descriptor)
-            self._descriptor = None
+        if not self._given_up:
+            self._given_up = True
+            self._claims.release(self._place, self._process)
 
 
 class _ServerClaims:
-    """For PostgreSQL: an advisory lock, held by a connection of its own."""
+    """For PostgreSQL: advisory locks, each held by a connection that serves no other claim."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
+        self._free: deque[PoolProxiedConnection] = deque()
+        self._process = os.getpid()
 
     def take(self, dataset: int, seq: int) -> Claim | None:
-        connection = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        key = {"dataset": dataset, "seq": seq}
-        taken = connection.execute(
-            text("SELECT pg_try_advisory_lock(:dataset, :seq)"), key
-        ).scalar_one()
-        if not taken:
-            connection.close()
-            return None
-        return _ServerClaim(connection, key)
+        engine = self.database.engine
+        if self._process != os.getpid():  # a fork has connections of its own
+            self._free, self._process = deque(), os.getpid()
+        try:
+            connection = self._free.pop()
+        except IndexError:
+            connection = engine.raw_connection()
+            driver: Any = connection.driver_connection
+            driver.autocommit = True
+        claim = _ServerClaim(self, connection, (dataset, seq))
+        try:
+            if claim.taken():
+                return claim
+        except BaseException:
+            connection.invalidate()
+            self.close()  # what happened to one has happened to all
+            raise
+        self.put_back(connection)
+        return None
+
+    def put_back(self, connection: PoolProxiedConnection) -> None:
+        """Keep a connection for the next claim."""
+        self._free.append(connection)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        while self._process == os.getpid() and self._free:
+            self._free.pop().invalidate()  # no other use wants it without transactions
 
 
 class _ServerClaim:
-    def __init__(self, connection: Connection, key: dict[str, int]) -> None:
-        self._connection: Connection | None = connection
-        self._key = key
+    def __init__(
+        self, claims: _ServerClaims, connection: PoolProxiedConnection, key: tuple[int, int]
+    ) -> None:
+        self._claims, self._key = claims, key
+        self._connection: PoolProxiedConnection | None = connection
+
+    def taken(self) -> bool:
+        """Try to take the lock."""
+        assert self._connection is not None
+        cursor = self._connection.cursor()
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", self._key)
+        found = bool(cursor.fetchall()[0][0])
+        cursor.close()
+        return found
 
     def release(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
         try:
-            connection.execute(text("SELECT pg_advisory_unlock(:dataset, :seq)"), self._key)
-            connection.close()
-        except SQLAlchemyError:
+            cursor = connection.cursor()
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", self._key)
+            cursor.close()
+        except self._claims.database.failures:
             connection.invalidate()  # the server has dropped the lock with the connection
-            connection.close()
+        else:
+            self._claims.put_back(connection)

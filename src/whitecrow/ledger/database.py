@@ -67,7 +67,7 @@ class Database:
         self._engine = _engine(self.url, self.in_memory)
         self._compiler = Compiler(self._engine.dialect)
         self._process = os.getpid()
-        self._failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
+        self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
         self._line = Line(self._work, PATIENCE_SECONDS)
         self._processes = Turns(self.path, PATIENCE_SECONDS)
@@ -121,7 +121,7 @@ class Database:
         failure: WhitecrowError | None = None
         try:
             return self._line.run(act)
-        except self._failures as error:
+        except self.failures as error:
             failure = _translated(error, self.name)
         raise failure
 
@@ -149,7 +149,7 @@ class Database:
         except BaseException:
             try:
                 connection.rollback()
-            except self._failures:
+            except self.failures:
                 self._writer = None
                 connection.invalidate()
             raise
@@ -168,12 +168,12 @@ class Database:
             except BaseException:
                 try:
                     raw.rollback()
-                except self._failures:
+                except self.failures:
                     raw.invalidate()
                 raise
             finally:
                 raw.close()
-        except self._failures as error:
+        except self.failures as error:
             failure = _translated(error, self.name)
         # Raised outside the handler: the driver's error names statements, and stays behind.
         if failure is not None:
@@ -186,7 +186,7 @@ class Database:
         try:
             with self._turn, self.engine.begin() as connection:
                 yield connection
-        except self._failures as error:
+        except self.failures as error:
             failure = _translated(error, self.name)
         if failure is not None:
             raise failure

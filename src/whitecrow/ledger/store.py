@@ -431,6 +431,7 @@ class Ledger:
 
     def close(self) -> None:
         """Give all connections back."""
+        self._claims.close()
         self.database.close()
 
     def __enter__(self) -> Self:
