@@ -90,7 +90,7 @@ class Scattered:
         return [(first, min(size, first + most)) for first in range(0, size, most)]
 
     def _most(self) -> int:
-        record = 8 * self._values.shape[1] + 64
+        record: int = 8 * self._values.shape[1] + 64
         return max(1, self._device.free() // 4 // record)
 
     def _part(self, first: int, last: int) -> Any:
@@ -115,7 +115,8 @@ class Scattered:
                 progress(seen, size, "counting neighbours")
         if progress is not None:
             progress(size, size, "counting neighbours")
-        return np.minimum(device.fetch(counts), cap)
+        found: Counts = np.minimum(device.fetch(counts), cap)
+        return found
 
 
 def scattered_order(size: int) -> Counts:
