@@ -77,14 +77,14 @@ def opened(url: str, table: pa.Table) -> wc.Curator:
     return wc.Curator.open(table, name="bench", ledger=url, budget="1000")
 
 
-def processes(url: str, table: pa.Table, clients: int, count: int) -> Spans:
-    """Clients that are processes, each with a curator of its own."""
+def processes(url: str, table: pa.Table, clients: int, count: int, threads: int = 1) -> Spans:
+    """Clients that are processes, each with a curator of its own that its threads share."""
     opened(url, table).close()
-    barrier, report = FORK.Barrier(clients), FORK.Queue()
+    barrier, report = FORK.Barrier(clients * threads), FORK.Queue()
 
     def client(place: int) -> None:
         with opened(url, table) as curator:
-            report.put(asks(curator, place, count, barrier))
+            report.put(together(curator, threads, count, barrier, place * threads))
 
     crowd = [FORK.Process(target=client, args=(place,)) for place in range(clients)]
     for process in crowd:
@@ -107,11 +107,13 @@ def _reported(report: Any, crowd: list[Any]) -> Spans:
             return found
 
 
-def threads(url: str, table: pa.Table, clients: int, count: int) -> Spans:
+def together(curator: wc.Curator, clients: int, count: int, barrier: Any, first: int = 0) -> Spans:
     """Clients that are threads of one process and share a curator, as in a server."""
-    barrier = threading.Barrier(clients)
-    with opened(url, table) as curator, ThreadPoolExecutor(clients) as pool:
-        jobs = [pool.submit(asks, curator, place, count, barrier) for place in range(clients)]
+    if clients == 1:
+        return asks(curator, first, count, barrier)
+    with ThreadPoolExecutor(clients) as pool:
+        places = range(first, first + clients)
+        jobs = [pool.submit(asks, curator, place, count, barrier) for place in places]
         return [span for job in jobs for span in job.result()]
 
 
@@ -136,7 +138,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         bare = row("two bare commits", bare_pairs(Path(folder) / "bare.db", count))
         one = row("SQLite, 1 client", processes(fresh("one"), table, 1, count))
         row("SQLite, 2 processes", processes(fresh("two"), table, 2, count // 2))
-        eight = row("SQLite, 8 threads", threads(fresh("eight"), table, 8, count // 8))
+        with opened(fresh("eight"), table) as curator:
+            spans = together(curator, 8, count // 8, threading.Barrier(8))
+        eight = row("SQLite, 8 threads", spans)
+        sixteen = row("SQLite, 2 x 8 threads", processes(fresh("both"), table, 2, count // 8, 8))
     server_one = server_many = 0.0
     reason = postgres.missing()
     if not reason:
@@ -149,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_table(["identify, durable", "asks/s", "median ms", "99 % ms"], rows)
     if reason:
         print(f"PostgreSQL left out: {reason}")
-    emit("asks_per_second", max(one, eight))
+    emit("asks_per_second", max(one, eight, sixteen))
     emit("asks_per_second_one_client", one)
     emit("of_bare_commits", one / bare)
     if not reason:
