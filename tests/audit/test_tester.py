@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from whitecrow.audit.bounds import Loss, Rho, at_least, at_most
-from whitecrow.audit.tester import CONFIRM, Event, bound, caught, choose, needed, power, visible
+from whitecrow.audit.tester import (
+    CONFIRM,
+    Event,
+    Tries,
+    bound,
+    caught,
+    choose,
+    needed,
+    power,
+    visible,
+)
 
 FALSE_ALARM = 1e-6
 
@@ -23,13 +33,11 @@ def response(epsilon: float) -> tuple[dict[bool, float], dict[bool, float]]:
     return {True: right, False: 1 - right}, {True: 1 - right, False: right}
 
 
-def drawn(laws, tries: int, generator: np.random.Generator):
-    """Counts of ``tries`` answers from each law."""
+def drawn(laws, *tries: int, generator: np.random.Generator):
+    """Counts of answers from each law."""
     return tuple(
-        Counter(
-            dict(zip(law, generator.multinomial(tries, list(law.values())).tolist(), strict=True))
-        )
-        for law in laws
+        Counter(dict(zip(law, generator.multinomial(n, list(law.values())).tolist(), strict=True)))
+        for law, n in zip(laws, tries, strict=True)
     )
 
 
@@ -82,21 +90,22 @@ def test_the_bound_covers_as_stated(claim):
     generator = np.random.default_rng(1)
     above = 0
     for _ in range(1000):
-        event = choose(drawn(laws, 300, generator), claim, 900, alpha)
-        above += bound(event, drawn(laws, 900, generator), claim, alpha) > truth
+        event = choose(drawn(laws, 300, 300, generator=generator), claim, alpha)
+        above += bound(event, drawn(laws, 500, 900, generator=generator), claim, alpha) > truth
     assert above <= 50
 
 
 def test_an_honest_mechanism_at_the_boundary_is_hardly_ever_reported():
     """Reported means above the claim, and above it again on fresh draws: exactly computed."""
-    laws, alpha, tries = response(2.0), 1e-3 / 70, 8000
+    laws, alpha, tries = response(2.0), 1e-3 / 70, Tries(8000, 8000)
     claim = Loss(2.0)
     event = Event(frozenset([True]), True, 0.9)
     first = caught(event.chances(laws), claim, 2.0, tries, alpha, event.split)
     again = caught(event.chances(laws), claim, 2.0, tries, CONFIRM, event.split)
     assert first <= alpha
     assert first * again <= alpha * CONFIRM
-    assert power(laws, claim, 2.0, tries=(2000, tries), alpha=alpha) <= alpha * CONFIRM
+    found = power(laws, claim, 2.0, choosing=2000, tries=tries, alpha=alpha)
+    assert found <= alpha * CONFIRM
 
 
 def test_a_leak_of_a_tenth_is_caught_as_often_as_stated():
@@ -104,13 +113,14 @@ def test_a_leak_of_a_tenth_is_caught_as_often_as_stated():
     claim, alpha = Loss(2.0), 1e-3 / 70
     laws = response(2.2)
     tries = needed(laws, claim, 2.0, alpha)
-    stated = power(laws, claim, 2.0, tries=(tries // 3, tries), alpha=alpha)
+    stated = power(laws, claim, 2.0, choosing=1000, tries=tries, alpha=alpha)
     assert 0.8 < stated < 0.99
     generator, runs, seen = np.random.default_rng(2), 2000, 0
     for _ in range(runs):
-        event = choose(drawn(laws, tries // 3, generator), claim, tries, alpha)
-        if bound(event, drawn(laws, tries, generator), claim, alpha) > 2.0:
-            seen += bound(event, drawn(laws, tries, generator), claim, CONFIRM) > 2.0
+        event = choose(drawn(laws, 1000, 1000, generator=generator), claim, alpha)
+        sizes = tries if event.forward else tries[::-1]
+        if bound(event, drawn(laws, *sizes, generator=generator), claim, alpha) > 2.0:
+            seen += bound(event, drawn(laws, *sizes, generator=generator), claim, CONFIRM) > 2.0
     assert binomtest(seen, runs, stated).pvalue > FALSE_ALARM
 
 
@@ -123,7 +133,7 @@ def test_the_power_of_an_event_is_the_sum_over_all_outcomes(tries, p, q):
     x, y = generator.binomial(tries, p, 40_000), generator.binomial(tries, q, 40_000)
     low, high = at_least(counts, tries, alpha * (1 - split)), at_most(counts, tries, alpha * split)
     simulated = float((claim.implied(low[x], high[y]) > reference).mean())
-    stated = caught((p, q), claim, reference, tries, alpha, split)
+    stated = caught((p, q), claim, reference, Tries(tries, tries), alpha, split)
     # 6 standard deviations of the simulation, and what skipping counts may cost.
     assert simulated - 0.03 - 0.5 / tries <= stated <= simulated + 0.016
 
@@ -132,7 +142,7 @@ def test_the_event_with_the_largest_ratio_is_found():
     one = {"a": 0.5, "b": 0.3, "c": 0.2}
     two = {"a": 0.1, "b": 0.3, "c": 0.6}
     counts = tuple(Counter({k: round(10_000 * p) for k, p in law.items()}) for law in (one, two))
-    event = choose(counts, Loss(1.0), 10_000, 1e-4)
+    event = choose(counts, Loss(1.0), 1e-4)
     assert (event.answers, event.forward) == (frozenset("a"), True)
     assert event.chances((one, two)) == (0.5, 0.1)
     assert visible((one, two), Loss(1.0)) == pytest.approx(math.log(5))
@@ -143,6 +153,6 @@ def test_more_draws_prove_more():
     found = []
     for tries in (100, 1000, 10_000, 100_000):
         counts = tuple(Counter({k: round(tries * p) for k, p in law.items()}) for law in laws)
-        found.append(bound(choose(counts, claim, tries, 1e-5), counts, claim, 1e-5))
+        found.append(bound(choose(counts, claim, 1e-5), counts, claim, 1e-5))
     assert found == sorted(found)
     assert 1.9 < found[-1] < 2.0

@@ -18,7 +18,17 @@ from whitecrow.errors import invalid
 
 __all__ = ["CONFIDENCE", "MECHANISMS", "Audit", "Case", "Finding", "cases", "run"]
 
-MECHANISMS = ("identify", "screen", "lookahead", "compiler")
+MECHANISMS = (
+    "identify",
+    "screen",
+    "lookahead",
+    "compiler",
+    "count",
+    "subspaces",
+    "explain",
+    "publish",
+    "noise",
+)
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:

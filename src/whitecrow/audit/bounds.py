@@ -21,7 +21,7 @@ __all__ = ["Claim", "Floats", "Loss", "Rho", "at_least", "at_most"]
 Floats = NDArray[np.float64]
 
 
-def at_least(successes: ArrayLike, tries: int, alpha: float) -> Floats:
+def at_least(successes: ArrayLike, tries: ArrayLike, alpha: float) -> Floats:
     """Return Clopper and Pearson's lower bound of a probability, at confidence ``1 - alpha``.
 
     Examples
@@ -31,15 +31,15 @@ def at_least(successes: ArrayLike, tries: int, alpha: float) -> Floats:
     """
     from scipy.special import betaincinv
 
-    x = np.asarray(successes, dtype=np.float64)
-    found = betaincinv(np.maximum(x, 1e-9), tries - x + 1, alpha)
+    x, n = np.asarray(successes, dtype=np.float64), np.asarray(tries, dtype=np.float64)
+    found = betaincinv(np.maximum(x, 1e-9), n - x + 1, alpha)
     return np.asarray(np.where(x <= 0, 0.0, found), dtype=np.float64)
 
 
-def at_most(successes: ArrayLike, tries: int, alpha: float) -> Floats:
+def at_most(successes: ArrayLike, tries: ArrayLike, alpha: float) -> Floats:
     """Return Clopper and Pearson's upper bound of a probability, at confidence ``1 - alpha``."""
-    x = np.asarray(successes, dtype=np.float64)
-    return np.asarray(1.0 - at_least(tries - x, tries, alpha), dtype=np.float64)
+    x, n = np.asarray(successes, dtype=np.float64), np.asarray(tries, dtype=np.float64)
+    return np.asarray(1.0 - at_least(n - x, n, alpha), dtype=np.float64)
 
 
 class Claim(Hashable, Protocol):

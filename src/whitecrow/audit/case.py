@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from whitecrow.audit.bounds import Claim, Loss, Rho
-from whitecrow.audit.tester import Law, needed, visible
+from whitecrow.audit.tester import Law, contrast, visible
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 
 __all__ = [
@@ -34,9 +34,6 @@ T = TypeVar("T")
 LEAK = Fraction(11, 10)
 """A mechanism that leaks this many times its claim must be caught."""
 
-DESIGN = 1e-5
-"""The false-alarm rate that pairs are chosen for; each run's own is set by its number of rows."""
-
 
 @dataclass(frozen=True)
 class Case:
@@ -58,10 +55,15 @@ class Case:
         Asks a curator with an account of its own: as ``draws``, slower, by the whole way.
     most : int
         The most draws of each database that a quick run can afford.
+    full : int
+        The most that the full study can afford; eight times ``most`` unless given.
     twin : bool
         True for a broken twin, which must be found to violate its claim.
     note : str
         Anything a reader should know.
+    exact : float, optional
+        The largest loss of any pair of the universe, by the exact law of whole answers; that of
+        ``laws`` unless given.
     """
 
     mechanism: str
@@ -72,8 +74,10 @@ class Case:
     draws: Callable[[], tuple[Draw, Draw]] = field(repr=False)
     asks: Callable[[], tuple[Draw, Draw]] | None = field(default=None, repr=False)
     most: int = 20_000
+    full: int = 0
     twin: bool = False
     note: str = ""
+    exact: float | None = None
 
 
 def claim_of(price: Guarantee) -> Claim:
@@ -89,25 +93,29 @@ def worst_pair(
     claim: Claim,
     *,
     near: float = 0.99,
-) -> T:
-    """Return the pair on which a leak is easiest to see, among the worst of a universe.
+) -> tuple[T, float]:
+    """Return the pair on which a leak is easiest to see, and the largest loss of the universe.
 
-    Of the pairs with at least ``near`` of the largest loss found, the one on which the fewest
-    draws tell the mechanism from one that leaks a tenth more.
+    Of the pairs with at least ``near`` of the largest loss, the one on which a mechanism that
+    leaks a tenth more is told from this one by the fewest draws.
     """
     found = [(visible(laws(pair, Fraction(1)), claim), pair) for pair in pairs]
     worst = max(loss for loss, _ in found)
     close = [(loss, pair) for loss, pair in found if loss >= near * worst]
-    return min(close, key=lambda each: needed(laws(each[1], LEAK), claim, each[0], DESIGN))[1]
+    clearest = max(close, key=lambda each: contrast(laws(each[1], LEAK), claim, each[0]))
+    return clearest[1], worst
 
 
-def broken_pair(pairs: Iterable[T], laws: Callable[[T, Fraction], Laws], claim: Claim) -> T:
+def broken_pair(
+    pairs: Iterable[T], laws: Callable[[T, Fraction], Laws], claim: Claim
+) -> tuple[T, float]:
     """Return the pair on which the fewest draws show that a broken twin exceeds its claim."""
     whole = Fraction(1)
-    return min(pairs, key=lambda pair: needed(laws(pair, whole), claim, claim.value, DESIGN))
+    clearest = max(pairs, key=lambda pair: contrast(laws(pair, whole), claim, claim.value))
+    return clearest, visible(laws(clearest, whole), claim)
 
 
-def viewed(law: Law, view: Callable[[Hashable], Hashable]) -> Law:
+def viewed(law: Law, view: Callable[[Any], Hashable]) -> Law:
     """Return the law of a coarser view of the same answers."""
     found: dict[Hashable, float] = defaultdict(float)
     for answer, chance in law.items():
@@ -133,7 +141,7 @@ def doubled(case: Case) -> Case:
         return one, two
 
     name = f"broken twin: {case.name}, two answers at the price of one"
-    return replace(case, name=name, laws=laws, draws=draws, asks=None, twin=True, note="")
+    return replace(case, name=name, laws=laws, draws=draws, asks=None, twin=True, exact=None)
 
 
 def _twice(law: Law) -> Law:

@@ -71,14 +71,24 @@ def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
     claim = Loss(float(mechanism.epsilon))
     laws = partial(_laws, build, epsilon)
     search = broken_pair if twin else worst_pair
-    step = search(places(line(3, 1, 5), BETA + 1 - K), laws, claim)
+    step, worst = search(places(line(3, 1, 5), BETA + 1 - K), laws, claim)
 
     def draws() -> tuple[Draw, Draw]:
         one, two = (partial(mechanism.draw, *counts) for counts in (step.before, step.after))
         return one, two
 
+    bound = partial(laws, step)
     return Case(
-        "compiler", name, claim, str(step), partial(laws, step), draws, twin=twin, note=NOTE
+        "compiler",
+        name,
+        claim,
+        str(step),
+        bound,
+        draws,
+        most=30_000,
+        twin=twin,
+        note=NOTE,
+        exact=worst,
     )
 
 

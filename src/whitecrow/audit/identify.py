@@ -100,10 +100,18 @@ def _case(
         for step in places(line(3, radius, 4), example.tau)
         if not same or _truth(step.before) == _truth(step.after)
     ]
-    step = worst_pair(steps, laws, claim)
+    step, worst = worst_pair(steps, laws, claim)
     asked = Asked(make(step.place, epsilon), CARD, step.records)
     return Case(
-        "identify", name, claim, str(step), partial(laws, step), asked.draws, asked.asks, 30_000
+        "identify",
+        name,
+        claim,
+        str(step),
+        partial(laws, step),
+        asked.draws,
+        asked.asks,
+        30_000,
+        exact=worst,
     )
 
 
@@ -126,7 +134,7 @@ def _left_out() -> Case:
     laws = partial(_laws, make, epsilon, seen=_without_itself)
     question = make(0, epsilon)
     claim = Asked(question, CARD, ({"x": []}, {"x": [0]})).claim
-    step = broken_pair(places(line(3, 1, 4), question.tau), laws, claim)
+    step, _ = broken_pair(places(line(3, 1, 4), question.tau), laws, claim)
 
     def spoiled(facts: IdentifyFacts) -> IdentifyFacts:
         copies, neighbours = _without_itself((facts.copies, facts.neighbours))

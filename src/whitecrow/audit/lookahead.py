@@ -39,7 +39,7 @@ def _view(answer: Any) -> Hashable:
 
 def _law(threshold: int, factor: Fraction, x: Histogram) -> Law:
     law = released_law(x, threshold, float(EPSILON * factor))
-    return viewed(law, lambda cells: tuple(min(FAR, count) for count in cells))  # type: ignore[attr-defined]
+    return viewed(law, lambda cells: tuple(min(FAR, count) for count in cells))
 
 
 def _laws(threshold: int, edge: Edge, factor: Fraction) -> Laws:
@@ -61,12 +61,13 @@ def _case(
     question = _question(beta, k)
     claim = Asked(question, CARD, ({"x": []}, {"x": [0]})).claim
     search = broken_pair if twin else worst_pair
-    edge = search(_edges(beta + 1 - k), laws, claim)
+    edge, worst = search(_edges(beta + 1 - k), laws, claim)
     pair = records(edge[0]), records(edge[1])
     asked = Asked(question, CARD, pair, **{"view": _view, **broken})
     asks = None if twin else asked.asks
     where = f"cells {edge[0]} ~ {edge[1]}"
-    return Case("lookahead", name, claim, where, partial(laws, edge), asked.draws, asks, twin=twin)
+    bound = partial(laws, edge)
+    return Case("lookahead", name, claim, where, bound, asked.draws, asks, twin=twin, exact=worst)
 
 
 # Broken twins

@@ -12,7 +12,19 @@ from whitecrow.audit.run import CONFIDENCE, Audit, Finding
 
 __all__ = ["as_json", "as_markdown", "as_text"]
 
-_HEADS = ("mechanism", "claimed", "measured", "exact", "draws", "catches +10 %", "verdict")
+_INFINITE = 600
+"""Above this a loss is that of an answer which one database never gives."""
+
+_HEADS = (
+    "mechanism",
+    "claimed",
+    "measured",
+    "this pair",
+    "worst pair",
+    "draws",
+    "catches +10 %",
+    "verdict",
+)
 
 
 def as_json(audit: Audit) -> dict[str, Any]:
@@ -34,7 +46,8 @@ def _row(finding: Finding) -> dict[str, Any]:
         "claimed": case.claim.value,
         "claim": case.claim.words,
         "measured": finding.measured,
-        "exact": finding.exact if finding.exact < 600 else "infinite",
+        "pair_loses": _number(finding.reference),
+        "worst_loss": _number(finding.exact),
         "tight": finding.tight,
         "draws": finding.draws,
         "asked": finding.asked,
@@ -47,16 +60,21 @@ def _row(finding: Finding) -> dict[str, Any]:
     }
 
 
+def _number(loss: float) -> float | str:
+    return loss if loss < _INFINITE else "infinite"
+
+
 def _cells(finding: Finding) -> list[str]:
     case = finding.case
-    exact = "infinite" if finding.exact >= 600 else f"{finding.exact:.3g}"
+    worst = "infinite" if finding.exact >= _INFINITE else f"{finding.exact:.3g}"
     if not case.twin and not finding.tight:
-        exact += f" ({finding.exact / case.claim.value:.0%} of the claim)"
+        worst += f" ({finding.exact / case.claim.value:.0%} of the claim)"
     return [
         f"{case.mechanism}: {case.name}",
         case.claim.words,
         f"{finding.measured:.3f}",
-        exact,
+        "" if case.twin else f"{finding.reference:.3g}",
+        worst,
         f"{finding.draws:,}",
         "" if case.twin else _probability(finding.caught),
         _verdict(finding),
@@ -117,7 +135,7 @@ def as_markdown(audit: Audit, seconds: float) -> str:
     twins = [finding for finding in audit.findings if finding.case.twin]
     heads = [*_HEADS[:-1], "catches +3 %", "asked", "verdict"]
     lines += ["## Mechanisms as shipped", "", *_table(heads, [_shipped(f) for f in shipped]), ""]
-    heads = ["twin", "claimed", "measured", "exact", "draws", "verdict"]
+    heads = ["twin", "claimed", "measured", "this pair", "draws", "verdict"]
     lines += ["## Broken twins", "", *_table(heads, [_twin(f) for f in twins]), ""]
     lines += ["## The pairs", ""]
     for finding in audit.findings:
@@ -133,7 +151,7 @@ def _shipped(finding: Finding) -> list[str]:
 
 def _twin(finding: Finding) -> list[str]:
     cells = _cells(finding)
-    return [*cells[:5], cells[-1]]
+    return [*cells[:3], *cells[4:6], cells[-1]]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

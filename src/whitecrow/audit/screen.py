@@ -41,10 +41,10 @@ def _yes(neighbours: int, wrong: float) -> dict[bool, float]:
 
 def _shipped() -> Case:
     claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
-    step = worst_pair(places(line(3, 1, 4), 1), _laws, claim)
+    step, worst = worst_pair(places(line(3, 1, 4), 1), _laws, claim)
     asked = Asked(_question(step.place), CARD, step.records)
     laws = partial(_laws, step)
-    return Case("screen", "as asked", claim, str(step), laws, asked.draws, asked.asks)
+    return Case("screen", "as asked", claim, str(step), laws, asked.draws, asked.asks, exact=worst)
 
 
 # A broken twin: the distance of ``identify``, for which the record is a member
@@ -71,7 +71,7 @@ def _member_release(question: Screen, facts: ScreenFacts, source: None) -> bool:
 
 def _twin() -> Case:
     claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
-    step = broken_pair(places(line(3, 1, 4), 1), _member_laws, claim)
+    step, _ = broken_pair(places(line(3, 1, 4), 1), _member_laws, claim)
     asked = Asked(_question(step.place), CARD, step.records, release=_member_release)
     name = "broken twin: the distance of identify"
     laws = partial(_member_laws, step)

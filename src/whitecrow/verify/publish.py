@@ -26,7 +26,7 @@ from whitecrow.publish.plan import Plan, Stage, counter_for
 from whitecrow.publish.walk import Position, begin, turn
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 
-__all__ = ["CHECKS", "small_plan"]
+__all__ = ["CHECKS", "choice_law", "small_plan"]
 
 Stream = tuple[tuple[int, ...], ...]
 """For each period the values of its records; ``~value`` is a record that leaves."""
@@ -244,7 +244,7 @@ def _rounding_forgotten(noise: str) -> Report:
 # ---- the private clip --------------------------------------------------------------------------
 
 
-def _choice_law(clip: PrivateClip, epsilon: float, data: tuple[int, ...]) -> Mapping[Any, float]:
+def choice_law(clip: PrivateClip, epsilon: float, data: tuple[int, ...]) -> Mapping[Any, float]:
     """The exact law of :func:`whitecrow.publish.clip.choose`."""
     limits = [float(c) for c in clip.candidates]
     below = [sum(v <= c for v in data) for c in limits]
@@ -264,7 +264,9 @@ def _choice_law(clip: PrivateClip, epsilon: float, data: tuple[int, ...]) -> Map
         # P(above + noise <= threshold) for each value of the threshold's noise.
         room = clip.above + noise - (len(data) - count)
         passes = np.where(
-            room < 0, ratio ** np.abs(room) / (1 + ratio), 1 - ratio ** (room + 1) / (1 + ratio)
+            room < 0,
+            ratio ** np.abs(room) / (1 + ratio),
+            1 - ratio ** np.maximum(room + 1, 0) / (1 + ratio),
         )
         found[limit] = float((still * passes).sum())
         still = still * (1 - passes)
@@ -279,7 +281,7 @@ def _choice_check(method: str, factor: float = 1.0) -> Report:
     values = (1, 2, 3, 7)
     data = [d for size in range(5) for d in itertools.combinations_with_replacement(values, size)]
     pairs = [(d, tuple(sorted((*d, v)))) for d in data if len(d) < 4 for v in values]
-    return exhaust(partial(_choice_law, clip, factor), pairs, 1.0)
+    return exhaust(partial(choice_law, clip, factor), pairs, 1.0)
 
 
 def _stream_checks(noise: str, window: int) -> Iterator[Check]:

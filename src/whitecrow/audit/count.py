@@ -1,0 +1,169 @@
+"""Count, audited: noisy numbers of outliers on a line, by every mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.calibration import Calibration
+from whitecrow.anomaly.outlier_facts import OutlierFacts
+from whitecrow.audit.bounds import Claim
+from whitecrow.audit.case import Case, Laws, broken_pair, clipped, doubled, viewed, worst_pair
+from whitecrow.audit.shipped import Asked, Records
+from whitecrow.audit.tester import Law, visible
+from whitecrow.count import Count
+from whitecrow.data import Card, Column
+from whitecrow.verify.point_sets import (
+    Database,
+    Universe,
+    law,
+    outliers,
+    shipped,
+    short,
+    space,
+)
+
+__all__ = ["cases"]
+
+BETA = 1
+LINE = ((0.0,), (1.0,), (2.0,), (9.0,))
+"""Where the global sensitivity of a line is attained (:mod:`whitecrow.verify.count`)."""
+
+Pair = tuple[Database, Database]
+Spoil = Callable[[Calibration], Calibration]
+"""What a broken twin does to the noise."""
+
+
+class _Asking:
+    """One mechanism on every pair of a small universe."""
+
+    def __init__(
+        self,
+        universe: Universe,
+        epsilon: str,
+        ends: tuple[int, int],
+        spoil: Spoil | None = None,
+        **given: Any,
+    ) -> None:
+        self.universe = universe
+        self.epsilon = Fraction(epsilon)
+        self.view = clipped(*ends)
+        self.spoil = spoil
+        self.given = {**given, "relation": universe.relation, "raw": True}
+        self.columns = "xyz"[: len(universe.domain[0])]
+        self.card = Card("points", tuple(Column(name, "integer", 0, 9) for name in self.columns))
+        self.law = lru_cache(maxsize=None)(self._law)
+
+    def question(self, factor: Fraction = Fraction(1)) -> Count:
+        model = DistanceAnomaly(BETA, 1.0)
+        return Count(list(self.columns), model=model, epsilon=self.epsilon * factor, **self.given)
+
+    def records(self, x: Database) -> Records:
+        return {name: [int(point[place]) for point in x] for place, name in enumerate(self.columns)}
+
+    def _law(self, factor: Fraction, x: Database) -> Law:
+        noise = self.question(factor).calibration(self.card)
+        sensitivity = (
+            Fraction(noise.cap)
+            if noise.decay is None
+            else shipped(self.universe, x, BETA, noise.decay)
+        )
+        noise = noise if self.spoil is None else self.spoil(noise)
+        return law(outliers(self.universe, x, BETA), sensitivity, noise)
+
+    def laws(self, pair: Pair, factor: Fraction) -> Laws:
+        one, two = (viewed(self.law(factor, x), self.view) for x in pair)
+        return one, two
+
+    def worst(self, pairs: Sequence[Pair], claim: Claim) -> float:
+        """The largest loss of whole answers, on the pairs that look worst through the view."""
+        whole = Fraction(1)
+        ranked = sorted(pairs, key=lambda pair: -visible(self.laws(pair, whole), claim))
+        return max(visible((self.law(whole, x), self.law(whole, y)), claim) for x, y in ranked[:9])
+
+    def asked(self, pair: Pair) -> Asked:
+        records = self.records(pair[0]), self.records(pair[1])
+        return Asked(self.question(), self.card, records, self.view, spoiled=self.spoiled)
+
+    def spoiled(self, facts: OutlierFacts) -> OutlierFacts:
+        if self.spoil is None:
+            return facts
+        return replace(facts, calibration=self.spoil(facts.calibration))
+
+
+def _case(
+    name: str,
+    epsilon: str,
+    relation: str = "add_remove",
+    *,
+    universe: Universe | None = None,
+    ends: tuple[int, int] = (0, 2),
+    spoil: Spoil | None = None,
+    most: int = 20_000,
+    full: int = 0,
+    **given: Any,
+) -> Case:
+    asking = _Asking(
+        universe or Universe("line", LINE, 1.0, 3, relation), epsilon, ends, spoil, **given
+    )
+    pairs = list(asking.universe.edges())
+    claim = asking.asked(pairs[0]).claim
+    twin = spoil is not None
+    pair, _ = (broken_pair if twin else worst_pair)(pairs, asking.laws, claim)
+    asked = asking.asked(pair)
+    return Case(
+        "count",
+        name,
+        claim,
+        f"points {short(pair[0])} ~ {short(pair[1])}",
+        partial(asking.laws, pair),
+        asked.draws,
+        None if twin else asked.asks,
+        most,
+        full,
+        twin,
+        exact=asking.worst(pairs, claim),
+    )
+
+
+# Broken twins
+
+
+def _of_one_record(noise: Calibration) -> Calibration:
+    """Scaled as if one record changed the count by one."""
+    return replace(noise, multiplier=noise.multiplier / noise.cap)
+
+
+def _half(noise: Calibration) -> Calibration:
+    return replace(noise, multiplier=noise.multiplier / 2)
+
+
+def _as_drawn(noise: Calibration) -> Calibration:
+    """The noise that the paper's figures need, about a fiftieth of its theorem's (erratum E12)."""
+    return replace(noise, multiplier=noise.multiplier / 50)
+
+
+def cases() -> Iterator[Case]:
+    """Yield the rows of the audit."""
+    yield (case := _case("global", "2", mechanism="global"))
+    yield doubled(case)
+    name = "broken twin: global, the noise of one record"
+    yield _case(name, "2", mechanism="global", spoil=_of_one_record)
+    yield _case("global, a record replaced", "2", "replace_one", mechanism="global", ends=(0, 3))
+    yield _case("smooth", "2", mechanism="smooth")
+    name = "broken twin: smooth, half the noise"
+    yield _case(name, "2", mechanism="smooth", spoil=_half)
+    cube = space(3, "add_remove")
+    yield _case("smooth, three columns", "2", universe=cube, mechanism="smooth", most=10_000)
+    gaussian: dict[str, Any] = {"delta": "1/10", "mechanism": "analytic_gaussian", "ends": (-1, 4)}
+    yield _case("analytic Gaussian", "2", most=50_000, **gaussian)
+    name = "broken twin: analytic Gaussian, the noise of one record"
+    yield _case(name, "2", spoil=_of_one_record, **gaussian)
+    paper: dict[str, Any] = {"delta": "1/100", "mechanism": "paper_gaussian", "ends": (-4, 6)}
+    yield _case("the paper's Gaussian", "3", most=4_000, full=450_000, **paper)
+    name = "broken twin: the paper's Gaussian as its figures need it"
+    yield _case(name, "3", spoil=_as_drawn, **paper)
