@@ -109,13 +109,17 @@ class Query:
         SQL. It may select from ``Query.LENT``, a relation with one column, ``cell``.
     lent : int64 array, optional
         What that relation holds. Numbers travel beside the text, since there may be many.
+    order : str, optional
+        An expression of the selected columns: records with near values of it are worked on
+        together, as far as the engine likes. It changes no result.
     """
 
     text: str
     lent: npt.NDArray[np.int64] | None = None
+    order: str | None = None
 
     LENT = _LENT
 
-    def over(self, relation: str) -> str:
-        """Return the text with the relation of lent numbers called by another name."""
-        return self.text.replace(_LENT, relation)
+    def ordered(self) -> str:
+        """Return the text with the order as SQL says it."""
+        return self.text if self.order is None else f"{self.text} ORDER BY {self.order}"

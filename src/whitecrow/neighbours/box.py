@@ -11,7 +11,7 @@ from whitecrow.data.warehouse import Dialect
 from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.predicates import MIXED, SQUARES
 
-__all__ = ["condition"]
+__all__ = ["condition", "within"]
 
 Matrix = NDArray[np.float64]
 
@@ -32,6 +32,18 @@ def condition(asked: Matrix, form: Form, metric: str, dialect: Dialect) -> str:
         if math.isfinite(low) and math.isfinite(high):
             parts.append(f"x{place} BETWEEN {dialect.number(low)} AND {dialect.number(high)}")
     return " AND ".join(parts) or "1 = 1"
+
+
+def within(asked: Matrix, values: Matrix, form: Form, metric: str) -> NDArray[np.int64]:
+    """Return which of the records asked about may have neighbours among some values."""
+    possible = np.ones(len(asked), bool)
+    for place, reach in enumerate(_reaches(form, metric)):
+        if math.isfinite(reach):
+            # As in the condition: a rounded sum is at most one step too small.
+            low = np.nextafter(values[:, place].min() - reach, -np.inf)
+            high = np.nextafter(values[:, place].max() + reach, np.inf)
+            possible &= (low <= asked[:, place]) & (asked[:, place] <= high)
+    return np.flatnonzero(possible)
 
 
 def _reaches(form: Form, metric: str) -> list[float]:

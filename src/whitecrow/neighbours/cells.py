@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,10 @@ class Lattice:
         for place in places[1:]:
             total = f"({total} * {dialect.number(1 << self.bits)} + {place})"
         return total
+
+    def coarse(self) -> Lattice:
+        """Return the lattice of cells as wide as the radius: neighbours are in cells that touch."""
+        return replace(self, side=self.side * self.fineness, fineness=1)
 
     def keys(self, values: Matrix) -> Counts:
         """Return the keys of records at hand."""

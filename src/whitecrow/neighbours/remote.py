@@ -47,7 +47,7 @@ class Bounds:
 
     sample: int = 1 << 15
     cells: int = 1 << 18
-    held: int = 1 << 22
+    held: int = 1 << 21
     asked: int = 1 << 18
     few: int = 1 << 14
 
@@ -156,18 +156,22 @@ class RemoteEngine:
 
         listed = ", ".join(names)
         inside = (
-            f"SELECT {listed}, {{}} FROM (SELECT {listed}, {key} AS cell FROM {records} kept) "  # noqa: S608 - as above
-            f"placed WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
+            f"FROM (SELECT {listed}, {key} AS cell FROM {records} kept) placed "  # noqa: S608 - as above
+            f"WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
         )
-        everyone = judged.nearby <= bounds.held
+        everyone = judged.nearby <= min(bounds.held, 4 * judged.asked + bounds.few)
         wanted = judged.near if everyone else judged.asking
-        found = self._warehouse.rows(Query(inside.format("cell"), wanted), width + 1)
+        found = self._warehouse.rows(Query(f"SELECT {listed}, cell {inside}", wanted), width + 1)
         values = np.ascontiguousarray(found[:, :-1])
         asking = values
         if everyone:
             asking = values[np.isin(found[:, -1].astype(np.int64), judged.asking)]
             return asking, count_records(values, form, asking, cap)
-        beside = Query(f"SELECT {listed} FROM ({inside.format('cell')}) nearby", judged.near)  # noqa: S608 - as above
+        order = lattice.coarse().key(names, dialect)
+        if 2 * judged.nearby > size:
+            beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
+        else:
+            beside = Query(f"SELECT {listed} {inside}", judged.near, order)
         return asking, self._count_in_turns(closeness.metric, form, asking, cap, beside)
 
     def _by_pivots(self, closeness: Closeness, sample: Matrix, cap: int) -> tuple[Matrix, Counts]:

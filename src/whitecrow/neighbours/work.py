@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import parallel
+from whitecrow.neighbours import box, parallel
 from whitecrow.neighbours.border import embedded
 from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.plans import count_records
@@ -65,7 +65,8 @@ class Counting:
         for values in _gathered(batches):
             vectors, waiting = embedded(values, self.metric), False
             for group, count in zip(self.groups, counts, strict=True):
-                rows = np.flatnonzero(count < self.cap)
+                rows = box.within(group.asked, vectors, group.form, self.metric)
+                rows = rows[count[rows] < self.cap]
                 count[rows] += count_records(vectors, group.form, group.asked[rows], self.cap)
                 waiting = waiting or bool((count < self.cap).any())
             if not waiting:

@@ -81,4 +81,4 @@ class DuckWarehouse:
             import pyarrow
 
             cursor.register(Query.LENT, pyarrow.table({"cell": query.lent}))
-        return cursor.sql(query.text)
+        return cursor.sql(query.ordered())

@@ -87,10 +87,11 @@ class PostgresWarehouse:
 
     def _batches(self, query: Query) -> Iterator[Matrix]:
         """Yield a result; all its columns are doubles, so that each row has one length."""
-        text = query.text
+        text = query.ordered()
         if query.lent is not None:
             numbers = ",".join(map(str, query.lent.tolist()))
-            text = query.over(f"(SELECT unnest('{{{numbers}}}'::bigint[]) AS cell) lent")
+            lent = f"(SELECT unnest('{{{numbers}}}'::bigint[]) AS cell) lent"
+            text = text.replace(Query.LENT, lent)
         with self._engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.read_only = True

@@ -68,6 +68,10 @@ class SparkWarehouse:
         """Do the work in Python workers beside the partitions."""
         names = [f"r{place}" for place in range(width)]
         with self._asked(query) as frame:
+            if query.order is not None:
+                from pyspark.sql.functions import expr
+
+                frame = frame.repartition(expr(query.order)).sortWithinPartitions(expr(query.order))
             schema = ", ".join(f"{name} DOUBLE" for name in names)
             found = frame.mapInArrow(_Task(work, tuple(names)), schema)
             if totals:
@@ -88,7 +92,7 @@ class SparkWarehouse:
         name = _fresh_name()
         self._session.createDataFrame(pyarrow.table({"cell": query.lent})).createTempView(name)
         try:
-            yield self._session.sql(query.over(name))
+            yield self._session.sql(query.text.replace(Query.LENT, name))
         finally:
             self._session.catalog.dropTempView(name)
 
