@@ -1,0 +1,281 @@
+"""Writers share transactions and turns: what one meets does not stay with the others."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whitecrow as wc
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.errors import Unavailable
+from whitecrow.ledger import Budget, Ledger, Order, Reservation, locks
+from whitecrow.ledger.line import Line
+from whitecrow.ledger.turns import Turns
+from whitecrow.ledger.verification import verify
+
+TENTH = wc.DifferentialPrivacy("1/10")
+
+
+def located(name: str, center: float, analyst: str = "ana") -> Order:
+    ball = {"columns": ["x"], "metric": "euclidean", "center": [center], "radius": 1.0}
+    return Order(analyst, name, {}, TENTH, ball)
+
+
+def opened(path: Path) -> Ledger:
+    ledger = Ledger(path, atlas=new_atlas)
+    ledger.open("d", budget=Budget.of("1"))
+    return ledger
+
+
+def charge(ledger: Ledger, order: Order) -> None:
+    held, _ = ledger.reserve("d", order)
+    assert isinstance(held, Reservation)
+    ledger.settle("d", held, 1)
+    held.release()
+
+
+def books(ledger: Ledger) -> Any:
+    finding = verify(ledger, "d", atlas=new_atlas)
+    assert finding.ok, finding
+    return ledger.standing("d").spent.located.differential
+
+
+class Failing:
+    """A connection of which one commit fails."""
+
+    def __init__(self, connection: Any, place: int) -> None:
+        self._connection, self._left = connection, place
+
+    def commit(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise sqlite3.OperationalError("disk I/O error")
+        self._connection.commit()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def let_fail(ledger: Ledger, place: int) -> None:
+    """Let a commit fail: the next one, or a later one."""
+    writer: Any = ledger.database._writer
+    ledger.database._writer = (Failing(writer[0], place), writer[1])  # type: ignore[assignment]
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_what_a_failed_commit_charged_is_on_no_map(tmp_path: Path) -> None:
+    with opened(tmp_path / "l.db") as ledger:
+        charge(ledger, located("a", 0.0))
+        let_fail(ledger, 1)
+        with pytest.raises(Unavailable, match="disk reports an error"):
+            ledger.reserve("d", located("b", 0.5))
+        charge(ledger, located("c", 0.5))  # touches a; b was never charged
+        assert books(ledger) == 2 * TENTH.epsilon
+        charge(ledger, located("b", 9.0))
+        assert books(ledger) == 2 * TENTH.epsilon
+
+
+def test_a_commit_that_fails_fails_for_all_who_share_it_and_for_nobody_else(tmp_path: Path) -> None:
+    with opened(tmp_path / "l.db") as ledger, ThreadPoolExecutor(5) as pool:
+        charge(ledger, located("first", 0.0))
+        let_fail(ledger, 2)
+        begun, go_on = threading.Event(), threading.Event()
+
+        def hold(page: Any) -> None:
+            begun.set()
+            go_on.wait(10)
+
+        ahead = pool.submit(ledger.write, "d", hold)
+        begun.wait(10)
+        shared = [pool.submit(ledger.reserve, "d", located(f"{i}", i / 9)) for i in range(4)]
+        wait_until(lambda: len(ledger.database._line._waiting) == 4)
+        go_on.set()
+        ahead.result()
+        assert all(isinstance(job.exception(10), Unavailable) for job in shared)
+        assert books(ledger) == TENTH.epsilon
+        for i in range(4):  # not one of them was charged, and nobody holds a claim on any
+            charge(ledger, located(f"{i}", i / 9))
+        assert books(ledger) == 5 * TENTH.epsilon
+
+
+def test_an_act_that_is_undone_after_its_entry_is_on_no_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path / "l.db") as ledger:
+        charge(ledger, located("a", 0.0))
+
+        def broken(*given: object) -> None:
+            raise OSError("no locks left")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger._claims, "take", broken)
+            with pytest.raises(Unavailable):
+                ledger.reserve("d", located("b", 0.5))
+        charge(ledger, located("c", 0.5))
+        assert books(ledger) == 2 * TENTH.epsilon
+
+
+def test_two_ledgers_see_each_others_spends_voids_and_caps_at_once(tmp_path: Path) -> None:
+    with opened(tmp_path / "l.db") as one, opened(tmp_path / "l.db") as two:
+        charge(one, located("a", 0.0))
+        charge(two, located("b", 0.5, "bo"))
+        held, standing = one.reserve("d", located("c", 0.2))
+        assert isinstance(held, Reservation)
+        assert standing.spent.located.differential == 3 * TENTH.epsilon
+        held.release()
+        two.void("d", held.seq, reason="never answered")
+        assert books(one) == 2 * TENTH.epsilon
+        two.amend("d", reason="less", budget=Budget.of("1/5"))
+        with pytest.raises(wc.BudgetExhausted):
+            one.reserve("d", located("d", 0.1))
+        two.amend("d", reason="more", budget=Budget.of("2"))
+        two.allow("d", "ana", Budget.of("1/10"), reason="a share")
+        with pytest.raises(wc.BudgetExhausted, match="'ana'"):
+            one.reserve("d", located("d", 0.1))
+        two.allow("d", "ana", None, reason="no share")
+        charge(one, located("d", 0.1))
+        assert books(two) == 3 * TENTH.epsilon
+
+
+# Turns
+
+
+def test_a_lock_that_cannot_be_had_leaves_the_gate_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "l.db"
+    mine, others = Turns(path, 5.0), Turns(path, 1.0)
+    plain = locks.take
+
+    def broken(descriptor: int, place: int) -> bool:
+        if place == 1:
+            raise OSError("no locks left")
+        return plain(descriptor, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(locks, "take", broken)
+        with mine.take():
+            pass
+    with others.take():
+        pass
+    with mine.take():
+        pass
+    mine.close()
+    others.close()
+
+
+def test_whoever_waits_too_long_is_told_and_the_next_turn_is_as_good_as_new(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "l.db"
+    stuck, waiting, third = (Turns(path, seconds) for seconds in (5.0, 0.05, 5.0))
+    with stuck.take():
+        for _ in range(2):
+            with pytest.raises(Unavailable, match=r"held it for too long\. Nothing was spent"):
+                waiting.take().__enter__()
+    with waiting.take(), pytest.raises(Unavailable):
+        Turns(path, 0.05).take().__enter__()
+    with third.take():
+        pass
+
+
+def test_a_stuck_process_makes_asks_unavailable_and_spends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whitecrow.ledger.database.PATIENCE_SECONDS", 0.2)
+    path = tmp_path / "l.db"
+    with opened(path) as ledger, ThreadPoolExecutor(4) as pool:
+        stuck = Turns(path, 1.0)
+        with stuck.take():
+            asks = [pool.submit(ledger.reserve, "d", located(f"{i}", 5.0 * i)) for i in range(4)]
+            for ask in asks:
+                assert isinstance(ask.exception(10), Unavailable)
+            assert [entry.kind for entry in ledger.entries("d")] == ["open"]
+        charge(ledger, located("0", 0.0))
+        assert books(ledger) == TENTH.epsilon
+
+
+# The line
+
+
+def working(begun: threading.Event, go_on: threading.Event) -> Callable[..., None]:
+    """Work that stops after its first act until it may go on."""
+
+    def work(fetch: Callable[[], list[Any]]) -> None:
+        for job in fetch():
+            try:
+                job.result = job.act(None)
+            except ValueError as error:
+                job.error = error
+        begun.set()
+        go_on.wait(10)
+
+    return work
+
+
+def test_whoever_waits_behind_a_stuck_leader_leaves_the_line() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    line: Line[None] = Line(working(begun, go_on), 0.05)
+    done: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(line.run, lambda _: done.append(1))
+        begun.wait(10)
+        with pytest.raises(Unavailable, match="Nothing was spent"):
+            line.run(lambda _: done.append(2))
+        go_on.set()
+        first.result()
+    line.run(lambda _: done.append(3))
+    assert done == [1, 3]
+
+
+def test_an_interrupted_leader_tells_those_it_worked_for_and_hands_over() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    calls: list[int] = []
+
+    def work(fetch: Callable[[], list[Any]]) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            begun.set()
+            go_on.wait(10)
+            wait_until(lambda: len(line._waiting) == 2)
+            fetch()
+            raise KeyboardInterrupt
+        for job in fetch():
+            job.result = "done"
+
+    line: Line[None] = Line(work, 10.0)
+    with ThreadPoolExecutor(3) as pool:
+        leader = pool.submit(line.run, lambda _: None)
+        begun.wait(10)
+        behind = [pool.submit(line.run, lambda _: None) for _ in range(2)]
+        go_on.set()
+        assert isinstance(leader.exception(10), KeyboardInterrupt)
+        for job in behind:
+            assert isinstance(job.exception(10), Unavailable)
+        assert pool.submit(line.run, lambda _: None).result(10) == "done"
+
+
+def test_an_act_that_raises_is_undone_alone() -> None:
+    free = threading.Event()
+    free.set()
+    line: Line[None] = Line(working(threading.Event(), free), 10.0)
+
+    def refuse(_: None) -> None:
+        raise ValueError("refused")
+
+    with pytest.raises(ValueError, match="refused"):
+        line.run(refuse)
+    assert line.run(lambda _: 7) == 7
