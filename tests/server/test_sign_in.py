@@ -226,3 +226,53 @@ def test_a_bucket_fills_again() -> None:
         limits.take("ana")
     now[0] = 0.5
     limits.take("ana")
+
+
+def test_workers_share_their_limits(tmp_path: Path) -> None:
+    """One person asks two workers in turn: together they allow what one would."""
+    now = [5.0]
+    workers = [
+        Limits(rate=1.0, burst=4, shared=tmp_path / "limits", clock=lambda: now[0])
+        for _ in range(2)
+    ]
+    for i in range(4):
+        workers[i % 2].take("ana")
+    for worker in workers:
+        with pytest.raises(TooMany) as refused:
+            worker.take("ana")
+        assert refused.value.after == 1
+        worker.take("bo")
+    now[0] += 1
+    workers[1].take("ana")
+    with pytest.raises(TooMany):
+        workers[0].take("ana")
+
+
+def test_processes_count_every_request_once(tmp_path: Path) -> None:
+    import multiprocessing
+
+    fork = multiprocessing.get_context("fork")
+    admitted = fork.Value("i", 0)
+
+    def worker() -> None:
+        limits = Limits(rate=1e-9, burst=300, shared=tmp_path / "limits")
+        for _ in range(200):
+            try:
+                limits.take("ana")
+            except TooMany:
+                continue
+            with admitted.get_lock():
+                admitted.value += 1
+
+    crowd = [fork.Process(target=worker) for _ in range(3)]
+    for process in crowd:
+        process.start()
+    for process in crowd:
+        process.join()
+    assert admitted.value == 300
+
+
+def test_a_crowd_of_strangers_takes_no_memory() -> None:
+    limits = Limits(rate=1.0, burst=1)
+    for i in range(40_000):
+        limits.take(f"address {i}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import tempfile
 from collections.abc import Iterator
@@ -128,7 +129,9 @@ def command(
         )
         scheme = "https" if tls_certificate else "http"
         invite(output, settings, demo=demo, url=f"{scheme}://{host}:{port}")
-        stack.enter_context(_shared_numbers(workers))
+        shared = stack.enter_context(_shared_folder(workers))
+        if shared is not None:
+            settings = dataclasses.replace(settings, limits=str(shared / "limits"))
         os.environ[SETTINGS] = settings.to_text()
         _run(host, port, workers, tls_certificate, tls_key)
 
@@ -221,15 +224,17 @@ def _example(url: str, token: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _shared_numbers(workers: int) -> Iterator[None]:
-    """Give several workers one folder in which their metrics add up."""
+def _shared_folder(workers: int) -> Iterator[Path | None]:
+    """Give several workers one folder in which their metrics and their rate limits add up."""
     if workers == 1:
-        yield
+        yield None
         return
-    with tempfile.TemporaryDirectory(prefix="whitecrow-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    with tempfile.TemporaryDirectory(prefix="whitecrow-workers-") as folder:
+        numbers = Path(folder) / "metrics"
+        numbers.mkdir()
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(numbers)
         try:
-            yield
+            yield Path(folder)
         finally:
             del os.environ["PROMETHEUS_MULTIPROC_DIR"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
@@ -80,7 +81,8 @@ class Desk:
     def __init__(self, service: Service, metrics: Metrics) -> None:
         settings = service.settings
         self.service, self.metrics = service, metrics
-        self.limits = Limits(settings.rate, settings.burst)
+        shared = None if settings.limits is None else Path(settings.limits)
+        self.limits = Limits(settings.rate, settings.burst, shared=shared)
         # Asks may compute for long: they have threads of their own.
         self._asking = anyio.CapacityLimiter(settings.asks_at_once)
 

@@ -53,8 +53,10 @@ class Settings:
     token_days, session_hours : int
         How long tokens and sign-ins last.
     rate, burst : float, int
-        Requests a second and at once, per person (or address, before sign-in) and worker.
+        Requests a second and at once, per person (or address, before sign-in), over all workers.
         A rate of 0 sets no limit.
+    limits : str or None
+        The file through which the workers share these limits; with one worker none is needed.
     lock_after, lock_minutes : int
         Sign-in is refused for a while after so many failures.
     asks_at_once : int
@@ -77,6 +79,7 @@ class Settings:
     session_hours: int = 8
     rate: float = 50.0
     burst: int = 100
+    limits: str | None = None
     lock_after: int = 5
     lock_minutes: int = 15
     asks_at_once: int = 32
