@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
 from whitecrow import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
 
 project = "whitecrow"
 author = "The whitecrow developers"
@@ -14,18 +20,31 @@ project_copyright = author
 version = release = __version__
 
 extensions = [
+    "mathml",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build", "jupyter_execute"]
-nitpicky = False
+exclude_patterns = ["_build", "_extensions", "jupyter_execute"]
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", r"whitecrow\..*|Guarantee|PrivateClip|naive_loss"),  # named, not listed
+    ("py:class", r".* .*"),  # words before a colon, read as a type
+]
 
-# Formulas are written in Unicode, so that no page asks a server for a script that draws them.
-myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"
+html_math_renderer = "mathml"
 suppress_warnings = ["myst.header"]
+
+# The tutorials run at every build, each in a folder of its own that is thrown away.
+nb_execution_mode = os.environ.get("WHITECROW_DOCS_EXECUTE", "force")
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+os.environ["MATPLOTLIBRC"] = str(HERE / "tutorials" / "matplotlibrc")
+os.environ.setdefault("WHITECROW_DATA", str(HERE.parents[1] / "shared" / "data"))
 
 autodoc_typehints = "none"  # the docstrings name the types, in words
 autodoc_member_order = "bysource"
@@ -33,6 +52,7 @@ autodoc_default_options = {"members": True}
 autoclass_content = "class"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_param = False  # types are words, not links
 
 html_theme = "furo"
 html_title = f"whitecrow {version}"

@@ -6,6 +6,7 @@ Run ``python docs/pictures/make_diagrams.py`` to write them again; a test keeps 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -191,11 +192,139 @@ def balls() -> str:
     return svg(430, 280, "The price of many questions is the deepest overlap of their balls", parts)
 
 
+def sensitive() -> str:
+    """What k-sensitive means: how many more records would make a record normal?"""
+    beta, radius = 4, 46.0
+    near = [(0.0, 0.0), (-20.0, 14.0), (16.0, 20.0)]
+    extra = [(22.0, -14.0), (-14.0, -22.0)]
+    shows = [
+        (near[:1], 4, "one record, alone"),
+        (near, 2, "three records"),
+        ([*near, *extra], 0, "five records: normal"),
+    ]
+    parts = [text(20, 28, f"an anomaly has at most beta = {beta} records within the radius")]
+    for place, (points, missing, words) in enumerate(shows):
+        x, y = 95.0 + 165 * place, 110.0
+        parts.append(ring(x, y, radius, QUIET, dashed=True))
+        count = len(points)
+        fill = BLUE if count > beta else ORANGE if missing <= 2 else RED
+        parts += [dot(x + dx, y + dy, fill) for dx, dy in points]
+        more = [p for p in (*near, *extra) if p not in points]
+        parts += [
+            f'<circle cx="{x + dx:g}" cy="{y + dy:g}" r="4.5" fill="none" stroke="{QUIET}"/>'
+            for dx, dy in more
+        ]
+        parts.append(text(x, y + 72, words, anchor="middle"))
+        needs = f"{missing} more are missing" if missing else "nothing is missing"
+        parts.append(text(x, y + 92, needs, fill=QUIET, anchor="middle"))
+        verdict = "covered" if missing <= 2 else "not covered"
+        parts.append(text(x, y + 116, f"k = 2: {verdict}", fill=fill, anchor="middle"))
+    return svg(520, 250, "A record is k-sensitive if k more records can make it normal", parts)
+
+
+def distances() -> str:
+    """Databases as points, coloured by the answer, with the distance to the other answer."""
+    beta, most, step = 3, 6, 46.0
+    left, top = 70.0, 265.0
+    tau = beta  # k = 1
+
+    def answer(copies: int, others: int) -> bool:
+        return copies > 0 and copies + others <= beta
+
+    def edges(copies: int, others: int) -> list[tuple[int, int]]:
+        """Places one record away whose record has tau around it in the larger database."""
+        found = []
+        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            x, y = copies + dx, others + dy
+            larger = max(copies + others, x + y)
+            if 0 <= x <= most + 4 and 0 <= y <= most + 4 and larger >= tau:
+                found.append((x, y))
+        return found
+
+    def far(start: tuple[int, int]) -> int | None:
+        """Walk until the answer is another one."""
+        seen, border, steps = {start}, [start], 0
+        while border:
+            steps += 1
+            reached = []
+            for here in border:
+                for there in edges(*here):
+                    if there in seen:
+                        continue
+                    seen.add(there)
+                    if answer(*there) != answer(*start):
+                        return steps
+                    reached.append(there)
+            border = reached
+        return None
+
+    parts = [text(20, 28, f"beta = {beta}, k = 1: databases by records at a place and beside it")]
+    for x in range(most + 1):
+        for y in range(most - 1):
+            for a, b in ((x + 1, y), (x, y + 1)):
+                if a <= most and b <= most - 2:
+                    kept = max(x + y, a + b) >= tau
+                    one = (left + step * x, top - step * y)
+                    two = (left + step * a, top - step * b)
+                    colour = QUIET if kept else "#d9dee3"
+                    parts.append(line(one, two, colour, width=1.2, dashed=not kept))
+    for x in range(most + 1):
+        for y in range(most - 1):
+            px, py = left + step * x, top - step * y
+            fill = RED if answer(x, y) else BLUE
+            parts.append(dot(px, py, fill, 13))
+            steps = far((x, y))
+            shown = "–" if steps is None else str(steps)
+            parts.append(text(px, py + 4.5, shown, fill="#ffffff", anchor="middle"))
+    parts.append(text(left + 3 * step, top + 36, "records at the place", anchor="middle"))
+    parts.append(text(20, top - 4.45 * step, "beside it"))
+    parts += [dot(420, 80, RED, 7), text(434, 85, "anomaly")]
+    parts += [dot(420, 106, BLUE, 7), text(434, 111, "not")]
+    parts.append(text(412, 140, "number: steps to"))
+    parts.append(text(412, 157, "the other answer"))
+    parts.append(text(412, 184, "dotted: no edge,", fill=QUIET))
+    parts.append(text(412, 201, "not promised", fill=QUIET))
+    return svg(550, 320, "Distance to the other answer in the sensitive graph", parts)
+
+
+def badges() -> str:
+    """What can be said of the project in a few words, read from where it is decided."""
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    about = project["project"]
+    assert project["tool"]["mypy"]["strict"]
+    assert "Development Status :: 3 - Alpha" in about["classifiers"]
+    said = [
+        ("version", about["version"], BLUE),
+        ("Python", about["requires-python"].replace(">=", "≥ "), BLUE),
+        ("licence", about["license"], BLUE),
+        ("types", "strict", GREEN),
+        ("status", "alpha, not reviewed by outsiders", ORANGE),
+    ]
+    parts, x = [], 0.0
+    for name, words, fill in said:
+        left, right = 7.0 * len(name) + 14, 6.4 * len(words) + 14
+        for start, width, colour in ((x, left, INK), (x + left, right, fill)):
+            parts.append(
+                f'<rect x="{start:g}" y="0" width="{width:g}" height="22" fill="{colour}"/>'
+            )
+        for middle, shown in ((x + left / 2, name), (x + left + right / 2, words)):
+            shown = shown.replace("≥", "&#8805;")
+            parts.append(text(middle, 15.5, shown, fill="#ffffff", anchor="middle"))
+        x += left + right + 8
+    picture = svg(round(x) - 8, 22, "Version, Python, licence, types, status", parts)
+    return picture.replace('font-size="13"', 'font-size="12"').replace(
+        f'rx="8" fill="{PAPER}"', 'fill="none"'
+    )
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "covered": covered,
     "graphs": graphs,
     "way": way,
     "balls": balls,
+    "sensitive": sensitive,
+    "distances": distances,
+    "badges": badges,
 }
 
 
