@@ -149,6 +149,17 @@ def test_far_apart_questions_cost_one_in_any_dimension():
     assert batch_price([*cities, near], [TENTH] * 4) == 2 * TENTH
 
 
+def test_in_a_crowd_too_large_to_weigh_the_price_is_never_too_little():
+    draw = np.random.default_rng(5)
+    atlas = Atlas()
+    for center in draw.uniform(-0.2, 0.2, (520, 2)):
+        atlas.add(ball(*center, radius=1), TENTH)
+    assert atlas.price == 52  # all of them hold the origin
+    assert atlas.add(ball(0, 1.9, radius=1), TENTH) <= TENTH
+    assert atlas.add(ball(0, 0, radius=1), TENTH) >= TENTH
+    assert atlas.price >= Fraction(521, 10)
+
+
 def test_touching_balls_share_their_border():
     """Closed balls: the record exactly between two of them is in both."""
     for metric in ("euclidean", "manhattan", "chebyshev"):

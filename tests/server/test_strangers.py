@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -282,6 +283,36 @@ def test_a_body_that_is_too_large_is_refused(house: House) -> None:
             headers={"Content-Type": "application/json"},
         )
         assert reply.status_code == 413, reply.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("publish", {"horizon": 10**9}),
+        ("publish", {"horizon": 10**6, "through": 10**5}),
+        ("tune", {"radii": [i / 100 for i in range(1, 5000)]}),
+    ],
+)
+@pytest.mark.parametrize("act", ["price", "ask"])
+def test_what_would_keep_a_worker_for_long_is_refused_at_once(
+    house: House, kind: str, changes: dict[str, Any], act: str
+) -> None:
+    question = {"kind": kind, **QUESTIONS[kind], **changes}
+    started = time.perf_counter()
+    reply = Caller(house)("ana", "POST", f"/v1/datasets/clinic/{act}", json=question)
+    assert reply.status_code == 422, reply.text
+    assert "up to" in reply.json()["error"]["reason"]
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize("kind", ["identify", "screen", "count", "tune"])
+def test_a_huge_beta_takes_no_longer_than_a_large_one(house: House, kind: str) -> None:
+    question = copy.deepcopy({"kind": kind, **QUESTIONS[kind]})
+    question.get("model", question)["beta"] = 2**62
+    started = time.perf_counter()
+    reply = Caller(house)("ana", "POST", "/v1/datasets/clinic/price", json=question)
+    assert reply.status_code in (200, 422)
+    assert time.perf_counter() - started < 10
 
 
 def test_strict_json_keeps_what_is_good() -> None:

@@ -7,9 +7,10 @@ largest such sum, the *depth* of the balls (``proof.md``, "Many questions"). Que
 so the price is.
 
 The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
-under ``euclidean``, ``manhattan`` and ``chebyshev``. Elsewhere a new ball is charged for every
-earlier ball it touches, which is never too little. Balls over other columns, under another metric
-or under another card are added up: nothing is known of where they meet.
+under ``euclidean``, ``manhattan`` and ``chebyshev``. Elsewhere, and in a plane where a ball touches
+more than 512 others, it is charged for every earlier ball it touches, which is never too little.
+Balls over other columns, under another metric or under another card are added up: nothing is known
+of where they meet.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ Location = dict[str, Any]
 """A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
 
 _ZERO = Fraction(0)
+_CROWD = 512  # the time to find the deepest point grows with the square of this
 _Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 
@@ -177,7 +179,8 @@ class _Sheet:
         scale, whole = _common(epsilons)
         around = Fraction(sum(whole), scale)
         inside = epsilon + around  # never too little; exact where all of them share a point
-        if self._exact and inside > self.price and len(met):
+        weighed = self._exact and (len(self.columns) == 1 or len(met) <= _CROWD)
+        if weighed and inside > self.price and len(met):
             # Weighing the new ball above all others together puts the deepest point inside it.
             centers = np.concatenate([self._centers[met], center[None]])
             radii = np.append(self._radii[met], radius)

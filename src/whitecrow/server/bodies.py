@@ -153,7 +153,7 @@ Money = str | int | dict[str, str | int]
 class Batch(_Strict):
     """Questions that would be asked together."""
 
-    questions: Annotated[list[Written], Field(max_length=1000)]
+    questions: Annotated[list[Written], Field(max_length=200)]
 
 
 class Registration(_Strict):

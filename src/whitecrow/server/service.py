@@ -43,8 +43,11 @@ T = TypeVar("T")
 LIGHT = frozenset({"identify", "screen"})
 """Kinds that look at one place: many are answered at once. A worker answers one other at a time."""
 
-MOST_QUESTIONS = 1000
+MOST_QUESTIONS = 200
 """How long a plan may be."""
+
+MOST_OF = {"through": 10_000, "radii": 1_000}
+"""How much of what one question may ask for: time grows with it, whatever the data are."""
 
 
 class Service:
@@ -337,8 +340,16 @@ class Service:
 
 
 def question_from(written: Mapping[str, Any]) -> Question:
-    """Read a question that a stranger wrote."""
-    return _well_formed(lambda: read_question(written))
+    """Read a question that a stranger wrote; one that would keep a worker for long is refused."""
+    question = _well_formed(lambda: read_question(written))
+    for parameter, most in MOST_OF.items():
+        given = getattr(question, parameter, 0)
+        if (given if isinstance(given, int) else len(given)) > most:
+            raise InvalidInput(
+                f"A service answers a {question.kind} question with {parameter!r} up to {most}; "
+                "ask a curator on your own machine for more."
+            )
+    return question
 
 
 def _priced(curator: Curator, written: Mapping[str, Any]) -> Question:
