@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+import uvloop
+
 from benchmarks.common import emit, parser, print_table
 from benchmarks.service import in_folder, prepared, running
 from whitecrow.curator.spatial import new_atlas
@@ -93,7 +95,7 @@ def _analysts(port: int, tokens: list[str], seconds: float) -> Load:
         flat = [one for some in seen for one in some]
         return Load(elapsed, tuple(took for took, _ in flat), sum(paid for _, paid in flat))
 
-    return asyncio.run(all_of_them())
+    return uvloop.run(all_of_them())
 
 
 def measure(folder: Path, *, workers: int, seconds: float) -> Load:
