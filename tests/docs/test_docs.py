@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import html.parser
 import importlib
 import re
@@ -9,6 +10,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -26,20 +28,32 @@ ELSEWHERE = re.compile(r"^(https?:)?//", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built with every warning an error."""
-    out = tmp_path_factory.mktemp("site")
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The site, tutorials executed, every warning an error; built once for all test processes."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+    out = shared / "site"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (out / "built").exists():
+            build(out)
+            (out / "built").touch()
+    return out / "html"
+
+
+def build(out: Path) -> None:
+    """Build the site with two processes: the tutorials take most of the time."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"),
-            *("-d", str(out / "doctrees"), str(DOCS), str(out / "html")),
+            *(sys.executable, "-m", "sphinx", "-q", "-W", "-n", "--keep-going", "-j", "2"),
+            *("-b", "html", "-d", str(out / "doctrees"), str(DOCS), str(out / "html")),
         ],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return out / "html"
 
 
 LOADS = {
@@ -158,11 +172,81 @@ def test_commands_shown_exist() -> None:
         importlib.import_module(f"whitecrow.cli.{command}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_formulas_need_no_script(page: Path) -> None:
-    written = page.read_text(encoding="utf-8")
-    assert "{math}" not in written
+def test_formulas_need_no_script(site: Path) -> None:
+    written = (site / "mathematics.html").read_text(encoding="utf-8")
+    assert written.count("<math ") > 40
+    assert "mathjax" not in written.lower()
     assert "$$" not in written
+
+
+TUTORIALS = {  # what the reader keeps, as the page names the file
+    "hospital": "statement.txt",
+    "bank": "policy.toml",
+    "statistics-office": "outliers.png",
+    "auditor": "explanation.html",
+    "city": "published.csv",
+    "custodian": "ledger.csv",
+    "researcher": "nearby.py",
+}
+
+
+def test_every_tutorial_is_listed() -> None:
+    pages = {path.stem for path in (DOCS / "tutorials").glob("*.md")}
+    assert pages == {*TUTORIALS, "index"}
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_tutorial_has_run_and_ends_in_something_to_keep(site: Path, name: str) -> None:
+    page = (site / "tutorials" / f"{name}.html").read_text(encoding="utf-8")
+    cells = (DOCS / "tutorials" / f"{name}.md").read_text(encoding="utf-8").count("{code-cell}")
+    assert page.count("cell_input") >= cells
+    assert page.count("cell_output") >= 4
+    assert "Traceback (most recent call last)" not in page
+    assert TUTORIALS[name] in page
+    if name != "custodian":
+        assert "_images/" in page
+
+
+class _Linked(html.parser.HTMLParser):
+    """Collects the links of a page and the anchors they may point to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for key, value in attrs:
+            if key == "id" and value:
+                self.anchors.add(value)
+            if key == "href" and value and tag == "a":
+                self.links.append(value)
+
+
+def test_every_link_within_the_site_leads_somewhere(site: Path) -> None:
+    found = {}
+    for path in site.rglob("*.html"):
+        found[path.resolve()] = parsed = _Linked()
+        parsed.feed(path.read_text(encoding="utf-8"))
+    broken = []
+    for path, parsed in found.items():
+        for link in parsed.links:
+            if re.match(r"^[a-z]+:", link):
+                continue
+            name, _, anchor = unquote(link).partition("#")
+            target = (path.parent / name).resolve() if name else path
+            if not target.exists() or (
+                anchor and target in found and anchor not in found[target].anchors
+            ):
+                broken.append(f"{path.name}: {link}")
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
+def test_links_of_the_front_pages_lead_to_files(name: str) -> None:
+    written = (ROOT / name).read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", written)
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_the_pictures_are_what_their_script_draws() -> None:
