@@ -9,14 +9,15 @@ yields its ``cases``, broken twins among them.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Sequence
 
 from whitecrow.audit.case import Case
-from whitecrow.audit.run import CONFIDENCE, Audit, Finding, run
+from whitecrow.audit.run import CONFIDENCE, Audit, Finding, Progress, run
 from whitecrow.errors import invalid
 
-__all__ = ["CONFIDENCE", "MECHANISMS", "Audit", "Case", "Finding", "cases", "run"]
+__all__ = ["CONFIDENCE", "MECHANISMS", "Audit", "Case", "Finding", "audit", "cases", "run"]
 
 MECHANISMS = (
     "identify",
@@ -31,17 +32,41 @@ MECHANISMS = (
 )
 
 
+def audit(
+    names: Sequence[str] = (), *, quick: bool = True, progress: Progress | None = None
+) -> Audit:
+    """Audit the named mechanisms (``"replay"`` among them), or everything.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Mechanisms, as in :data:`MECHANISMS`, or ``"replay"``: see :mod:`whitecrow.audit.replay`.
+    quick : bool
+        Fewer draws. There is no seed: answers are drawn with the operating system's randomness.
+    progress : callable, optional
+        Told how far it is.
+    """
+    wanted = list(names) or [*MECHANISMS, "replay"]
+    listed = [case for name in wanted if name != "replay" for case in cases([name])]
+    found = run(listed, quick=quick, progress=progress)
+    if "replay" not in wanted:
+        return found
+    from whitecrow.audit.replay import replay
+
+    return dataclasses.replace(found, replay=replay())
+
+
 def cases(names: Sequence[str] = ()) -> list[Case]:
     """Return the cases of the named mechanisms, or of all.
 
     Examples
     --------
-    >>> sorted({case.mechanism for case in cases(["identify"])})
-    ['identify']
+    >>> sorted({case.mechanism for case in cases(["screen"])})
+    ['screen']
     """
     for name in names:
         if name not in MECHANISMS:
-            raise invalid("audit", "mechanism", f"one of {', '.join(MECHANISMS)}", name)
+            raise invalid("audit", "mechanism", f"one of {', '.join(MECHANISMS)}, replay", name)
     return [
         case
         for name in names or MECHANISMS

@@ -57,6 +57,7 @@ class _Asking:
         self.columns = "xyz"[: len(universe.domain[0])]
         self.card = Card("points", tuple(Column(name, "integer", 0, 9) for name in self.columns))
         self.law = lru_cache(maxsize=None)(self._law)
+        self.noise = lru_cache(maxsize=None)(self._noise)
 
     def question(self, factor: Fraction = Fraction(1)) -> Count:
         model = DistanceAnomaly(BETA, 1.0)
@@ -65,8 +66,11 @@ class _Asking:
     def records(self, x: Database) -> Records:
         return {name: [int(point[place]) for point in x] for place, name in enumerate(self.columns)}
 
+    def _noise(self, factor: Fraction) -> Calibration:
+        return self.question(factor).calibration(self.card)
+
     def _law(self, factor: Fraction, x: Database) -> Law:
-        noise = self.question(factor).calibration(self.card)
+        noise = self.noise(factor)
         sensitivity = (
             Fraction(noise.cap)
             if noise.decay is None
@@ -160,7 +164,7 @@ def cases() -> Iterator[Case]:
     cube = space(3, "add_remove")
     yield _case("smooth, three columns", "2", universe=cube, mechanism="smooth", most=10_000)
     gaussian: dict[str, Any] = {"delta": "1/10", "mechanism": "analytic_gaussian", "ends": (-1, 4)}
-    yield _case("analytic Gaussian", "2", most=50_000, **gaussian)
+    yield _case("analytic Gaussian", "2", most=75_000, **gaussian)
     name = "broken twin: analytic Gaussian, the noise of one record"
     yield _case(name, "2", spoil=_of_one_record, **gaussian)
     paper: dict[str, Any] = {"delta": "1/100", "mechanism": "paper_gaussian", "ends": (-4, 6)}

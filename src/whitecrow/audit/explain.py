@@ -128,7 +128,7 @@ class _Asking:
         question, listed = self.question(), list(pairs)
         claim = self._asked(question, listed[0]).claim
         pair, worst = (
-            broken_pair(listed, laws, claim) if twin else worst_pair(listed, laws, claim, near=0.6)
+            broken_pair(listed, laws, claim) if twin else worst_pair(listed, laws, claim, near=0.5)
         )
         asked = self._asked(question, pair)
         return Case(

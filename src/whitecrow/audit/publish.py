@@ -72,7 +72,7 @@ def _place(number: float, cuts: Sequence[float]) -> int:
 
 @dataclass(frozen=True)
 class _Counting:
-    """A count of two days, looked at where the likelihood of the event is largest.
+    """A count of one or two days, looked at where the likelihood of the event is largest.
 
     Under Laplace noise that is each day's number on its own side of a cut; under Gaussian noise
     the numbers added up, each by its shift.
@@ -89,7 +89,7 @@ class _Counting:
             time="d",
             start=0,
             period=1,
-            horizon=2,
+            horizon=len(self.shifts),
             mechanism=self.mechanism,
             **price,
         )
@@ -147,7 +147,7 @@ class _Counting:
             "publish",
             name,
             asked.claim,
-            "no records ~ one event on the first of two days",
+            f"no records ~ one event on the first of {len(self.shifts)} days",
             partial(self.laws, times),
             asked.draws,
             asked.asks if times == 1 else None,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from whitecrow import __version__
+from whitecrow.audit.replay import Replay
 from whitecrow.audit.run import CONFIDENCE, Audit, Finding
 
 __all__ = ["as_json", "as_markdown", "as_text"]
@@ -34,6 +35,16 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "quick": audit.quick,
         "confidence": CONFIDENCE,
         "rows": [_row(finding) for finding in audit.findings],
+        "replay": None if audit.replay is None else _replayed(audit.replay),
+    }
+
+
+def _replayed(replay: Replay) -> dict[str, Any]:
+    return {
+        "ok": replay.ok,
+        "lines": replay.lines,
+        "different": list(replay.different),
+        "missed": list(replay.missed),
     }
 
 
@@ -93,6 +104,8 @@ def _probability(value: float) -> str:
 
 def as_text(audit: Audit) -> str:
     """Return the table for a terminal."""
+    if not audit.findings:
+        return _summary(audit)
     rows = [list(_HEADS), *map(_cells, audit.findings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS) - 1)]
     lines = [
@@ -106,12 +119,14 @@ def _summary(audit: Audit) -> str:
     shipped = [finding for finding in audit.findings if not finding.case.twin]
     twins = [finding for finding in audit.findings if finding.case.twin]
     weak = sum(finding.verdict == "not tested hard enough" for finding in shipped)
-    return (
+    counted = (
         f"{len(shipped)} mechanisms: {sum(f.ok for f in shipped)} not found to leak"
         f"{f' ({weak} of them not tested hard enough)' if weak else ''}; {len(twins)} broken "
         f"twins: {sum(f.ok for f in twins)} caught. All bounds hold together with confidence "
         f"{CONFIDENCE:.1%}."
     )
+    said = [counted] if audit.findings else []
+    return "\n\n".join([*said, *([] if audit.replay is None else [audit.replay.words()])])
 
 
 def as_markdown(audit: Audit, seconds: float) -> str:

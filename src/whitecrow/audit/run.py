@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from whitecrow.audit.case import LEAK, Case, Draw, Laws
+from whitecrow.audit.replay import Replay
 from whitecrow.audit.tester import (
     CONFIRM,
     Counts,
@@ -23,7 +24,7 @@ from whitecrow.audit.tester import (
     visible,
 )
 
-__all__ = ["CONFIDENCE", "Audit", "Finding", "audited", "run"]
+__all__ = ["CONFIDENCE", "Audit", "Finding", "Progress", "audited", "run"]
 
 CONFIDENCE = 0.999
 """With this confidence every lower bound of a table is right."""
@@ -40,6 +41,7 @@ STRANGE = 1e-9
 _ROUNDING = 1e-9
 _CHOOSING = 5  # one draw for choosing the event to this many for testing it
 _FEWEST = 300
+_SPARE = 1.15  # more than two answers: the event is not always the best one
 _ATTEMPTS = 3  # a twin is missed only if all of them miss it
 
 Progress = Callable[[int, int, str], None]
@@ -122,15 +124,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """The whole table."""
+    """The whole table, and what the replay found."""
 
     findings: tuple[Finding, ...]
     quick: bool
+    replay: Replay | None = None
 
     @property
     def ok(self) -> bool:
         """Whether nothing is violated and every twin was caught."""
-        return all(finding.ok for finding in self.findings)
+        return all(found.ok for found in self.findings) and (self.replay is None or self.replay.ok)
 
 
 def run(cases: Sequence[Case], *, quick: bool = True, progress: Progress | None = None) -> Audit:
@@ -156,7 +159,8 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
     seen = visible(laws, claim)
     reference = claim.value if case.twin else min(seen, claim.value)
     leaking = laws if case.twin else case.laws(LEAK)
-    tries = _tries(case, needed(leaking, claim, reference, alpha), quick)
+    wanted = needed(leaking, claim, reference, alpha)
+    tries = _tries(case, wanted, quick, binary=len({*laws[0], *laws[1]}) == 2)
     choosing = max(_FEWEST, tries.low // (2 if case.twin else _CHOOSING))
     draws, allowed, drawn = case.draws(), reference * (1 + _ROUNDING), 0
     for _ in range(_ATTEMPTS if case.twin else 1):
@@ -195,12 +199,12 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
     )
 
 
-def _tries(case: Case, wanted: Tries, quick: bool) -> Tries:
+def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:
     """Return how many draws test the event: what is needed, within what can be afforded."""
-    factor, most = (3.0, case.most) if case.twin else (1.0, case.most)
+    factor, most = (2.0, case.most) if case.twin else (1.0, case.most)
     if not quick and not case.twin:
-        factor, most = 12.0, case.full or 10 * case.most
-    tries = wanted.times(max(factor, _FEWEST / wanted.high))
+        factor, most = 8.0, case.full or 10 * case.most
+    tries = wanted.times(max(factor * (1 if binary else _SPARE), _FEWEST / wanted.high))
     if tries.low <= most:
         return tries
     # Where a quick run cannot test hard enough, it says so and saves its time for other rows.

@@ -122,16 +122,16 @@ def needed(laws: tuple[Law, Law], claim: Claim, reference: float, alpha: float) 
     """Return how many draws show, more than 8 times of 10, that ``reference`` is exceeded.
 
     For designing a test (:func:`power` says what the design is worth): the least numbers for which
-    the bound is above the reference with both counts 0.9 deviations off. The database on which
+    the bound is above the reference with both counts 0.8 deviations off. The database on which
     the event is frequent may need fewer: its probability is the easier one to pin down.
     """
     best = Tries(MOST, MOST)
     low = np.geomspace(150, MOST, 90)[:, None]
     for p, q in _thresholds(laws):
-        y = np.clip(low * q + 0.9 * np.sqrt(low * q * (1 - q)), 0, low)
+        y = np.clip(low * q + 0.8 * np.sqrt(low * q * (1 - q)), 0, low)
         for part, split in itertools.product((1.0, 0.4), (0.75, 0.95)):
             high = np.ceil(low * part)
-            x = np.clip(high * p - 0.9 * np.sqrt(high * p * (1 - p)), 0, high)
+            x = np.clip(high * p - 0.8 * np.sqrt(high * p * (1 - p)), 0, high)
             shown = claim.implied(
                 at_least(x, high, alpha * (1 - split)), at_most(y, low, alpha * split)
             )

@@ -1,0 +1,298 @@
+"""Record and replay: with frozen answers, neighbouring data look the same to the last byte.
+
+The other half of "depends on the data through a mechanism only". A curator is asked questions of
+every kind (some twice, some that cannot be paid, some not allowed, some nonsense, one that fails
+behind the wall), first over one database, then over its neighbours; each mechanism is made to say
+the same every time, and everything an analyst or an operator could see is written down: prices,
+descriptions, plans, progress, releases with their statements, errors, log lines, the order in which
+the house calls its parts, and the ledger's entries (but their clock, and the hashes that cover it).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.audit.shipped import Records, table
+from whitecrow.count import Count
+from whitecrow.curator import Curator
+from whitecrow.curator.registry import Answering
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.data import Card, Column
+from whitecrow.errors import WhitecrowError
+from whitecrow.explain import Explain
+from whitecrow.identify import Identify
+from whitecrow.identify.lookahead import Lookahead
+from whitecrow.identify.screen import Screen
+from whitecrow.ledger import Ledger
+from whitecrow.privacy import Guarantee
+from whitecrow.publish import Publish
+from whitecrow.question import Question
+from whitecrow.subspaces import Subspaces
+from whitecrow.subspaces.tune import Tune
+
+__all__ = ["LEAKS", "Replay", "replay", "transcript"]
+
+CARD = Card(
+    "members",
+    (
+        Column("x", "integer", 0, 99),
+        Column("y", "integer", 0, 99),
+        Column("ward", "category", categories=("a", "b")),
+        Column("day", "integer", 0, 30),
+    ),
+)
+
+FROZEN: dict[str, Any] = {
+    "identify": True,
+    "screen": False,
+    "lookahead": {"columns": ["ward"], "cells": [["a", 7]]},
+    "count": 17,
+    "subspaces": [["x"]],
+    "tune": 2.0,
+    "explain": {"context": None, "words": "nowhere", "where": None},
+    "publish": {"statistic": "count", "view": "to_date", "clip": None, "series": []},
+}
+"""What every mechanism says here, whatever the data."""
+
+UNLUCKY = "1/97"
+"""Questions at this price fail behind the wall."""
+
+
+def questions() -> Iterator[Question]:
+    """Yield questions of every kind, and of every fate."""
+    model, tenth = DistanceAnomaly(3, 5.0), Fraction(1, 10)
+    here: Mapping[str, Any] = {"x": 40, "y": 40}
+    yield Identify(here, model=model, epsilon="1/10")
+    yield Identify(here, model=model, epsilon="1/10")  # asked before: free
+    yield Identify({"x": 90, "y": 2}, model=model, epsilon="1/10", notion="differential")
+    yield Screen({"x": 1, "y": 99}, model=model, epsilon="1/10")
+    yield Screen({"x": 1, "y": 99}, model=model, epsilon=UNLUCKY)
+    yield Screen({"x": 1, "y": 99}, model=model, epsilon=UNLUCKY)  # failed before: not run again
+    yield Screen({"z": 1}, model=model, epsilon="1/10")  # no such column
+    yield Lookahead(["ward"], model=DistanceAnomaly(20, 0), k=2, epsilon="1/10")
+    for mechanism in ("smooth", "global"):
+        yield Count(["x", "y"], model=model, epsilon="1/10", mechanism=mechanism)
+    yield Count(["ward"], model=model, epsilon="1/10")  # not a column of numbers
+    yield Subspaces(1, 1, columns=["x", "y"], model=model, epsilon="1/10")
+    yield Tune(["x"], share="1/10", radii=[1, 2, 4], beta=3, epsilon="1/10")
+    person = {"ward": "a", "x": 40}
+    for notion in ("differential", "conditional"):  # the policy allows no conditional answers
+        yield Explain(person, metric="x", detector=model, epsilon="1/10", notion=notion)
+    yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, epsilon=tenth)
+    yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, rho=tenth**2)
+    yield Count(["x"], model=model, epsilon=500)  # cannot be paid
+
+
+class _Notes(list[str]):
+    def told(self, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
+        """Write down that something is called, then call it."""
+
+        def wrapped(*given: Any, **named: Any) -> Any:
+            self.append(f"call {name}")
+            return act(*given, **named)
+
+        return wrapped
+
+
+class _Frozen(Curator):
+    """A curator whose mechanisms all say the same whatever the data, and whose calls are noted."""
+
+    notes: _Notes
+    leak: Callable[[_Frozen, Question], None] | None = None
+
+    def _priced(self, question: Question) -> tuple[Answering, Guarantee]:
+        code, price = super()._priced(question)
+
+        def gather(*given: Any) -> Any:
+            if self.leak is not None:
+                self.leak(self, question)
+            facts = code.gather(*given)
+            if question.to_json().get("epsilon") == UNLUCKY:
+                raise ValueError(f"one of {self._dataset.size} records is odd")
+            return facts
+
+        return replace(
+            code,
+            gather=self.notes.told("gather", gather),
+            release=self.notes.told("release", lambda asked, facts, source: FROZEN[asked.kind]),
+        ), price
+
+
+class _Told(Ledger):
+    """A ledger that writes down when it is called."""
+
+    def watch(self, notes: _Notes) -> None:
+        for name in ("reserve", "settle", "fail"):
+            setattr(self, name, notes.told(name, getattr(self, name)))
+
+
+# Broken twins: houses that tell something beside the answer
+
+
+def _log_the_size(curator: _Frozen, question: Question) -> None:
+    logging.getLogger("whitecrow").debug("reading %d records", curator._dataset.size)
+
+
+def _refuse_by_data(curator: _Frozen, question: Question) -> None:
+    """Fail for some data and not for others; even the one constant sentence tells which."""
+    if curator._dataset.size % 2:
+        raise ValueError("too few")
+
+
+def _order_by_data(curator: _Frozen, question: Question) -> None:
+    """Ask the ledger once more where there are many records."""
+    if curator._dataset.size >= len(BASE["x"]):
+        curator.remaining()
+        curator.notes.append("call remaining")
+
+
+LEAKS = {
+    "a log line with the number of records": _log_the_size,
+    "a refusal that depends on the data": _refuse_by_data,
+    "a call that depends on the data": _order_by_data,
+}
+
+
+# The pairs
+
+BASE: dict[str, list[Any]] = {
+    "x": [number * 37 % 100 for number in range(60)],
+    "y": [number * 53 % 100 for number in range(60)],
+    "ward": ["ab"[number * 7 % 2] for number in range(60)],
+    "day": [number * 11 % 30 for number in range(60)],
+}
+
+
+def _with(x: int, y: int, ward: str, day: int) -> Records:
+    new = {"x": x, "y": y, "ward": ward, "day": day}
+    return {name: [*values, new[name]] for name, values in BASE.items()}
+
+
+def neighbours() -> dict[str, Records]:
+    """Return neighbours of the base: records gone, added, far out, on the very spot asked about."""
+    return {
+        "the first record gone": {name: values[1:] for name, values in BASE.items()},
+        "the last record gone": {name: values[:-1] for name, values in BASE.items()},
+        "one more, like others": _with(50, 50, "a", 3),
+        "one more, far out": _with(99, 0, "b", 29),
+        "one more, asked about": _with(40, 40, "a", 0),
+    }
+
+
+def transcript(
+    records: Records, leak: Callable[[_Frozen, Question], None] | None = None
+) -> list[str]:
+    """Return everything that can be seen while a curator of these records is asked."""
+    notes, ledger = _Notes(), _Told("sqlite://", atlas=new_atlas)
+    curator = _Frozen.open(
+        table(records), card=CARD, budget="3, 1e-6", ledger=ledger, name="members"
+    )
+    assert isinstance(curator, _Frozen)
+    curator.notes, curator.leak = notes, leak
+    ledger.watch(notes)
+    with _logged() as log:
+        for number, question in enumerate(questions()):
+            _ask(curator, question, ("ana", "bo")[number % 2])
+    notes.append(log.getvalue())
+    asked = [Screen({"x": 3, "y": 3}, model=DistanceAnomaly(3, 5.0), epsilon="1/10")]
+    notes.append(str(curator.plan(asked)))
+    notes += [str(curator.remaining()), *curator.totals().statements(), repr(curator)]
+    for entry in ledger.entries("members"):
+        seen = {key: value for key, value in entry.to_json().items() if key not in _CLOCK}
+        notes.append(json.dumps(seen, sort_keys=True))
+    curator.close()
+    return notes
+
+
+_CLOCK = ("at", "hash", "previous")
+
+
+def _ask(curator: _Frozen, question: Question, analyst: str) -> None:
+    notes = curator.notes
+    try:
+        notes += [str(curator.price(question)), str(curator.describe(question))]
+        release = curator.ask(
+            question,
+            analyst=analyst,
+            progress=lambda done, total, what: notes.append(f"{what} {done}/{total}"),
+        )
+        notes.append(json.dumps(release.to_json()))
+    except WhitecrowError as error:
+        notes.append(f"{type(error).__name__}: {error} {vars(error)}")
+    notes.append(str(curator.remaining(analyst)))
+
+
+@contextmanager
+def _logged() -> Iterator[io.StringIO]:
+    """Catch every log line, at every level."""
+    written = io.StringIO()
+    handler, root = logging.StreamHandler(written), logging.getLogger("whitecrow")
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        yield written
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the replay found.
+
+    Parameters
+    ----------
+    lines : int
+        How much was visible over the base.
+    different : tuple of str
+        The neighbours that did not look the same: none, if all is well.
+    missed : tuple of str
+        The broken twins that did: none, if the replay sees what it should.
+    """
+
+    lines: int
+    different: tuple[str, ...]
+    missed: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether neighbours look the same, and a house that tells is found out."""
+        return not self.different and not self.missed
+
+    def words(self) -> str:
+        """Return one sentence."""
+        same = (
+            f"{len(neighbours())} neighbours look the same in all {self.lines} lines"
+            if not self.different
+            else f"other lines over: {', '.join(self.different)}"
+        )
+        twins = f"{len(LEAKS) - len(self.missed)} of {len(LEAKS)} broken twins caught"
+        return f"Record and replay, answers frozen: {same}; {twins}."
+
+
+def replay() -> Replay:
+    """Ask the same of neighbouring data, answers frozen, and compare all that can be seen."""
+    base = _bytes(transcript(BASE))
+    different = [
+        name for name, records in neighbours().items() if _bytes(transcript(records)) != base
+    ]
+    missed = [name for name, leak in LEAKS.items() if not _seen(leak)]
+    return Replay(base.count(b"\n") + 1, tuple(different), tuple(missed))
+
+
+def _seen(leak: Callable[[_Frozen, Question], None]) -> bool:
+    base = _bytes(transcript(BASE, leak))
+    return any(_bytes(transcript(records, leak)) != base for records in neighbours().values())
+
+
+def _bytes(lines: Sequence[str]) -> bytes:
+    return "\n".join(lines).encode()
