@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,10 +107,13 @@ class Lattice:
             # The outermost cells reach to infinity: they vouch for nobody.
             inner &= (place > 0) & (place < self._span - 1)
         held = self._around(keys, np.where(inner, counts, 0), self._runs(1.0 + _MARGIN, 1))
-        asking = ~(inner & (held >= cap))
-        touching = self._around(keys, asking.astype(np.int64), self._runs(1.0 - _MARGIN, -1))
-        near = touching > 0
-        return Judged(keys[asking], keys[near], int(counts[asking].sum()), int(counts[near].sum()))
+        return Judged(self, keys, counts, np.flatnonzero(~(inner & (held >= cap))))
+
+    def touched(self, keys: Counts, chosen: Counts) -> NDArray[np.bool_]:
+        """Say which cells may hold neighbours of the records of the chosen ones."""
+        mark = np.zeros(len(keys), np.int64)
+        mark[chosen] = 1
+        return self._around(keys, mark, self._runs(1.0 - _MARGIN, -1)) > 0
 
     def steps(self) -> int:
         """Return about how many runs are visited for each cell."""
@@ -152,15 +156,15 @@ class Lattice:
 
 
 @dataclass(frozen=True, repr=False)
-class Judged:
-    """What the histogram says.
+class Turn:
+    """Cells that are not certified, and the cells around them.
 
     Parameters
     ----------
     asking : int64 array
-        The cells that are not certified, ascending.
+        Cells that are not certified.
     near : int64 array
-        These and all cells that may hold neighbours of their records, ascending.
+        These and all cells that may hold neighbours of their records.
     asked, nearby : int
         How many records they hold.
     """
@@ -169,6 +173,44 @@ class Judged:
     near: Counts
     asked: int
     nearby: int
+
+
+@dataclass(frozen=True, repr=False)
+class Judged:
+    """What the histogram says.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        The cells.
+    keys, counts : int64 arrays
+        The inhabited ones, ascending, and their records.
+    asking : int64 array
+        The places of those that are not certified.
+    """
+
+    lattice: Lattice
+    keys: Counts
+    counts: Counts
+    asking: Counts
+
+    @property
+    def asked(self) -> int:
+        """How many records are not certified."""
+        return int(self.counts[self.asking].sum())
+
+    def turns(self, most: int) -> Iterator[Turn]:
+        """Yield the uncertified cells by turns of about ``most`` records, near ones together."""
+        turn = np.cumsum(self.counts[self.asking]) // most
+        for chosen in np.split(self.asking, np.flatnonzero(np.diff(turn)) + 1):
+            if len(chosen):
+                near = self.lattice.touched(self.keys, chosen)
+                yield Turn(
+                    self.keys[chosen],
+                    self.keys[near],
+                    int(self.counts[chosen].sum()),
+                    int(self.counts[near].sum()),
+                )
 
 
 def lay_out(sample: Matrix, form: Form, size: int, most: int) -> Lattice | None:

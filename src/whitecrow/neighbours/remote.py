@@ -48,7 +48,7 @@ class Bounds:
     sample: int = 1 << 15
     cells: int = 1 << 18
     held: int = 1 << 21
-    asked: int = 1 << 18
+    asked: int = 1 << 19
     few: int = 1 << 14
 
 
@@ -103,9 +103,7 @@ class RemoteEngine:
         found = None
         if closeness.metric != "haversine":
             found = self._by_cells(closeness, sample, cap)
-        points, counts = self._by_pivots(closeness, sample, cap) if found is None else found
-        below = counts < cap
-        return points[below], counts[below]
+        return self._by_pivots(closeness, sample, cap) if found is None else found
 
     def _few(
         self, asked: Matrix, closeness: Closeness, form: Form, metric: str, cap: int | None
@@ -151,28 +149,39 @@ class RemoteEngine:
         judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
         if judged.asked > max(size // 8, bounds.asked):
             return None
-        if judged.asked == 0:
-            return np.empty((0, width)), np.zeros(0, np.int64)
+        order = lattice.coarse().key(names, dialect)
+        found = [
+            self._by_turn(closeness, turn, key, order, cap) for turn in judged.turns(bounds.asked)
+        ]
+        points = [np.empty((0, width)), *(points for points, _ in found)]
+        counts = [np.zeros(0, np.int64), *(counts for _, counts in found)]
+        return np.concatenate(points), np.concatenate(counts)
 
-        listed = ", ".join(names)
+    def _by_turn(
+        self, closeness: Closeness, turn: cells.Turn, key: str, order: str, cap: int
+    ) -> tuple[Matrix, Counts]:
+        """Count for the records of some cells: here if what they touch is little, else there."""
+        form, bounds, dialect = _form(closeness), self._bounds, self._warehouse.dialect
+        listed = ", ".join(f"x{place}" for place in range(len(closeness.columns)))
+        records = self._dataset.relation(closeness.columns)
         inside = (
             f"FROM (SELECT {listed}, {key} AS cell FROM {records} kept) placed "  # noqa: S608 - as above
             f"WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
         )
-        everyone = judged.nearby <= min(bounds.held, 4 * judged.asked + bounds.few)
-        wanted = judged.near if everyone else judged.asking
-        found = self._warehouse.rows(Query(f"SELECT {listed}, cell {inside}", wanted), width + 1)
+        everyone = turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few)
+        wanted = Query(f"SELECT {listed}, cell {inside}", turn.near if everyone else turn.asking)
+        found = self._warehouse.rows(wanted, len(closeness.columns) + 1)
         values = np.ascontiguousarray(found[:, :-1])
-        asking = values
         if everyone:
-            asking = values[np.isin(found[:, -1].astype(np.int64), judged.asking)]
-            return asking, count_records(values, form, asking, cap)
-        order = lattice.coarse().key(names, dialect)
-        if 2 * judged.nearby > size:
-            beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
+            asking = values[np.isin(found[:, -1].astype(np.int64), turn.asking)]
+            counts = count_records(values, form, asking, cap)
         else:
-            beside = Query(f"SELECT {listed} {inside}", judged.near, order)
-        return asking, self._count_in_turns(closeness.metric, form, asking, cap, beside)
+            asking = values
+            beside = Query(f"SELECT {listed} {inside}", turn.near, order)
+            if 2 * turn.nearby > self._dataset.size:
+                beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
+            counts = self._count_in_turns(closeness.metric, form, asking, cap, beside)
+        return asking[counts < cap], counts[counts < cap]
 
     def _by_pivots(self, closeness: Closeness, sample: Matrix, cap: int) -> tuple[Matrix, Counts]:
         """Certify records by pivots; count the others where the records are, share by share."""

@@ -127,7 +127,8 @@ def session(master: str | None = None, **settings: str) -> Any:
     master : str, optional
         ``sc://host`` is Spark Connect; ``spark://host:7077``, ``yarn`` and so on a cluster, on
         whose workers this package must be installed; ``local[2]`` two threads here. By default the
-        session in use, else all cores here. Failing tasks are tried again here too.
+        session in use, else what the variable WHITECROW_SPARK_MASTER says, else all cores here.
+        Failing tasks are tried again here too.
     **settings
         More of Spark's settings, such as ``spark.driver.memory``; used when one is started.
 
@@ -145,7 +146,7 @@ def session(master: str | None = None, **settings: str) -> Any:
     active = SparkSession.getActiveSession()
     if active is not None and master is None:
         return active
-    chosen = master or "local[*]"
+    chosen = master or os.environ.get("WHITECROW_SPARK_MASTER") or "local[*]"
     builder = SparkSession.builder.appName("whitecrow")
     if chosen.startswith("sc://"):
         try:
@@ -157,10 +158,13 @@ def session(master: str | None = None, **settings: str) -> Any:
             "The engine 'spark' needs Java 17 or later, and there is none on this machine "
             "(Debian: apt-get install openjdk-17-jre-headless)."
         )
+    wanted = {**_settings(chosen), **settings}
+    if active is not None and active.conf.get("spark.master") != wanted["spark.master"]:
+        raise Unavailable("Another Spark session is in use here; stop it, or ask through it.")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if chosen.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    for key, value in {**_settings(chosen), **settings}.items():
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
