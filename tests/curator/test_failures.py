@@ -18,6 +18,8 @@ from sqlalchemy import event
 from toy_question import Toy
 
 import whitecrow as wc
+from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger.schema import datasets
 
 ROWS = pa.table({"x": [1.0, 2.0, 3.0]})
 HALF = Fraction(1, 2)
@@ -218,3 +220,29 @@ def _in_child(act: Callable[[], str]) -> str:
         text = said.read()
     os.waitpid(process, 0)
     return text
+
+
+def test_a_write_that_asks_nothing_back_is_kept(store: str) -> None:
+    ledger = Ledger(store)
+    ledger.open("d", budget=Budget.of("1"))
+    change = sa.update(datasets).values(policy='{"a":1}')
+    ledger.database.write(lambda session: session.run(change))
+    assert ledger.standing("d").policy == '{"a":1}'
+    ledger.close()
+
+
+def test_a_write_that_fails_late_fails_and_leaves_nothing(store: str) -> None:
+    ledger = Ledger(store)
+    ledger.open("d", budget=Budget.of("1"))
+    held, _ = ledger.reserve("d", Order("ana", "q", {}, wc.DifferentialPrivacy(HALF)))
+    assert isinstance(held, Reservation)
+    ledger.settle("d", held, 1)
+
+    def twice(page: Any) -> None:
+        page.append("settle", analyst="ana", digest="q", closes=held.seq, body={"answer": 2})
+
+    with pytest.raises(wc.Unavailable):
+        ledger.write("d", twice)
+    assert [entry.kind for entry in ledger.entries("d")] == ["open", "reserve", "settle"]
+    held.release()
+    ledger.close()

@@ -21,7 +21,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -160,10 +160,14 @@ class Database:
         try:
             raw = self.engine.raw_connection()
             try:
-                session = Session(raw, self._compiler)
-                if begin:
-                    session.command(begin)
-                yield session
+                with self._without_waiting(raw):
+                    session = Session(raw, self._compiler)
+                    if begin:
+                        session.command(begin)
+                    yield session
+                    raw.commit()
+                # Nothing is left to do unless no result had come back to say that a transaction is
+                # open: then the commit above was taken for needless.
                 raw.commit()
             except BaseException:
                 try:
@@ -178,6 +182,14 @@ class Database:
         # Raised outside the handler: the driver's error names statements, and stays behind.
         if failure is not None:
             raise failure
+
+    def _without_waiting(self, raw: PoolProxiedConnection) -> AbstractContextManager[object]:
+        """Send statements to PostgreSQL that return nothing together with the one that follows.
+
+        Whatever fails among them fails at the next query, or at the commit at the latest.
+        """
+        driver: Any = raw.driver_connection
+        return nullcontext() if self.is_sqlite else driver.pipeline()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
