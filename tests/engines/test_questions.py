@@ -74,14 +74,14 @@ FAR = {"age": 99.0, "bmi": 14.0}
 def questions() -> dict[str, Any]:
     """One of each kind, at prices that leave the answers as they are."""
     return {
-        "identify": wc.Identify(FAR, model=MODEL, k=1, epsilon=60),
-        "screen": wc.Screen({"age": 50.0, "bmi": 25.0}, model=MODEL, epsilon=60),
-        "count": wc.Count(["age", "bmi"], model=MODEL, epsilon=60),
+        "identify": wc.Identify(FAR, model=MODEL, k=1, epsilon=100_000),
+        "screen": wc.Screen({"age": 50.0, "bmi": 25.0}, model=MODEL, epsilon=100_000),
+        "count": wc.Count(["age", "bmi"], model=MODEL, epsilon=100_000),
         "subspaces": wc.Subspaces(
-            1, columns=["age", "bmi"], model=MODEL, epsilon=4000, count_share="1/2"
+            1, columns=["age", "bmi"], model=MODEL, epsilon=100_000, count_share="1/2"
         ),
         "explain": wc.Explain(
-            {"age": 99.0, "ward": "A"}, metric="age", detector="grubbs", epsilon=4000
+            {"age": 99.0, "ward": "A"}, metric="age", detector="grubbs", epsilon=100_000
         ),
         "publish": wc.Publish(
             "age",
@@ -90,7 +90,7 @@ def questions() -> dict[str, Any]:
             start="2024-01-01",
             period="month",
             horizon=3,
-            epsilon=4000,
+            epsilon=100_000,
         ),
     }
 
@@ -132,10 +132,10 @@ def test_every_question_is_answered_and_charged_once(
 ) -> None:
     source = storing(remote_kind, patients())
     engine = "spark" if remote_kind == "spark" else "sql"
-    here = wc.Curator.open(patients(), card=CARD, budget="20000", name="here", policy=ANY)
+    here = wc.Curator.open(patients(), card=CARD, budget="10000000", name="here", policy=ANY)
     steps: list[tuple[int, int, str]] = []
     with wc.Curator.open(
-        source, card=CARD, engine=engine, ledger=tmp_path / "l.db", budget="20000", policy=ANY
+        source, card=CARD, engine=engine, ledger=tmp_path / "l.db", budget="10000000", policy=ANY
     ) as there:
         for number, question in enumerate(questions().values(), start=1):
             release = there.ask(question, progress=lambda *step: steps.append(step))
@@ -166,12 +166,12 @@ def test_a_worker_that_is_killed_is_replaced(spark: Any, tmp_path: Path) -> None
     whole = spark.createDataFrame(patients().select(["age", "bmi"]))
     frame = whole.repartition(3).mapInArrow(deadly, whole.schema)
     plain = Card("patients", CARD.columns[:2])
-    with wc.Curator.open(frame, card=plain, engine="spark", budget="100", name="p") as there:
-        release = there.count(["age", "bmi"], model=MODEL, epsilon=60)
+    with wc.Curator.open(frame, card=plain, engine="spark", budget="1000000", name="p") as there:
+        release = there.count(["age", "bmi"], model=MODEL, epsilon=100_000)
         assert mark.exists()
         assert charges(there) == 1
-    with wc.Curator.open(patients(), card=plain, budget="100") as here:
-        assert release.answer == here.count(["age", "bmi"], model=MODEL, epsilon=60).answer
+    with wc.Curator.open(patients(), card=plain, budget="1000000") as here:
+        assert release.answer == here.count(["age", "bmi"], model=MODEL, epsilon=100_000).answer
 
 
 def test_a_failure_elsewhere_is_told_in_one_constant_sentence(spark: Any) -> None:
@@ -181,9 +181,9 @@ def test_a_failure_elsewhere_is_told_in_one_constant_sentence(spark: Any) -> Non
     whole = spark.createDataFrame(patients().select(["age", "bmi"]))
     frame = whole.mapInArrow(broken, whole.schema)
     plain = Card("patients", CARD.columns[:2])
-    with wc.Curator.open(frame, card=plain, engine="spark", budget="100", name="p") as there:
+    with wc.Curator.open(frame, card=plain, engine="spark", budget="1000000", name="p") as there:
         with pytest.raises(wc.Unavailable, match=r"^The computation failed") as refused:
-            there.count(["age", "bmi"], model=MODEL, epsilon=60)
+            there.count(["age", "bmi"], model=MODEL, epsilon=100_000)
         assert refused.value.__cause__ is None
         assert refused.value.__context__ is None
 
@@ -199,9 +199,9 @@ def test_the_terminal_asks_where_the_records_are(
     ran = CliRunner().invoke(
         whitecrow,
         ["--json", "count", str(folder), "--card", str(card), "--columns", "age,bmi", "--beta", "3",
-         "--radius", "2", "--epsilon", "60", "--budget", "100", *engine],
+         "--radius", "2", "--epsilon", "100000", "--budget", "1000000", *engine],
     )  # fmt: skip
     assert ran.exit_code == 0, ran.output
-    here = wc.Curator.open(patients(), card=CARD, budget="100")
-    expected = here.count(["age", "bmi"], model=MODEL, epsilon=60).answer
+    here = wc.Curator.open(patients(), card=CARD, budget="1000000")
+    expected = here.count(["age", "bmi"], model=MODEL, epsilon=100_000).answer
     assert json.loads(ran.stdout)["answer"] == expected
