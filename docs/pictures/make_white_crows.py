@@ -18,6 +18,7 @@ from whitecrow.data import read
 
 BETA, RADIUS, K, EPSILON = 40, 12, 2, 0.25
 INK, CROW, QUIET = "#1c2330", "#c8553d", "#9aa3b2"
+NIGHT, FLOCK = "#22303c", "#6f8194"
 
 
 def main() -> None:
@@ -32,30 +33,33 @@ def main() -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=(1.15, 1))
     flock = rows[[not crow for crow in found]]
     crows = rows[found]
-    left.scatter(flock[:, 0], flock[:, 2], s=5, color=QUIET, alpha=0.6, linewidths=0)
+    left.set_facecolor(NIGHT)
+    left.scatter(flock[:, 0], flock[:, 2], s=6, color=FLOCK, linewidths=0, label="the flock")
     left.scatter(
-        crows[:, 0], crows[:, 2], s=34, facecolors="white", edgecolors=CROW, linewidths=1.6
+        crows[:, 0], crows[:, 2], s=30, color="white", edgecolors=CROW, label="white crows"
     )
+    left.set_ylim(72, 248)
+    left.legend(loc="upper right", ncols=2, labelcolor="white", facecolor=NIGHT, edgecolor=NIGHT)
     left.set(xlabel="age", ylabel="systolic blood pressure")
     left.set_title("Reported as anomalies (one run, ε = 0.25)", loc="left", fontsize=10.5)
     counts = range(1, 2 * BETA + 1)
-    for k, colour, name in (
-        (K, CROW, "sensitive privacy, k = 2"),
-        (BETA, INK, "differential privacy"),
-    ):
+    for k, colour, style in ((BETA, INK, "-"), (K, CROW, "--")):
         wrong = [
             hazmat.flip_probability(hazmat.discrepancy(1, n, beta=BETA, k=k), EPSILON)
             for n in counts
         ]
-        right.plot(counts, wrong, color=colour, linewidth=2.2, label=name)
+        right.plot(counts, wrong, style, color=colour, linewidth=2.2)
+    right.text(2, 0.452, "differential privacy: a coin", color=INK)
+    right.text(4, 0.055, "sensitive privacy, k = 2", color=CROW)
+    right.text(52, 0.24, "normal records:\nboth alike", color=INK)
     right.axvline(BETA + 0.5, color=QUIET, linewidth=1, linestyle=":")
-    right.text(BETA - 14, 0.06, "anomaly", ha="right", color=QUIET)
-    right.text(BETA + 12, 0.06, "normal", color=QUIET)
+    right.text(BETA - 1, 0.49, "anomaly", ha="right", color=QUIET)
+    right.text(BETA + 2, 0.49, "normal", color=QUIET)
+    right.set_ylim(-0.02, 0.51)
     right.set(
         xlabel="records within the radius, itself included", ylabel="probability of a wrong answer"
     )
     right.set_title("How often the answer is wrong", loc="left", fontsize=10.5)
-    right.legend(frameon=False, loc="center right", bbox_to_anchor=(1.02, 0.62))
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

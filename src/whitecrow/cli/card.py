@@ -49,4 +49,10 @@ def check(output: Output, card: str) -> None:
         elif column.bounded:
             limits = f"{column.lower:g} to {column.upper:g}"
         lines.append(f"  {column.name}: {column.type}, {limits} ({column.source})")
+    bare = [c.name for c in found.columns if c.type != "text" and not (c.bounded or c.categories)]
+    if bare:
+        lines.append(
+            f"Without bounds: {', '.join(bare)}. Questions that need them will refuse; delete the "
+            "columns that nobody will ask about."
+        )
     output.show({"ok": True, "card": found.to_json()}, "\n".join(lines))
