@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Any
 
 from whitecrow import __version__
 from whitecrow.audit.replay import Replay
-from whitecrow.audit.run import CONFIDENCE, Audit, Finding
+from whitecrow.audit.run import ATTEMPTS, CONFIDENCE, Audit, Finding
 
 __all__ = ["as_json", "as_markdown", "as_text"]
 
@@ -63,7 +64,7 @@ def _row(finding: Finding) -> dict[str, Any]:
         "draws": finding.draws,
         "asked": finding.asked,
         "power": finding.caught,
-        "power_3_percent": finding.fine,
+        "power_3_percent": None if math.isnan(finding.fine) else finding.fine,
         "verdict": finding.verdict,
         "pair": case.pair,
         "note": case.note,
@@ -94,11 +95,14 @@ def _cells(finding: Finding) -> list[str]:
 
 def _verdict(finding: Finding) -> str:
     if finding.case.twin and finding.ok:
-        return f"caught (as it is with probability {_probability(finding.caught)})"
+        missed = max(1e-12, (1 - finding.caught) ** ATTEMPTS)
+        return f"caught (missed with probability {missed:.0e})"
     return finding.verdict
 
 
 def _probability(value: float) -> str:
+    if math.isnan(value):
+        return ""
     return "> 0.999" if value > 0.999 else f"{value:.3f}"
 
 
@@ -166,7 +170,7 @@ def _shipped(finding: Finding) -> list[str]:
 
 def _twin(finding: Finding) -> list[str]:
     cells = _cells(finding)
-    return [*cells[:3], *cells[4:6], cells[-1]]
+    return [cells[0].replace("broken twin: ", ""), *cells[1:3], *cells[4:6], cells[-1]]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

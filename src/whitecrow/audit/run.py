@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
+from whitecrow.audit.bounds import Claim
 from whitecrow.audit.case import LEAK, Case, Draw, Laws
 from whitecrow.audit.replay import Replay
 from whitecrow.audit.tester import (
@@ -24,7 +24,7 @@ from whitecrow.audit.tester import (
     visible,
 )
 
-__all__ = ["CONFIDENCE", "Audit", "Finding", "Progress", "audited", "run"]
+__all__ = ["ATTEMPTS", "CONFIDENCE", "Audit", "Design", "Finding", "Progress", "audited", "run"]
 
 CONFIDENCE = 0.999
 """With this confidence every lower bound of a table is right."""
@@ -35,14 +35,16 @@ ENOUGH = 0.8
 TIGHT = 0.99
 """A mechanism that loses this part of its claim somewhere is called tight."""
 
-STRANGE = 1e-9
+ATTEMPTS = 3
+"""A twin is missed only if this many attempts miss it."""
+
+STRANGE = 1e-10
 """The chance that draws from a law are said not to be."""
 
 _ROUNDING = 1e-9
 _CHOOSING = 5  # one draw for choosing the event to this many for testing it
 _FEWEST = 300
 _SPARE = 1.15  # more than two answers: the event is not always the best one
-_ATTEMPTS = 3  # a twin is missed only if all of them miss it
 
 Progress = Callable[[int, int, str], None]
 
@@ -57,51 +59,52 @@ class Finding:
         What was audited.
     measured : float
         The loss proved at the table's confidence.
+    again : float
+        What fresh draws prove of a first bound above the reference; 0 where there was none.
+    reference : float
+        The loss that the pair shows through the tester's view, by the exact law: what a leak is
+        measured against (of a broken twin: its claim).
     exact : float
-        The loss of the pair by the mechanism's exact law.
+        The largest loss of any pair of the universe, by the exact law of whole answers.
     draws : int
         How many answers were drawn from both databases, in all.
     asked : int
-        How many more were asked of a curator, the whole way.
+        How many more were asked of a curator of each, the whole way.
     caught : float
         The probability that a leak of a tenth more would have been reported (for a broken twin:
         that one attempt, of three, reports it).
     fine : float
         The same for a leak of three hundredths more; NaN in a quick run.
-    confirmed : bool
-        Whether fresh draws repeated a bound above what is allowed.
     lawful : bool
         Whether all answers came as often as the exact law says.
     same_path : bool
         Whether those asked of a curator did, too.
-    reference : float
-        The loss that the pair shows through the tester's view: what a leak is measured against.
     seconds : float
         How long it took.
     """
 
     case: Case
     measured: float
+    again: float
+    reference: float
     exact: float
     draws: int
     asked: int
     caught: float
     fine: float
-    confirmed: bool
     lawful: bool
     same_path: bool
-    reference: float
     seconds: float
 
     @property
     def verdict(self) -> str:
         """What to think of it, in the words of the table."""
-        above = self.measured > self.case.claim.value * (1 + _ROUNDING)
-        if above and self.confirmed:
+        proved = min(self.measured, self.again)
+        if _above(proved, self.case.claim.value):
             return "violated"
         if self.case.twin:
             return "NOT CAUGHT"
-        if self.confirmed or not self.lawful:
+        if _above(proved, self.reference) or not self.lawful:
             return "not its law"
         if not self.same_path:
             return "asked otherwise"
@@ -152,51 +155,94 @@ def run(cases: Sequence[Case], *, quick: bool = True, progress: Progress | None 
     return Audit(tuple(found), quick)
 
 
+@dataclass(frozen=True)
+class Design:
+    """How a case is tested, from exact laws alone: nothing has been drawn yet.
+
+    Parameters
+    ----------
+    laws, leaking : two laws
+        Of the mechanism, and of one that leaks a tenth more (of a broken twin: its own).
+    reference : float
+        What a bound is held against: the loss that the pair shows through the tester's view (of a
+        broken twin: its claim).
+    choosing : int
+        Draws of each database that choose the event.
+    tries : Tries
+        Draws that test it.
+    alpha : float
+        The false-alarm rate of the first test.
+    """
+
+    laws: Laws
+    leaking: Laws
+    reference: float
+    choosing: int
+    tries: Tries
+    alpha: float
+
+    @classmethod
+    def of(cls, case: Case, alpha: float, *, quick: bool = True) -> Design:
+        """Return the design of a case at a false-alarm rate."""
+        claim, laws = case.claim, case.laws(Fraction(1))
+        reference = claim.value if case.twin else min(visible(laws, claim), claim.value)
+        leaking = laws if case.twin else case.laws(LEAK)
+        wanted = needed(leaking, claim, reference, alpha)
+        tries = _tries(case, wanted, quick, binary=len({*laws[0], *laws[1]}) == 2)
+        choosing = max(_FEWEST, tries.low // (2 if case.twin else _CHOOSING))
+        return cls(laws, leaking, reference, choosing, tries, alpha)
+
+    def power(self, claim: Claim, leaking: Laws | None = None) -> float:
+        """Return the probability that a leak is reported."""
+        return power(
+            leaking or self.leaking,
+            claim,
+            self.reference,
+            choosing=self.choosing,
+            tries=self.tries,
+            alpha=self.alpha,
+        )
+
+
 def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
     """Audit one case at a false-alarm rate of ``alpha``, a thousandth of it for the verdict."""
     start = time.perf_counter()
-    claim, laws = case.claim, case.laws(Fraction(1))
-    seen = visible(laws, claim)
-    reference = claim.value if case.twin else min(seen, claim.value)
-    leaking = laws if case.twin else case.laws(LEAK)
-    wanted = needed(leaking, claim, reference, alpha)
-    tries = _tries(case, wanted, quick, binary=len({*laws[0], *laws[1]}) == 2)
-    choosing = max(_FEWEST, tries.low // (2 if case.twin else _CHOOSING))
-    draws, allowed, drawn = case.draws(), reference * (1 + _ROUNDING), 0
-    for _ in range(_ATTEMPTS if case.twin else 1):
+    claim, design = case.claim, Design.of(case, alpha, quick=quick)
+    draws, choosing, drawn = case.draws(), design.choosing, 0
+    for _ in range(ATTEMPTS if case.twin else 1):
         event = choose(_sample(draws, (choosing, choosing)), claim, alpha)
-        numbers = (tries.high, tries.low) if event.forward else (tries.low, tries.high)
+        numbers = (design.tries.high, design.tries.low)
+        numbers = numbers if event.forward else numbers[::-1]
         tested = _sample(draws, numbers)
         drawn += 2 * choosing + sum(numbers)
-        measured = bound(event, tested, claim, alpha)
-        confirmed = False
-        if measured > allowed:
-            confirmed = bound(event, _sample(draws, numbers), claim, CONFIRM) > allowed
+        measured, again = bound(event, tested, claim, alpha), 0.0
+        if _above(measured, design.reference):
+            again = bound(event, _sample(draws, numbers), claim, CONFIRM)
             drawn += sum(numbers)
-        if confirmed:
+        if _above(again, claim.value):
             break
-    lawful = all(map(_fits, tested, laws))
-    asked, same = (0, True) if case.asks is None else _asked(case, laws, quick)
-    design: dict[str, Any] = {"choosing": choosing, "tries": tries, "alpha": alpha}
-    caught = power(leaking, claim, reference, **design)
+    asked, same = (0, True) if case.asks is None else _asked(case, design.laws, quick)
     fine = math.nan
     if not quick and not case.twin:
-        slightly = case.laws(Fraction(103, 100))
-        fine = power(slightly, claim, reference, **design)
+        fine = design.power(claim, case.laws(Fraction(103, 100)))
     return Finding(
         case,
         measured,
-        seen if case.exact is None else case.exact,
+        again,
+        design.reference,
+        visible(design.laws, claim) if case.exact is None else case.exact,
         drawn,
         asked,
-        caught,
+        design.power(claim),
         fine,
-        confirmed,
-        lawful,
+        all(map(_fits, tested, design.laws)),
         same,
-        reference,
         time.perf_counter() - start,
     )
+
+
+def _above(bound: float, loss: float) -> bool:
+    return bound > loss * (1 + _ROUNDING)
 
 
 def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:

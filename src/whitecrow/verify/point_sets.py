@@ -170,7 +170,7 @@ def law(count: int, sensitivity: Fraction, noise: Calibration) -> Mapping[Hashab
         mass = partial(laws.discrete_laplace_pmf, scale=amplitude)
     else:
         mass = partial(laws.discrete_gaussian_pmf, variance=amplitude * amplitude)
-        reach = math.ceil(7 * float(amplitude))
+        reach = math.ceil(7 * float(amplitude)) + count
     found: dict[Hashable, float] = {y: mass(y - count) for y in range(-reach, reach + 1)}
     rest = (1 - sum(found.values())) / 2
     # The noise beyond the range is cut off `count` further out on one side than on the other.
