@@ -2,19 +2,22 @@
 
 Data are those of ``benchmarks.neighbours`` in three columns, as Parquet in parts of 250,000
 records; beta = 0.0048 n, cap = beta + 880. Measured is what ``count`` asks for: the records with
-fewer neighbours than the cap, and how many each has, from the files; after one run at 20,000
-records, which starts the workers. Spark has 2 cores and 4 GiB. The counts of both engines are
+fewer neighbours than the cap, and how many each has, from the files; after one run at the smallest
+size, which starts the workers. Spark has 2 cores and 4 GiB. The counts of both engines are
 compared.
 
 `exponent` is the growth of Spark's time over the sizes (from 10^5; to 10^6 in the quick run, else
 10^7), `overhead` its time over that of ``local``, which reads the same files, at the largest size.
-`exponent_large` leaves out the smallest size, where the time is that of starting jobs.
-`travelled` is the share of the records that came to this process at the largest size.
+`exponent_cpu` and `overhead_cpu` are the same for the time that processors worked, in all
+processes. `travelled` is the rows that came to this process, in parts of the records, at the
+largest size.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -45,8 +48,8 @@ class Cost:
     """What one computation took."""
 
     seconds: float = 0.0
+    cpu: float = 0.0
     tasks: int = 0
-    read: int = 0
     shuffled: int = 0
     spilled: int = 0
     task_memory: int = 0
@@ -75,10 +78,10 @@ def totals(spark: Any) -> Cost:
     found = Cost()
     for stage in stages(spark):
         found.tasks += stage.numCompleteTasks()
-        found.read += stage.inputBytes()
         found.shuffled += stage.shuffleWriteBytes()
         found.spilled += stage.memoryBytesSpilled() + stage.diskBytesSpilled()
-        found.task_memory = max(found.task_memory, stage.peakExecutionMemory())
+        each = stage.peakExecutionMemory() // max(1, stage.numTasks())
+        found.task_memory = max(found.task_memory, each)
     return found
 
 
@@ -94,17 +97,18 @@ def on_spark(spark: Any, folder: Path, found: Case) -> tuple[Any, Cost]:
         return result
 
     SparkWarehouse.rows = rows  # type: ignore[method-assign]
-    before, start = totals(spark), time.perf_counter()
+    before, worked, start = totals(spark), worked_below(), time.perf_counter()
     dataset = open_remote(folder, engine="spark")
     points, counts = RemoteEngine(dataset).sparse(asked(found), found.cap)
     seconds = time.perf_counter() - start
+    worked = worked_below() - worked
     after = totals(spark)
     dataset.close()
     SparkWarehouse.rows = collected  # type: ignore[method-assign]
     cost = Cost(
         seconds,
+        worked,
         after.tasks - before.tasks,
-        after.read - before.read,
         after.shuffled - before.shuffled,
         after.spilled - before.spilled,
         after.task_memory,
@@ -113,12 +117,30 @@ def on_spark(spark: Any, folder: Path, found: Case) -> tuple[Any, Cost]:
     return in_order(points, counts), cost
 
 
-def here(folder: Path, found: Case) -> tuple[Any, float]:
+def here(folder: Path, found: Case) -> tuple[Any, Cost]:
     """Count in this process; return the counts, sorted, and the time."""
-    start = time.perf_counter()
+    worked, start = time.process_time(), time.perf_counter()
     dataset = read(parquet.read_table(folder))
     points, counts = LocalEngine(dataset).sparse(asked(found), found.cap)
-    return in_order(points, counts), time.perf_counter() - start
+    cost = Cost(time.perf_counter() - start, time.process_time() - worked)
+    return in_order(points, counts), cost
+
+
+def worked_below() -> float:
+    """Return the processor time of this process, Spark and its workers, dead ones included."""
+    parents, ticks = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents[int(entry.name)] = int(fields[1])
+                ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    found, waiting = 0, [os.getpid()]
+    while waiting:
+        parent = waiting.pop()
+        found += ticks.get(parent, 0)
+        waiting += [process for process, above in parents.items() if above == parent]
+    return found / os.sysconf("SC_CLK_TCK")
 
 
 def asked(found: Case) -> Closeness:
@@ -134,54 +156,50 @@ def main() -> None:
     options = parser(__doc__ or "").parse_args()
     sizes = [100_000, 1_000_000] if options.quick else [100_000, 1_000_000, 10_000_000]
     spark = session("local[2]", **{"spark.driver.memory": MEMORY})
-    table, costs, local = [], [], 0.0
-    for size in (20_000, *sizes):
+    table, costs, local = [], [], Cost()
+    for size in (sizes[0], *sizes):
         found = case(size, len(COLUMNS))
         with tempfile.TemporaryDirectory(prefix="whitecrow-spark-") as name:
             write(found, Path(name))
             counted, cost = on_spark(spark, Path(name), found)
             expected, local = here(Path(name), found)
-            if size == sizes[0]:
-                # The compiled kernels are loaded by now.
-                counted, cost = on_spark(spark, Path(name), found)
-                expected, local = here(Path(name), found)
         assert np.array_equal(counted, expected), "Spark and local differ"
-        if size in sizes:
-            costs.append(cost)
-            table.append(
-                [
-                    f"{size:,} x 3",
-                    cost.seconds,
-                    local,
-                    cost.tasks,
-                    cost.read / size,
-                    f"{cost.shuffled:,}",
-                    f"{cost.spilled:,}",
-                    f"{cost.task_memory / 2**20:.0f}",
-                    f"{cost.travelled:,}",
-                    len(counted),
-                ]
-            )
+        costs.append(cost)
+        table.append(
+            [
+                f"{size:,} x 3",
+                cost.seconds,
+                cost.cpu,
+                local.seconds,
+                local.cpu,
+                cost.tasks,
+                f"{cost.shuffled:,}",
+                cost.spilled,
+                f"{cost.task_memory / 2**20:.0f}",
+                f"{cost.travelled:,}",
+                f"{len(counted):,}",
+            ]
+        )
     print_table(
         [
             "records",
             "spark s",
+            "cpu s",
             "local s",
+            "cpu s",
             "tasks",
-            "bytes read/record",
-            "shuffled",
+            "bytes shuffled",
             "spilled",
             "MiB a task",
             "rows here",
             "below cap",
         ],
-        table,
+        table[1:],
     )
-    seconds = [cost.seconds for cost in costs]
-    emit("exponent", _slope(sizes, seconds))
-    if len(sizes) > 2:
-        emit("exponent_large", _slope(sizes[1:], seconds[1:]))
-    emit("overhead", costs[-1].seconds / local)
+    emit("exponent", _slope(sizes, [cost.seconds for cost in costs[1:]]))
+    emit("overhead", costs[-1].seconds / local.seconds)
+    emit("exponent_cpu", _slope(sizes, [cost.cpu for cost in costs[1:]]))
+    emit("overhead_cpu", costs[-1].cpu / local.cpu)
     emit("travelled", costs[-1].travelled / sizes[-1])
 
 
