@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
-import anyio
 from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -27,11 +26,13 @@ from whitecrow.server.metrics import Metrics
 from whitecrow.server.people import Person
 from whitecrow.server.refusals import Forbidden, NotSignedIn, body_of, public_name, status_of
 from whitecrow.server.service import Service
+from whitecrow.server.threads import Seats, Threads
 
 __all__ = ["Desk", "refusal", "router_of"]
 
 _BEARER = HTTPBearer(auto_error=False, description="A token of whitecrow: wc_...")
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
+_AT_ONCE = 40  # threads for what is not an ask
 _MONITORS = ("custodian", "auditor")
 
 
@@ -83,8 +84,9 @@ class Desk:
         self.service, self.metrics = service, metrics
         shared = None if settings.limits is None else Path(settings.limits)
         self.limits = Limits(settings.rate, settings.burst, shared=shared)
-        # Asks may compute for long: they have threads of their own.
-        self._asking = anyio.CapacityLimiter(settings.asks_at_once)
+        # Asks may compute for long: they have seats and threads of their own.
+        self._seats = Seats(settings.asks_at_once)
+        self._asking, self._others = Threads(settings.asks_at_once), Threads(_AT_ONCE)
 
     def person(self, request: Request, bearer: HTTPAuthorizationCredentials | None) -> Person:
         """Return who sent a request."""
@@ -113,11 +115,14 @@ class Desk:
         def job() -> bytes:
             return encoded(work(self.person(request, bearer)))
 
-        try:
-            body = await anyio.to_thread.run_sync(job, limiter=self._asking if asking else None)
-        except WhitecrowError as error:
-            return refusal(error)
-        return Response(body, status, media_type="application/json")
+        if not asking:
+            return await _replied(self._others, job, status)
+        async with self._seats:
+            return await _replied(self._asking, job, status)
+
+    async def look(self, job: Callable[[], bytes], media: str) -> Response:
+        """Reply with what a job returns, whoever asks."""
+        return await _replied(self._others, job, 200, media)
 
     async def ask(
         self,
@@ -129,13 +134,14 @@ class Desk:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         started = asyncio.get_running_loop().time()
 
-        def work(person: Person) -> dict[str, Any]:
-            return self.answered(person, name, question).to_json()
+        def job() -> bytes:
+            person = self.person(request, bearer)
+            return encoded(self.answered(person, name, question).to_json())
 
         # The seat is kept until the reply is due: whoever queues for one would see it become free.
-        async with self._asking:
+        async with self._seats:
             try:
-                return await self.act(request, bearer, work)
+                return await _replied(self._asking, job)
             finally:
                 await padding.wait(started, self.service.settings.deadline(kind_of(question)))
 
@@ -149,6 +155,17 @@ class Desk:
             raise
         self.metrics.asked(kind, "charged" if release.charged else "free")
         return release
+
+
+async def _replied(
+    threads: Threads, job: Callable[[], bytes], status: int = 200, media: str = "application/json"
+) -> Response:
+    """Do a job in a thread and reply with what it returns, or with its refusal."""
+    try:
+        body = await threads.run(job)
+    except WhitecrowError as error:
+        return refusal(error)
+    return Response(body, status, media_type=media)
 
 
 def kind_of(question: dict[str, Any]) -> str:
@@ -197,15 +214,12 @@ def router_of(desk: Desk) -> APIRouter:
     async def health() -> Response:
         """Whether the service and its database answer."""
 
-        def look() -> None:
+        def look() -> bytes:
             with service.store.transaction(write=False) as connection:
                 connection.exec_driver_sql("SELECT 1")
+            return encoded({"status": "ok"})
 
-        try:
-            await anyio.to_thread.run_sync(look)
-        except WhitecrowError as error:
-            return refusal(error)
-        return Response(encoded({"status": "ok"}), media_type="application/json")
+        return await desk.look(look, "application/json")
 
     @router.get(
         "/metrics", responses=replies(media="text/plain", also=(401, 403, 429)), tags=["service"]
@@ -218,11 +232,7 @@ def router_of(desk: Desk) -> APIRouter:
                 raise Forbidden("The numbers are for custodians and auditors.")
             return desk.metrics.text()
 
-        try:
-            found = await anyio.to_thread.run_sync(look)
-        except WhitecrowError as error:
-            return refusal(error)
-        return Response(found, media_type="text/plain; version=0.0.4")
+        return await desk.look(look, "text/plain; version=0.0.4")
 
     @router.get("/v1/me", responses=replies("name", "role"), tags=["people"])
     async def me(request: Request, bearer: Bearer) -> Response:
