@@ -172,6 +172,13 @@ def test_commands_shown_exist() -> None:
         importlib.import_module(f"whitecrow.cli.{command}")
 
 
+def test_every_command_is_in_the_table_of_the_terminal() -> None:
+    written = (DOCS / "terminal.md").read_text(encoding="utf-8")
+    table = [line for line in written.splitlines() if line.startswith("| `")]
+    named = {word for line in table for word in re.findall(r"`([a-z]+)", line.split("|")[1])}
+    assert set(COMMANDS) <= named
+
+
 def test_formulas_need_no_script(site: Path) -> None:
     written = (site / "mathematics.html").read_text(encoding="utf-8")
     assert written.count("<math ") > 40

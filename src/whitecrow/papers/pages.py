@@ -108,12 +108,17 @@ def _summary(results: Results) -> tuple[str, list[Table]]:
 def _findings_table(paper: Paper, found: Sequence[Finding]) -> Table:
     return Table(
         ("", "shows", "verdict", "figures as printed", "why, and what stands in"),
-        [
-            (f.exhibit.name, f.exhibit.shows, f.verdict, f"{f.same} of {f.compared}", f.why)
-            for f in found
-        ],
+        [(_unbroken(f.exhibit.name), f.exhibit.shows, f.verdict, _share(f), f.why) for f in found],
         f"{paper.title} ({paper.name})",
     )
+
+
+def _unbroken(name: str) -> str:
+    return name.replace(" ", "\u00a0")
+
+
+def _share(found: Finding) -> str:
+    return _unbroken(f"{found.same} of {found.compared}")
 
 
 def _told(paper: Paper, sections: Sequence[Section], level: int) -> Iterator[_Part]:
