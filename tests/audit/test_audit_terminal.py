@@ -24,7 +24,7 @@ def test_the_table_says_claim_bound_power_and_verdict():
     assert head.split()[:3] == ["mechanism", "claimed", "measured"]
     assert first.startswith("screen: as asked")
     assert first.endswith("not violated")
-    assert "2 broken twins: 2 caught" in done.output
+    assert "Broken twins caught: 2 of 2" in done.output
     assert "99.9%" in done.output
 
 

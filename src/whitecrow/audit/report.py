@@ -123,11 +123,11 @@ def _summary(audit: Audit) -> str:
     shipped = [finding for finding in audit.findings if not finding.case.twin]
     twins = [finding for finding in audit.findings if finding.case.twin]
     weak = sum(finding.verdict == "not tested hard enough" for finding in shipped)
+    hard = f" ({weak} of them not tested hard enough)" if weak else ""
     counted = (
-        f"{len(shipped)} mechanisms: {sum(f.ok for f in shipped)} not found to leak"
-        f"{f' ({weak} of them not tested hard enough)' if weak else ''}; {len(twins)} broken "
-        f"twins: {sum(f.ok for f in twins)} caught. All bounds hold together with confidence "
-        f"{CONFIDENCE:.1%}."
+        f"Mechanisms not found to leak: {sum(f.ok for f in shipped)} of {len(shipped)}{hard}. "
+        f"Broken twins caught: {sum(f.ok for f in twins)} of {len(twins)}. All bounds hold "
+        f"together with confidence {CONFIDENCE:.1%}."
     )
     said = [counted] if audit.findings else []
     return "\n\n".join([*said, *([] if audit.replay is None else [audit.replay.words()])])
