@@ -216,11 +216,10 @@ def findings(paper: Paper, sections: Sequence[Section]) -> list[Finding]:
 
 
 def _finding(exhibit: Exhibit, section: Section) -> Finding:
-    rows = [
-        row
-        for row in section.rows
-        if exhibit.rows in row.what and row.verdict != "beyond the paper"
-    ]
+    said = [row for row in section.rows if row.verdict != "beyond the paper"]
+    rows = [row for row in said if exhibit.rows in row.what]
+    if not rows:  # without its data a section has one row, which stands for all of it
+        rows = [row for row in said if row.verdict == "data not to be had"]
     same = sum(row.verdict == "reproduced" for row in rows)
     missing = [row for row in rows if row.verdict == "data not to be had"]
     different = [row for row in rows if row.verdict == "differs"]
