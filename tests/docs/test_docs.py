@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 
 import whitecrow
-from whitecrow import hazmat
+from whitecrow import hazmat, papers
 from whitecrow.cli import COMMANDS
 from whitecrow.curator.registry import KINDS
 from whitecrow.verify import checks
@@ -195,6 +195,16 @@ TUTORIALS = {  # what the reader keeps, as the page names the file
     "custodian": "ledger.csv",
     "researcher": "nearby.py",
 }
+
+
+def test_the_summary_of_the_papers_has_every_table_and_figure() -> None:
+    written = (DOCS / "papers-summary.md").read_text(encoding="utf-8")
+    for name in papers.NAMES:
+        paper = papers.load(name)
+        _, _, rest = written.partition(f"({name})**")
+        part = rest.partition("**")[0]
+        rows = re.findall(r"^\| ((?:Table|Figure)\s\d+) \|", part, re.MULTILINE)
+        assert [" ".join(row.split()) for row in rows] == [one.name for one in paper.exhibits]
 
 
 def test_every_tutorial_is_listed() -> None:
