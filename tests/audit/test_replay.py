@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from whitecrow.audit import replay as package_level  # noqa: F401
 from whitecrow.audit.replay import BASE, LEAKS, neighbours, questions, replay, transcript
 from whitecrow.curator.registry import KINDS
 
