@@ -63,18 +63,10 @@ def _facts(question: Explain, x: Database) -> ExplainFacts:
 
 
 def matching(question: Explain, x: Database) -> frozenset[int]:
-    """Return the contexts in which the record is an outlier, on which the promise is conditional.
-
-    Found one by one with the graph's own verdicts.
-    """
-    graph = _facts(replace_search(question, "bfs"), x).graph
+    """Return the contexts in which the record is an outlier, on which the promise is conditional."""
     every = list(range(4))
-    return frozenset(c for c, fits in zip(every, graph.match(every), strict=True) if fits)
-
-
-def replace_search(question: Explain, kind: str) -> Explain:
-    """Return the question with another search."""
-    return Explain.from_json({**question.to_json(), "search": kind})
+    found = _facts(question, x).graph.match(every)
+    return frozenset(context for context, fits in zip(every, found, strict=True) if fits)
 
 
 def _view(answer: Any) -> Hashable:

@@ -68,7 +68,7 @@ class Asked:
     release: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        if not _neighbours(self.pair, getattr(self.question, "relation", "add_remove")):
+        if not _neighbours(self.pair, _unit(self.question)):
             raise ValueError("the two databases must differ in one record")
 
     @cached_property
