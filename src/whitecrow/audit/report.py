@@ -126,8 +126,8 @@ def _summary(audit: Audit) -> str:
     hard = f" ({weak} of them not tested hard enough)" if weak else ""
     counted = (
         f"Mechanisms not found to leak: {sum(f.ok for f in shipped)} of {len(shipped)}{hard}. "
-        f"Broken twins caught: {sum(f.ok for f in twins)} of {len(twins)}. All bounds hold "
-        f"together with confidence {CONFIDENCE:.1%}."
+        f"Broken twins caught: {sum(f.ok for f in twins)} of {len(twins)}. The bounds of "
+        f"the mechanisms hold together with confidence {CONFIDENCE:.1%}."
     )
     said = [counted] if audit.findings else []
     return "\n\n".join([*said, *([] if audit.replay is None else [audit.replay.words()])])

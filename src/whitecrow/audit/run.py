@@ -27,7 +27,7 @@ from whitecrow.audit.tester import (
 __all__ = ["ATTEMPTS", "CONFIDENCE", "Audit", "Design", "Finding", "Progress", "audited", "run"]
 
 CONFIDENCE = 0.999
-"""With this confidence every lower bound of a table is right."""
+"""With this confidence the lower bounds of all mechanisms of a table are right together."""
 
 ENOUGH = 0.8
 """A test with less power than this has not tested hard enough."""
