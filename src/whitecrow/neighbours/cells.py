@@ -110,10 +110,16 @@ class Lattice:
         return Judged(self, keys, counts, np.flatnonzero(~(inner & (held >= cap))))
 
     def touched(self, keys: Counts, chosen: Counts) -> NDArray[np.bool_]:
-        """Say which cells may hold neighbours of the records of the chosen ones."""
-        mark = np.zeros(len(keys), np.int64)
-        mark[chosen] = 1
-        return self._around(keys, mark, self._runs(1.0 - _MARGIN, -1)) > 0
+        """Say which cells may hold neighbours of the records of the chosen places, ascending."""
+        runs = self._runs(1.0 - _MARGIN, -1)
+        far = int(np.max(np.abs(runs[0]) + runs[1]))
+        first = int(np.searchsorted(keys, keys[chosen[0]] - far))
+        last = int(np.searchsorted(keys, keys[chosen[-1]] + far, side="right"))
+        mark = np.zeros(last - first, np.int64)
+        mark[chosen - first] = 1
+        found = np.zeros(len(keys), bool)
+        found[first:last] = self._around(keys[first:last], mark, runs) > 0
+        return found
 
     def steps(self) -> int:
         """Return about how many runs are visited for each cell."""
@@ -201,7 +207,7 @@ class Judged:
 
     def turns(self, most: int) -> Iterator[Turn]:
         """Yield the uncertified cells by turns of about ``most`` records, near ones together."""
-        turn = np.cumsum(self.counts[self.asking]) // most
+        turn = (np.cumsum(self.counts[self.asking]) - 1) // most
         for chosen in np.split(self.asking, np.flatnonzero(np.diff(turn)) + 1):
             if len(chosen):
                 near = self.lattice.touched(self.keys, chosen)

@@ -48,7 +48,7 @@ class Bounds:
     sample: int = 1 << 15
     cells: int = 1 << 18
     held: int = 1 << 21
-    asked: int = 1 << 19
+    asked: int = 1 << 20
     few: int = 1 << 14
 
 
@@ -120,7 +120,7 @@ class RemoteEngine:
         counts = count_records(embedded(near, metric), form, vectors, limit)
         if len(near) < self._bounds.few or bool((counts >= limit).all()):
             return counts
-        return self._count(metric, (Group(form, vectors),), limit, query)
+        return self._count_in_turns(metric, form, vectors, limit, query)
 
     def _by_cells(
         self, closeness: Closeness, sample: Matrix, cap: int

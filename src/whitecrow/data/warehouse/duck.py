@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,10 @@ class DuckWarehouse:
         # Nothing is fetched from anywhere: an extension that is not here is an error.
         quiet: Any = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         self._connection = duckdb.connect(config=quiet)
+        # What does not fit into memory is written where only this user reads, and removed.
+        folder = tempfile.mkdtemp(prefix="whitecrow-duckdb-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._connection.execute(f"SET temp_directory = {DUCKDB.string(folder)}")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET preserve_insertion_order = false")
         self._wrong: tuple[type[Exception], ...] = (
