@@ -35,7 +35,7 @@ nitpick_ignore_regex = [
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
-suppress_warnings = ["myst.header"]
+suppress_warnings = ["myst.header", "myst-nb.lexer"]  # the latter where nothing is executed
 
 # The tutorials run at every build, each in a folder of its own that is thrown away.
 nb_execution_mode = os.environ.get("WHITECROW_DOCS_EXECUTE", "force")

@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 
+pytestmark = pytest.mark.timeout(600)  # the tutorials run while the site is built
+
 ELSEWHERE = re.compile(r"^(https?:)?//", re.IGNORECASE)
 
 
