@@ -101,7 +101,12 @@ def _summary(results: Results) -> tuple[str, list[Table]]:
     counted = Counter(found.verdict for _, each in judged for found in each)
     words = {"differs": "differ, each for a stated reason"}
     found = ", ".join(f"{n} {words.get(verdict, verdict)}" for verdict, n in counted.most_common())
-    line = f"{sum(counted.values())} tables and figures of {len(judged)} papers: {found}."
+    single = [(one.same, one.compared) for _, each in judged for one in each]
+    same, compared = (sum(numbers) for numbers in zip(*single, strict=True))
+    line = (
+        f"{sum(counted.values())} tables and figures of {len(judged)} papers: {found}. A table "
+        f"counts as reproduced only if all of it is; of {compared} single figures {same} are."
+    )
     return line, [_findings_table(paper, each) for paper, each in judged]
 
 
