@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from whitecrow.data import Card
@@ -127,13 +128,19 @@ def statement(question: Question, price: Guarantee, card: Card) -> str:
 
     A question that names a person's record and speaks of it openly says so in its ``caveat``.
     """
-    parts = [price.statement()]
+    parts = [_sentence(price)]
     if card.unit == "user":
         parts.append(
             f'"Record" stands for all records of one person here (at most {card.contribution}).'
         )
     parts.append(getattr(question, "caveat", ""))
     return " ".join(part for part in parts if part)
+
+
+@lru_cache(maxsize=256)
+def _sentence(price: Guarantee) -> str:
+    """The promise in words; many questions make the same one."""
+    return price.statement()
 
 
 def digest(question: Question, card: Card | None = None) -> str:

@@ -53,7 +53,8 @@ def touching(
     # No distance is below the gap in one column: most balls are out of reach already by the first.
     found: NDArray[np.bool_] = np.abs(centers[:, 0] - center[0]) <= both
     left = np.flatnonzero(found)
-    found[left] = _close(metric, ranges, centers[left], center, both[left])
+    if len(left):
+        found[left] = _close(metric, ranges, centers[left], center, both[left])
     return found
 
 

@@ -175,18 +175,20 @@ class _Sheet:
                 self.metric, self.ranges, self._centers[known], self._radii[known], center, radius
             )
         )
+        if not len(met):
+            return max(_ZERO, epsilon - self.price)
         epsilons = [self._epsilons[i] for i in met]
         scale, whole = _common(epsilons)
         around = Fraction(sum(whole), scale)
         inside = epsilon + around  # never too little; exact where all of them share a point
         weighed = self._exact and (len(self.columns) == 1 or len(met) <= _CROWD)
-        if weighed and inside > self.price and len(met):
+        if weighed and inside > self.price:
             # Weighing the new ball above all others together puts the deepest point inside it.
             centers = np.concatenate([self._centers[met], center[None]])
             radii = np.append(self._radii[met], radius)
             weights = [*epsilons, epsilon + around]
             inside = self._deepest(centers, radii, weights, self.price + around) - around
-        return max(Fraction(0), inside - self.price)
+        return max(_ZERO, inside - self.price)
 
     def _deepest(
         self,
