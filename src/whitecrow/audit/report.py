@@ -14,6 +14,7 @@ from whitecrow.audit.run import ATTEMPTS, CONFIDENCE, Audit, Finding
 
 __all__ = ["as_json", "as_markdown", "as_text"]
 
+_NEVER = 1e-12
 _INFINITE = 600
 """Above this a loss is that of an answer which one database never gives."""
 
@@ -95,8 +96,9 @@ def _cells(finding: Finding) -> list[str]:
 
 def _verdict(finding: Finding) -> str:
     if finding.case.twin and finding.ok:
-        missed = max(1e-12, (1 - finding.caught) ** ATTEMPTS)
-        return f"caught (missed with probability {missed:.0e})"
+        missed = (1 - finding.caught) ** ATTEMPTS
+        chance = f"{missed:.0e}" if missed > _NEVER else f"below {_NEVER:.0e}"
+        return f"caught (missed with probability {chance})"
     return finding.verdict
 
 
@@ -145,7 +147,7 @@ def as_markdown(audit: Audit, seconds: float) -> str:
         f"Made by `whitecrow audit{' --quick' if audit.quick else ''} --out FILE` on {stamp}: "
         f"whitecrow {__version__}, Python {platform.python_version()}, numpy "
         f"{numpy.__version__}, scipy {scipy.__version__}, {platform.machine()}, "
-        f"{seconds:.0f} s. [The audit](audit.md) says how to read it.",
+        f"{seconds:.0f} s of processor time. [The audit](audit.md) says how to read it.",
         "",
         _summary(audit),
         "",

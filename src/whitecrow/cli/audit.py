@@ -20,11 +20,11 @@ from whitecrow.cli.screen_output import Output
 def command(ctx: click.Context, mechanisms: tuple[str, ...], quick: bool, out: str | None) -> None:
     """Infer from draws how much mechanisms lose, at least.
 
-    Each row: the loss that is claimed, a lower bound of the real one (all rows together hold with
-    confidence 99.9 %), what the exact law says, and how probably a leak of a tenth more would have
-    been seen. Broken twins must be caught. Then a curator with frozen answers is asked over
-    neighbouring data, and everything visible must be the same (``replay``). Exit 1 if a claim is
-    violated, a twin is not caught, or neighbours look different.
+    Each row: the loss that is claimed, a lower bound of the real one (those of all mechanisms
+    hold together with confidence 99.9 %), what the exact law says, and how probably a leak of a
+    tenth more would have been seen. Broken twins must be caught. Then a curator with frozen answers
+    is asked over neighbouring data, and everything visible must be the same (replay). Exit 1 if a
+    claim is violated, a twin is not caught, or neighbours look different.
 
     There is no seed: answers are drawn with the operating system's randomness, as in use, so two
     runs differ a little.
@@ -33,11 +33,11 @@ def command(ctx: click.Context, mechanisms: tuple[str, ...], quick: bool, out: s
     from whitecrow.audit.report import as_json, as_markdown, as_text
 
     output: Output = ctx.obj
-    start = time.perf_counter()
+    start = time.process_time()
     with output.progress() as progress:
         found = audit(mechanisms, quick=quick, progress=progress)
     if out is not None:
-        page = as_markdown(found, time.perf_counter() - start)
+        page = as_markdown(found, time.process_time() - start)
         Path(out).write_text(page, encoding="utf-8")
     output.show(as_json(found), as_text(found))
     ctx.exit(0 if found.ok else 1)
