@@ -16,7 +16,7 @@ from pyarrow import parquet
 from whitecrow.data import Card, Column
 from whitecrow.data.keys import Cut, Plain, Rounded
 from whitecrow.data.warehouse import RemoteDataset, open_remote
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.neighbours import open_data
 
 Opening = Callable[..., tuple[Any, Any]]
@@ -153,6 +153,10 @@ def test_sources_are_named_when_they_are_wrong(tmp_path: Path) -> None:
             open_remote(source)
     with pytest.raises(Unavailable, match="did not answer"):
         open_remote("postgresql://nobody@localhost:1/none::records")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(WhitecrowError, match=r"Parquet|did not answer") as refused:
+        open_remote(tmp_path / "empty")
+    assert refused.value.__cause__ is None
     with pytest.raises(InvalidInput, match="left out unless the engine is spark"):
         open_data(table(), engine="local", spark_master="local[2]")
 

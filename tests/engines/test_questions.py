@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
@@ -205,3 +206,13 @@ def test_the_terminal_asks_where_the_records_are(
     here = wc.Curator.open(patients(), card=CARD, budget="1000000")
     expected = here.count(["age", "bmi"], model=MODEL, epsilon=100_000).answer
     assert json.loads(ran.stdout)["answer"] == expected
+
+
+def test_two_folders_of_one_stem_have_two_accounts(tmp_path: Path) -> None:
+    for year in (2024, 2025):
+        folder = tmp_path / f"visits.{year}"
+        folder.mkdir()
+        parquet.write_table(patients(50), folder / "part.parquet")
+        with wc.Curator.open(folder, engine="sql") as curator:
+            assert curator.name == f"visits.{year}"
+    assert len(list(tmp_path.glob("*.whitecrow.db"))) == 2

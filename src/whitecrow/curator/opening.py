@@ -24,7 +24,7 @@ DEFAULT_BUDGET = "1"
 def beside(source: object) -> Path | None:
     """Return the ledger file beside a data file; None for data that are not in a file."""
     path = _file(source)
-    return None if path is None else path.with_name(f"{path.stem}.whitecrow.db")
+    return None if path is None else path.with_name(f"{_called(path)}.whitecrow.db")
 
 
 def index_beside(source: object) -> Path | None:
@@ -42,7 +42,7 @@ def account_name(source: object, card: Card) -> str:
     The account belongs to the data. A second card for the same file gets no second budget.
     """
     path = _file(source)
-    return card.name if path is None else path.stem
+    return card.name if path is None else _called(path)
 
 
 def opened_ledger(
@@ -87,6 +87,12 @@ def _file(source: object) -> Path | None:
     if isinstance(source, Path):
         return source
     return Path(source) if isinstance(source, str) and "://" not in source else None
+
+
+def _called(path: Path) -> str:
+    """A file without its ending; of a folder or a table the whole name, which tells it apart."""
+    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv") and not path.is_dir()
+    return path.stem if a_file else path.name
 
 
 def _same_promise(standing: Standing, budget: Budget | None, policy: Policy | None) -> None:

@@ -8,7 +8,7 @@ from whitecrow.data.card import Card
 from whitecrow.data.reading import SqlQuery, bare_card
 from whitecrow.data.warehouse.protocol import Warehouse
 from whitecrow.data.warehouse.remote import RemoteDataset
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 
 __all__ = ["open_remote"]
 
@@ -42,11 +42,19 @@ def open_remote(
         What the engine needs is not installed; nothing was read.
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
-    warehouse = _spark(source, spark_master) if engine == "spark" else _sql(source)
     try:
-        if known is None:
-            known = bare_card(warehouse.schema(), warehouse.name)
-        return RemoteDataset(known, warehouse)
+        return _opened(known, _spark(source, spark_master) if engine == "spark" else _sql(source))
+    except WhitecrowError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
+        raise Unavailable(
+            f"The engine '{engine}' did not answer ({type(error).__name__}); nothing was counted."
+        ) from None
+
+
+def _opened(card: Card | None, warehouse: Warehouse) -> RemoteDataset:
+    try:
+        return RemoteDataset(card or bare_card(warehouse.schema(), warehouse.name), warehouse)
     except BaseException:
         warehouse.close()
         raise
