@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 from whitecrow.audit.bounds import Loss
 from whitecrow.audit.case import Case, Draw, Laws, broken_pair, worst_pair
@@ -54,8 +54,13 @@ def _invalid(epsilon: Fraction) -> Compiled:
 BUILDS = {"optimal": _optimal, "response": _response, "invalid": _invalid}
 
 
+@lru_cache(maxsize=64)
+def _built(build: str, epsilon: Fraction) -> Compiled:
+    return BUILDS[build](epsilon)
+
+
 def _laws(build: str, epsilon: Fraction, step: Step, factor: Fraction) -> Laws:
-    mechanism = BUILDS[build](epsilon * factor)
+    mechanism = _built(build, epsilon * factor)
     one, two = (_law(mechanism, counts) for counts in (step.before, step.after))
     return one, two
 
@@ -67,7 +72,7 @@ def _law(mechanism: Compiled, counts: Counts) -> dict[bool, float]:
 
 
 def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
-    mechanism = BUILDS[build](epsilon)
+    mechanism = _built(build, epsilon)
     claim = Loss(float(mechanism.epsilon))
     laws = partial(_laws, build, epsilon)
     search = broken_pair if twin else worst_pair

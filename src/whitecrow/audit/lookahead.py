@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +37,7 @@ def _view(answer: Any) -> Hashable:
     return tuple(min(FAR, counts.get(cell, 0)) for cell in (0, 1))
 
 
+@lru_cache(maxsize=1024)
 def _law(threshold: int, factor: Fraction, x: Histogram) -> Law:
     law = released_law(x, threshold, float(EPSILON * factor))
     return viewed(law, lambda cells: tuple(min(FAR, count) for count in cells))

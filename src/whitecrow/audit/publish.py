@@ -303,12 +303,12 @@ def cases() -> Iterator[Case]:
     yield (case := _Counting("tree", Fraction(2)).case("tree, Laplace", most=25_000))
     yield doubled(case)
     root = _Counting("square_root", Fraction(3))
-    yield root.case("square root, Laplace", most=23_000)
+    yield root.case("square root, Laplace", most=30_000)
     yield root.case("broken twin: square root, Laplace, half the noise", times=2)
     for mechanism, rho in (("independent", 3), ("tree", 3), ("square_root", 4)):
         counting = _Counting(mechanism, Fraction(rho), "rho")
         name = f"{mechanism.replace('_', ' ')}, Gaussian"
-        yield counting.case(name, most=25_000 if mechanism != "square_root" else 10_000)
+        yield counting.case(name, most=30_000 if mechanism != "square_root" else 10_000)
         yield counting.case(f"broken twin: {name}, half the deviation", times=4)
     yield _mean()
     yield _following()

@@ -153,6 +153,11 @@ def _tune(factor: Fraction, method: str, epsilon: int) -> Tune:
     return Tune(["x"], share="1/3", radii=[1, 2], beta=1, epsilon=epsilon * factor, method=method)
 
 
+@lru_cache(maxsize=64)
+def _step_noise(question: Tune) -> Calibration:
+    return question.noise(CARD)
+
+
 def _chosen(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
     question = _tune(factor, "exponential", epsilon)
     return _radii(question, radius_by_choice(question, times * question.eta(CARD), x))
@@ -160,7 +165,7 @@ def _chosen(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
 
 def _searched(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
     question = _tune(factor, "search", epsilon)
-    noise = question.noise(CARD)
+    noise = _step_noise(question)
     noise = replace(noise, multiplier=noise.multiplier / times)
     universe = line(4, "add_remove", length=4)
     return _radii(question, radius_by_search(question, noise, question.drift(), universe, x))
