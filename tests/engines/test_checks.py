@@ -129,6 +129,16 @@ def test_what_cannot_be_read_alike_is_refused(remote_kind: str, opening: Opening
         opening(remote_kind, table(), Card("toy", (Column("single"),), size_public=True, size=2))
 
 
+def test_a_query_is_taken_as_it_is_written(storing: Callable[..., object]) -> None:
+    people = pa.table({"Who's": ["ab", "ba", "ac"], "V %": [1.0, 2.0, 4.0]})
+    url, _, name = str(storing("postgresql", people)).partition("::")
+    card = Card("toy", (Column("V %"), Column("Who's", "category", categories=("ac", "ab"))))
+    query = f"""SELECT * FROM {name} WHERE "Who's" LIKE 'a%' AND 7 % 2 = 1;"""  # noqa: S608 - a name of ours
+    dataset = open_remote(f"{url}::{query}", card)
+    assert listed(dataset, ["V %", "Who's"]) == [(1.0, 1.0), (4.0, 0.0)]
+    dataset.close()
+
+
 def test_whole_columns_are_not_copied_here(opening: Opening) -> None:
     there = opening("duckdb", table())[0]
     for refused in (lambda: there.values("plain"), lambda: there.matrix(["plain"])):

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from whitecrow.data.warehouse import Query
 from whitecrow.neighbours import Closeness, Engine, copies, count_close
 from whitecrow.neighbours.border import embedded
+from whitecrow.neighbours.cells import Lattice
 from whitecrow.neighbours.closeness import lower
 from whitecrow.neighbours.plain import count_plain
 from whitecrow.neighbours.remote import Bounds
@@ -140,6 +142,22 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
     assert engine.copies(records, asked, 7).tolist() == copies(values, records, 7).tolist()
     if kind != "spark":
         assert sorted(engine.degrees(asked, cap).tolist()) == sorted(degrees)
+
+
+def test_cells_are_numbered_alike_everywhere(remote_kind: str, opening: Opening) -> None:
+    """Borders of cells, one step to either side of them, and values far beyond the lattice."""
+    form = lower("euclidean", 0.3, (), 2)
+    lattice = Lattice(form, np.array([-7.7, 0.1]), 0.1, 3, 8)
+    borders = np.concatenate([low + 0.1 * np.arange(-3, 300, 7) for low in lattice.lowest])
+    ends = np.array([-0.0, 5e-324, 1e300, -1e300, 1.7e308])
+    line = np.concatenate([borders, np.nextafter(borders, 9), np.nextafter(borders, -9), ends])
+    values = np.column_stack([line, np.random.default_rng(6).permutation(line)])
+    dataset = opening(remote_kind, table(values))[0]
+    key = lattice.key(["x0", "x1"], dataset.warehouse.dialect)
+    text = f"SELECT x0, x1, {key} AS cell FROM {dataset.relation(names(2))} kept"  # noqa: S608 - names of ours
+    found = dataset.warehouse.rows(Query(text), 3)
+    assert len(found) == len(values)
+    assert (found[:, 2] == lattice.keys(found[:, :2])).all()
 
 
 def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(

@@ -235,13 +235,13 @@ def _watched(spark: Any) -> Iterator[None]:
     watcher.start()
     try:
         yield
-        # The last word is said here: how often it is said does not depend on when one looked.
-        tell(1, 1, _WHAT)
     finally:
         done.set()
         watcher.join()
         context.setLocalProperty("spark.jobGroup.id", None)
         context.setLocalProperty("spark.job.description", None)
+    # The last word is said here: how often it is said does not depend on when one looked.
+    tell(1, 1, _WHAT)
 
 
 def _fresh_name() -> str:
