@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
+from whitecrow.identify.depth import at_most, deepest
 from whitecrow.identify.lookahead import Lookahead
 from whitecrow.identify.overlap import Atlas, batch_price, extra_price, location
 from whitecrow.identify.screen import Screen
@@ -147,6 +148,27 @@ def test_far_apart_questions_cost_one_in_any_dimension():
     assert batch_price(cities, [TENTH] * 3) == TENTH
     near = ball(48.9, 2.4, radius=100, metric="haversine")
     assert batch_price([*cities, near], [TENTH] * 4) == 2 * TENTH
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_what_is_surely_shallow_is_not_deep(metric):
+    """The cheap bound never says "at most" of a place that the exact depth finds deeper."""
+    draw = np.random.default_rng(7)
+    said = 0
+    for _ in range(300):
+        count, size = int(draw.integers(1, 30)), 10.0 ** draw.integers(-3, 9)
+        across = draw.integers(-8, 9, (count, 2)) * size / 4 + draw.normal(0, size / 50, (count, 2))
+        radii = size * draw.choice([0.5, 1.0, 1.3, 4.0], count)
+        weights = draw.integers(1, 4, count)
+        heavy = int(weights.sum())
+        centers = np.concatenate([across, np.zeros((1, 2))])
+        found = deepest(metric, centers, np.append(radii, size), np.append(weights, heavy + 1))
+        inside = found - heavy - 1
+        for limit in range(max(0, inside - 2), inside + 3):
+            if at_most(metric, across, radii, size, weights, limit):
+                said += 1
+                assert inside <= limit
+    assert said > 300
 
 
 def test_in_a_crowd_too_large_to_weigh_the_price_is_never_too_little():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, on_sphere
 
-__all__ = ["Floats", "Weights", "deepest", "exact_in", "reach", "touching"]
+__all__ = ["Floats", "Weights", "at_most", "deepest", "exact_in", "reach", "touching"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
@@ -127,6 +127,53 @@ def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int
             left, right = lows[crossed, 0], highs[crossed, 0]
             found = max(found, int(_sweep(left[None], right[None], weights[crossed][None])[0]))
     return found
+
+
+_CORNER = {"euclidean": np.sqrt(2.0), "manhattan": 2.0, "chebyshev": 1.0}
+"""How far a corner of a square is from its middle, for a side of 2."""
+
+_CUTS = (16, 4)
+_MOST_OPEN = 64
+
+
+def at_most(
+    metric: str, across: Floats, radii: Floats, radius: float, weights: Weights, limit: int
+) -> bool:
+    """Say whether balls surely weigh no more than ``limit`` at any point of a disc at the origin.
+
+    The disc is cut into squares, and a square is charged for every ball it may touch; squares that
+    seem too heavy are cut once more. False says nothing: :func:`deepest` must look.
+    """
+    if limit < 0 or not np.isfinite(radius):
+        return False
+    middles, half = np.zeros((1, 2)), radius
+    room = radii + 1e-12 * (radii + radius)
+    for cuts in _CUTS:
+        half /= cuts
+        steps = (2.0 * np.arange(cuts) - (cuts - 1)) * half
+        grid = np.column_stack([np.repeat(steps, cuts), np.tile(steps, cuts)])
+        middles = (middles[:, None] + grid).reshape(-1, 2)
+        corner = _CORNER[metric] * half * (1.0 + _RELATIVE)
+        middles = middles[_within(metric, middles, radius + corner)]
+        touched = _within(metric, across - middles[:, None], room + corner)
+        middles = middles[touched @ weights > limit]
+        if not len(middles):
+            return True
+        if len(middles) > _MOST_OPEN:
+            return False
+    return False
+
+
+def _within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:
+    """Say which vectors are no longer than a length; those too long for doubles count as short."""
+    x, y = vectors[..., 0], vectors[..., 1]
+    with np.errstate(over="ignore"):
+        if metric == "euclidean":
+            long, most = x * x + y * y, np.square(length)
+        else:
+            x, y = np.abs(x), np.abs(y)
+            long, most = (x + y if metric == "manhattan" else np.maximum(x, y)), np.asarray(length)
+    return np.asarray((long <= most) | ~np.isfinite(long), dtype=np.bool_)
 
 
 _AT_ONCE = 16

@@ -21,8 +21,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from whitecrow.identify.depth import Floats, deepest, exact_in, reach, touching
+from whitecrow.identify.depth import Floats, Weights, at_most, deepest, exact_in, reach, touching
 from whitecrow.neighbours import Closeness
 
 if TYPE_CHECKING:
@@ -183,12 +184,28 @@ class _Sheet:
         inside = epsilon + around  # never too little; exact where all of them share a point
         weighed = self._exact and (len(self.columns) == 1 or len(met) <= _CROWD)
         if weighed and inside > self.price:
+            if self._is_shallow(met, center, radius, whole, (self.price - epsilon) * scale):
+                return _ZERO
             # Weighing the new ball above all others together puts the deepest point inside it.
             centers = np.concatenate([self._centers[met], center[None]])
             radii = np.append(self._radii[met], radius)
             weights = [*epsilons, epsilon + around]
             inside = self._deepest(centers, radii, weights, self.price + around) - around
         return max(_ZERO, inside - self.price)
+
+    def _is_shallow(
+        self,
+        met: NDArray[np.intp],
+        center: Floats,
+        radius: float,
+        whole: Sequence[int],
+        limit: Fraction,
+    ) -> bool:
+        """Say at little cost, for two columns, that no point of a ball is met by too many."""
+        if len(self.columns) != 2:
+            return False
+        across, most = self._centers[met] - center, math.floor(limit)
+        return at_most(self.metric, across, self._radii[met], radius, _weights(whole), most)
 
     def _deepest(
         self,
@@ -199,9 +216,12 @@ class _Sheet:
     ) -> Fraction:
         """Return the largest sum of ε at a point; ``floor`` if it is no more."""
         scale, (least, *whole) = _common([floor, *epsilons])
-        # Sums stay exact: Python's integers where 64 bits might not hold them.
-        weights = np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
-        return Fraction(deepest(self.metric, centers, radii, weights, least), scale)
+        return Fraction(deepest(self.metric, centers, radii, _weights(whole), least), scale)
+
+
+def _weights(whole: Sequence[int]) -> Weights:
+    """Sums stay exact: Python's integers where 64 bits might not hold them."""
+    return np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
 
 
 def _common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
