@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,7 +45,6 @@ def server() -> Iterator[postgres.Cluster]:
 def spark() -> Iterator[Any]:
     """One session for the whole folder: it takes a while to start."""
     pytest.importorskip("pyspark")
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     from whitecrow.data.warehouse.spark import session
 
     try:
