@@ -83,7 +83,7 @@ def computed_exactly(columns: Sequence[str], card: Card) -> bool:
     """Say whether distances over these columns are free of rounding, by the card alone.
 
     Whole numbers up to 2^24 in size have differences below 2^26 whose squares, and the sum of
-    two of them, are whole numbers below 2^53. (A fill need not be whole.)
+    two of them, are whole numbers below 2^53. Bounds and fills of such columns are whole.
 
     Examples
     --------
@@ -97,7 +97,6 @@ def computed_exactly(columns: Sequence[str], card: Card) -> bool:
         and column.lower is not None
         and column.upper is not None
         and max(abs(column.lower), abs(column.upper)) <= _WHOLE
-        and column.fill is None
         for column in map(card.column, columns)
     )
 

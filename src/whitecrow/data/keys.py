@@ -65,7 +65,7 @@ class Rounded:
 
     Examples
     --------
-    >>> Rounded("pay", 0.0, 0.5, 2.0**36).of(np.array([1.25, 1.3, math.inf]))
+    >>> Rounded("pay", 0.0, 0.5, 2.0**36).of(np.array([1.25, 1.3, np.inf]))
     array([2.00000000e+00, 3.00000000e+00, 6.87194767e+10])
     """
 
