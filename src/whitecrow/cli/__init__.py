@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -84,7 +86,11 @@ def whitecrow(ctx: click.Context, json: bool) -> None:
 def main() -> None:
     """Run the terminal."""
     # A start makes a hundred thousand objects that live to the end. Looking through them for
-    # garbage again and again took a third of the time.
+    # garbage, again and again and once more at the end, took a third of the time.
     gc.set_threshold(200_000, 20, 20)
+    atexit.register(gc.freeze)
+    # numpy's matrix library starts a thread for each core, which wait busily; nothing here
+    # multiplies large matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     whitecrow(prog_name="whitecrow")
     sys.exit(0)
