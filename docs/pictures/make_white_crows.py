@@ -50,7 +50,7 @@ def main() -> None:
         ]
         right.plot(counts, wrong, style, color=colour, linewidth=2.2)
     right.text(2, 0.452, "differential privacy: a coin", color=INK)
-    right.text(2, 0.11, "sensitive privacy, k = 2", color=CROW)
+    right.text(2, 0.14, "sensitive privacy,\nk = 2", color=CROW)
     right.text(52, 0.24, "normal records:\nboth alike", color=INK)
     right.axvline(BETA + 0.5, color=QUIET, linewidth=1, linestyle=":")
     right.text(BETA - 1, 0.49, "anomaly", ha="right", color=QUIET)
