@@ -36,7 +36,16 @@ def exp_upper(x: Fraction) -> Fraction:
 
 
 def log_inverse_upper(delta: Fraction) -> Fraction:
-    """Return a rational at least ``ln(1/delta)`` for ``0 < delta <= 1``."""
+    """Return a rational at least ``ln(1/delta)`` for ``0 < delta <= 1``.
+
+    Examples
+    --------
+    >>> log_inverse_upper(Fraction(1))
+    Fraction(0, 1)
+    """
+    if delta == 1:
+        # Exact; a step below 0 would be a decimal with a quintillion places.
+        return Fraction(0)
     context = _context(ROUND_FLOOR)
     return -Fraction(context.next_minus(_decimal(delta, ROUND_FLOOR).ln(context)))
 
