@@ -179,3 +179,12 @@ def test_the_factor_in_a_statement_is_never_below_the_true_one(epsilon):
 def test_a_statement_names_the_very_radius_of_the_promise(radius):
     said = SensitivePrivacy("1", 3, radius).statement()
     assert float(said.partition("within ")[2].split()[0]) == radius
+
+
+@pytest.mark.parametrize("convert", [to_replace_one, lambda given: for_a_group(given, 3)])
+def test_a_delta_that_grows_past_one_is_refused_at_once(convert):
+    """Also where e^epsilon has more digits than there is memory."""
+    for epsilon in ("10", "1e12"):
+        with pytest.raises(InvalidInput, match="delta"):
+            convert(DifferentialPrivacy(epsilon, "1/1000"))
+    assert convert(DifferentialPrivacy("1/10", "1/1000")).delta < Fraction(1, 250)

@@ -61,8 +61,20 @@ def to_replace_one(guarantee: Guarantee) -> DifferentialPrivacy | ZeroConcentrat
     same = to_differential(guarantee)
     if same.unit == "replace_one":
         return same
-    delta = same.delta * (1 + exp_upper(same.epsilon)) if same.delta else Fraction(0)
+    delta = same.delta + _grown(same.delta, same.epsilon)
     return DifferentialPrivacy(2 * same.epsilon, delta, "replace_one")
+
+
+def _grown(delta: Fraction, exponent: Fraction) -> Fraction:
+    """Return at least ``delta e^exponent``, or 1 where that promises nothing.
+
+    So the power is never taken where it would be too long to write down.
+    """
+    if not delta:
+        return delta
+    if exponent >= log_inverse_upper(delta):
+        return Fraction(1)
+    return delta * exp_upper(exponent)
 
 
 def to_differential(guarantee: Guarantee) -> DifferentialPrivacy:
@@ -221,10 +233,7 @@ def for_a_group(guarantee: Guarantee, size: int) -> Guarantee:
         )
     if isinstance(guarantee, ZeroConcentrated):
         return ZeroConcentrated(size**2 * guarantee.rho, guarantee.unit)
-    if guarantee.delta:
-        grown = guarantee.delta * size * exp_upper((size - 1) * guarantee.epsilon)
-    else:
-        grown = Fraction(0)
+    grown = size * _grown(guarantee.delta, (size - 1) * guarantee.epsilon)
     if isinstance(guarantee, SensitivePrivacy):
         return SensitivePrivacy(
             size * guarantee.epsilon,
