@@ -20,7 +20,7 @@ import pyarrow as pa
 from toy_question import Toy
 
 import whitecrow as wc
-from whitecrow.curator import wall
+from whitecrow.curator import execution
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.verification import verify
 
@@ -189,9 +189,9 @@ def ask_and_die(bank: Bank, analyst: str, numbers: list[int], point: str, seed: 
     places: dict[str, tuple[Any, str, bool]] = {
         "before reserve": (Ledger, "reserve", True),
         "in reserve": (Page, "append", False),
-        "after reserve": (wall, "answer", True),
-        "in compute": (wall, "steady", True),
-        "after compute": (wall, "answer", False),
+        "after reserve": (execution.InProcess, "answer", True),
+        "in compute": (execution, "steady", True),
+        "after compute": (execution.InProcess, "answer", False),
         "in settle": (Page, "outcome", False),
         "after settle": (Ledger, "settle", False),
     }

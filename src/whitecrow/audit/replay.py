@@ -2,8 +2,8 @@
 
 The other half of "depends on the data through a mechanism only". A curator is asked questions of
 every kind (some twice, some that cannot be paid, some not allowed, some nonsense, one that fails
-behind the wall), first over one database, then over its neighbours; each mechanism is made to say
-the same every time, and everything an analyst or an operator could see is written down: prices,
+behind the boundary), first over one database, then over its neighbours; each mechanism is made to
+say the same every time, and everything an analyst or an operator could see is written down: prices,
 descriptions, plans, progress, releases with their statements, errors, log lines, the order in which
 the house calls its parts, and the ledger's entries (but their clock, and the hashes that cover it).
 """
@@ -23,6 +23,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.audit.shipped import Records, table
 from whitecrow.count import Count
 from whitecrow.curator import Curator
+from whitecrow.curator.execution import InProcess
 from whitecrow.curator.registry import Answering
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Column
@@ -32,7 +33,7 @@ from whitecrow.identify import Identify
 from whitecrow.identify.lookahead import Lookahead
 from whitecrow.identify.screen import Screen
 from whitecrow.ledger import Ledger
-from whitecrow.privacy import Guarantee
+from whitecrow.neighbours import Engine
 from whitecrow.publish import Publish
 from whitecrow.question import Question
 from whitecrow.subspaces import Subspaces
@@ -63,7 +64,7 @@ FROZEN: dict[str, Any] = {
 """What every mechanism says here, whatever the data."""
 
 UNLUCKY = "1/97"
-"""Questions at this price fail behind the wall."""
+"""Questions at this price fail behind the boundary."""
 
 
 def questions() -> Iterator[Question]:
@@ -108,22 +109,34 @@ class _Frozen(Curator):
     notes: _Notes
     leak: Callable[[_Frozen, Question], None] | None = None
 
-    def _priced(self, question: Question) -> tuple[Answering, Guarantee]:
-        code, price = super()._priced(question)
+    def __init__(self, dataset: Any, engine: Engine, ledger: Ledger, **named: Any) -> None:
+        execution = _FrozenExecution(self, dataset, engine)
+        super().__init__(dataset, engine, ledger, execution=execution, **named)
+
+
+class _FrozenExecution(InProcess):
+    """Gathers the facts of the data, and releases the same whatever they are."""
+
+    def __init__(self, owner: _Frozen, dataset: Any, engine: Engine) -> None:
+        super().__init__(dataset, engine)
+        self._owner = owner
+
+    def code(self, question: Question) -> Answering:
+        code, owner = super().code(question), self._owner
 
         def gather(*given: Any) -> Any:
-            if self.leak is not None:
-                self.leak(self, question)
+            if owner.leak is not None:
+                owner.leak(owner, question)
             facts = code.gather(*given)
             if question.to_json().get("epsilon") == UNLUCKY:
-                raise ValueError(f"one of {self._dataset.size} records is odd")
+                raise ValueError(f"one of {owner._dataset.size} records is odd")
             return facts
 
         return replace(
             code,
-            gather=self.notes.told("gather", gather),
-            release=self.notes.told("release", lambda asked, facts, source: FROZEN[asked.kind]),
-        ), price
+            gather=owner.notes.told("gather", gather),
+            release=owner.notes.told("release", lambda asked, facts, source: FROZEN[asked.kind]),
+        )
 
 
 class _Told(Ledger):

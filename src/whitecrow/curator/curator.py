@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from whitecrow.curator import balance, wall
+from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
+from whitecrow.curator.execution import Execution, InProcess, failure
 from whitecrow.curator.opening import (
     account_name,
     beside,
@@ -20,7 +21,7 @@ from whitecrow.curator.opening import (
 )
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
-from whitecrow.curator.registry import Answering, answering, code_for
+from whitecrow.curator.registry import answering, code_for
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
 from whitecrow.data import Card, Dataset
@@ -28,6 +29,7 @@ from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
 from whitecrow.ledger.states import States
+from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine, open_data, open_engine
 from whitecrow.privacy import Guarantee, Totals
 from whitecrow.question import Description, Progress, Question, Release, digest, statement
@@ -68,12 +70,13 @@ class Curator:
         *,
         name: str,
         analyst: str,
+        execution: Execution | None = None,
     ) -> None:
         self._dataset = dataset
-        self._engine = engine
         self._ledger = ledger
         path = ledger.database.path
-        self._log = None if path is None else path.with_name(f"{path.name}-custodian.log")
+        log = None if path is None else path.with_name(f"{path.name}-custodian.log")
+        self._execution = execution or InProcess(dataset, engine, log=log)
         self.name = name
         self.analyst = analyst
 
@@ -168,7 +171,13 @@ class Curator:
 
     def price(self, question: Question) -> Guarantee:
         """Return what a question will promise, hence cost. Touches no data."""
-        return self._priced(question)[1]
+        code_for(question)
+        question.check(self.card)
+        return question.price(self.card)
+
+    def limits(self, question: Question) -> Limits:
+        """Say how much time and memory a question may take, from public facts. Touches no data."""
+        return UNLIMITED
 
     def describe(self, question: Question, **public: object) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""
@@ -180,7 +189,7 @@ class Curator:
         """Say what a batch would cost together (spatial accounting), before asking."""
         orders = []
         for question in questions:
-            price = self._priced(question)[1]
+            price = self.price(question)
             orders.append(self._order(question, price, self.analyst))
         quote = self._ledger.quote(self.name, orders)
         return Plan.of(quote, orders)
@@ -228,13 +237,13 @@ class Curator:
             If the computation or the store failed: nothing was released.
         """
         who = analyst or self.analyst
-        code, price = self._priced(question)
+        price = self.price(question)
         found, standing = self._reserve(self._order(question, price, who))
         charged = isinstance(found, Reservation)
         if isinstance(found, Reservation):
-            found = self._answer(question, code, found, progress)
+            found = self._answer(question, found, progress)
         if not found.answered:
-            raise wall.failure()
+            raise failure()
         return Release(
             question={"kind": question.kind, **question.to_json()},
             answer=found.answer,
@@ -255,7 +264,7 @@ class Curator:
         """
         from whitecrow.publish import Publisher
 
-        price = self._priced(question)[1]
+        price = self.price(question)
         order = self._order(question, price, analyst or self.analyst)
         # A stream and a finished series of the same question draw their own noise: two spends.
         name = f"publication {order.digest}"
@@ -287,24 +296,17 @@ class Curator:
             rule=lambda rules: policy_of(rules).check(kind, order.price, order.analyst),
         )
 
-    def _answer(
-        self, question: Question, code: Answering, held: Reservation, progress: Progress | None
-    ) -> Closed:
-        """Compute behind the wall, and store what came of it before anybody sees it."""
+    def _answer(self, question: Question, held: Reservation, progress: Progress | None) -> Closed:
+        """Compute behind the boundary, and store what came of it before anybody sees it."""
         try:
-            released = wall.answer(
-                question, code, self._dataset, self._engine, progress=progress, log=self._log
+            released = self._execution.answer(
+                question, limits=self.limits(question), progress=progress
             )
             if released is None:
                 return self._ledger.fail(self.name, held)
             return self._ledger.settle(self.name, held, released.value)
         finally:
             held.release()
-
-    def _priced(self, question: Question) -> tuple[Answering, Guarantee]:
-        code = code_for(question)
-        question.check(self.card)
-        return code, question.price(self.card)
 
     # Thin conveniences: the question, asked
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow import neighbours
+from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.curator.wall import CUSTODIAN_LOG
 from whitecrow.data import Card
 from whitecrow.errors import PolicyViolation
 from whitecrow.ledger import Budget, Ledger, Standing

@@ -13,7 +13,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whitecrow.curator.wall import CUSTODIAN_LOG
+from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.server.logs import LOG
 from whitecrow.server.metrics import Metrics
 from whitecrow.server.refusals import BROKEN

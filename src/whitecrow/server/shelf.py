@@ -9,8 +9,8 @@ from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
+from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.curator.simulate import simulated
-from whitecrow.curator.wall import CUSTODIAN_LOG
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger

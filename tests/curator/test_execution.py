@@ -23,7 +23,8 @@ import toy_question
 from toy_question import Toy
 
 import whitecrow as wc
-from whitecrow.curator import registry, wall
+from whitecrow.curator import execution, registry
+from whitecrow.limits import UNLIMITED
 from whitecrow.question import Question
 
 ROWS = 1237  # a number that occurs nowhere else
@@ -265,7 +266,7 @@ def test_a_failure_is_one_constant_sentence_and_keeps_its_spend() -> None:
         toy_question.ON_GATHER[:] = [lambda cause=cause: _raise(cause)]
         with pytest.raises(wc.Unavailable) as failed:
             curator.ask(Toy(number, "1/10"))
-        assert str(failed.value) == wall.FAILED
+        assert str(failed.value) == execution.FAILED
         toy_question.ON_GATHER.clear()
         # Asking again does not compute again: a failure must not become a free look.
         with pytest.raises(wc.Unavailable, match="failed"):
@@ -283,15 +284,15 @@ def _raise(cause: Exception) -> None:
     raise cause
 
 
-def test_an_answer_that_is_not_plain_json_is_a_failure() -> None:
+def test_an_answer_that_is_not_plain_json_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     curator = wc.Curator.open(pa.table({"x": [1.0]}), name="toys")
     for answer in (float("nan"), object(), {1, 2}):
         code = dataclasses.replace(
             registry.answering("toy"), release=lambda *given, answer=answer: answer
         )
-        found = wall.answer(
-            Toy(1), code, curator._dataset, curator._engine, progress=None, log=None
-        )
+        with monkeypatch.context() as patch:
+            patch.setattr(execution, "code_for", lambda question, code=code: code)
+            found = curator._execution.answer(Toy(1), limits=UNLIMITED, progress=None)
         assert found is None
 
 

@@ -1,0 +1,147 @@
+"""Private execution: what happens behind this boundary leaves only through a mechanism.
+
+An exception raised while private values are at hand may carry them, in its message or in the frames
+of its traceback. So it is caught here, written to the custodian's log, and answered by one constant
+sentence; the new error is raised outside the handler and has no cause, no context and no frames of
+the computation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import traceback
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from whitecrow.curator.registry import Answering, code_for
+from whitecrow.data import Dataset
+from whitecrow.data.progress import reporting
+from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.errors import Unavailable
+from whitecrow.limits import Limits
+from whitecrow.neighbours import Engine
+from whitecrow.question import Progress, Question
+
+__all__ = [
+    "CUSTODIAN_LOG",
+    "FAILED",
+    "Answer",
+    "Execution",
+    "InProcess",
+    "failure",
+    "steady",
+    "write_down",
+]
+
+FAILED = (
+    "The computation failed. Nothing was released; the spend is kept, and the custodian's log has "
+    "the cause. The custodian may void the entry."
+)
+"""All that an analyst learns of a failure."""
+
+CUSTODIAN_LOG = logging.getLogger("whitecrow.custodian")
+"""For the custodian's eyes: it reaches no handler unless the custodian adds one here. The same goes
+to a file beside the ledger's, readable by its owner only."""
+CUSTODIAN_LOG.addHandler(logging.NullHandler())
+CUSTODIAN_LOG.propagate = False
+
+_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a mechanism released, as plain JSON."""
+
+    value: Any
+
+
+class Execution(Protocol):
+    """How a question is computed behind the boundary.
+
+    Whatever goes wrong there (an exception, a limit, a process that died) is None, and the cause is
+    the custodian's alone. What is raised instead must depend on no record.
+    """
+
+    def answer(
+        self, question: Question, *, limits: Limits, progress: Progress | None
+    ) -> Answer | None:
+        """Gather facts and release an answer; None if anything went wrong."""
+
+
+class InProcess:
+    """Computes in the process that asks; nothing but the machine limits it.
+
+    Parameters
+    ----------
+    dataset : Dataset or RemoteDataset
+        The records.
+    engine : Engine
+        Who counts neighbours.
+    log : Path, optional
+        The custodian's file, to which the cause of a failure is added.
+    """
+
+    def __init__(
+        self, dataset: Dataset | RemoteDataset, engine: Engine, *, log: Path | None = None
+    ) -> None:
+        self._dataset, self._engine, self._log = dataset, engine, log
+
+    def answer(
+        self,
+        question: Question,
+        *,
+        limits: Limits,
+        progress: Progress | None,
+    ) -> Answer | None:
+        """Gather facts and release an answer; None if anything went wrong."""
+        try:
+            code, shown = self.code(question), steady(progress)
+            with reporting(shown):
+                facts = code.gather(question, self._dataset, self._engine, shown)
+                released = code.release(question, facts, None)
+            # Through text and back: a stored answer and a fresh one are the same value.
+            return Answer(json.loads(json.dumps(released, allow_nan=False)))
+        except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
+            with contextlib.suppress(Exception):  # no memory is left to describe the cause, say
+                CUSTODIAN_LOG.exception("the computation of a question failed: %s", question.kind)
+                write_down(self._log, question.kind, traceback.format_exc())
+            return None
+
+    def code(self, question: Question) -> Answering:
+        """Return the code that answers a question."""
+        return code_for(question)
+
+
+def write_down(log: Path | None, kind: str, cause: str) -> None:
+    """Add the cause of a failure to the custodian's file, which nobody else may read."""
+    if log is None:
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            file.write(f"{datetime.now(UTC).isoformat()} {kind}\n{cause}\n")
+
+
+def failure() -> Unavailable:
+    """The one error for every failure behind the boundary."""
+    return Unavailable(FAILED)
+
+
+def steady(progress: Progress | None) -> Progress | None:
+    """Let progress through in fixed steps: how many are shown does not depend on the data."""
+    if progress is None:
+        return None
+    shown: dict[str, int] = {}
+
+    def report(done: int, total: int, what: str) -> None:
+        reached = _STEPS if done >= total else _STEPS * done // total
+        for step in range(shown.get(what, -1) + 1, reached + 1):
+            progress(step, _STEPS, what)
+        shown[what] = max(shown.get(what, -1), reached)
+
+    return report
