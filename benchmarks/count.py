@@ -22,7 +22,7 @@ from whitecrow.anomaly.smooth import smooth_sensitivity
 from whitecrow.count import Count, gather, release
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.neighbours import open_engine
-from whitecrow.papers.okada.algorithms import paper_smooth_sensitivity
+from whitecrow.verify.printed import paper_smooth_sensitivity
 
 BETA = 3
 SHARE = 0.01

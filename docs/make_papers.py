@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from whitecrow import papers
+from whitecrow_research import papers
 
 DOCS = Path(__file__).parent
 PICTURES = {

@@ -75,7 +75,7 @@ _WHERE = {
     "WhitecrowError": "whitecrow.errors",
 }
 
-_MODULES = ("attack", "hazmat", "papers", "privacy", "sklearn", "verify")
+_MODULES = ("attack", "hazmat", "privacy", "sklearn", "verify")
 
 __all__ = [
     "BudgetExhausted",

@@ -15,10 +15,11 @@ from urllib.parse import unquote
 import pytest
 
 import whitecrow
-from whitecrow import hazmat, papers
+from whitecrow import hazmat
 from whitecrow.cli import COMMANDS
 from whitecrow.curator.registry import KINDS
 from whitecrow.verify import checks
+from whitecrow_research import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -7,13 +7,14 @@ import gc
 import importlib
 import os
 import sys
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import click
 
 from whitecrow import __version__
 from whitecrow.cli.screen_output import Output, report_error
-from whitecrow.errors import WhitecrowError
+from whitecrow.errors import Unavailable, WhitecrowError
 
 __all__ = ["main", "whitecrow"]
 
@@ -35,28 +36,42 @@ COMMANDS = {
     "attack": "Infer outliers from a series of releases.",
     "verify": "Check every mechanism exhaustively on small universes.",
     "audit": "Measure what every mechanism loses, from draws.",
-    "papers": "Reproduce the tables and figures of the papers.",
     "serve": "The curator as a service for many analysts.",
     "bench": "Measure against the best peers (from a clone).",
 }
+
+
+PLUGINS = "whitecrow.commands"
+"""The entry-point group by which an installed package adds a command."""
+
+ELSEWHERE = {"papers": "pip install ./research, in a clone"}
+"""Commands of packages that come from this project but are installed apart."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, so that help is instant."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *_plugins()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name in COMMANDS:
+            found = importlib.import_module(f"whitecrow.cli.{name}").command
+        elif name in (added := _plugins()):
+            found = added[name].load()
+        elif name in ELSEWHERE:
+            raise Unavailable(f"The command {name!r} is not installed: {ELSEWHERE[name]}.")
+        else:
             return None
-        found = importlib.import_module(f"whitecrow.cli.{name}").command
         assert isinstance(found, click.Command)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        added = [
+            (name, f"From {entry.module.split('.')[0]}.") for name, entry in _plugins().items()
+        ]
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items(), *added])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -81,6 +96,12 @@ def whitecrow(ctx: click.Context, json: bool) -> None:
     Exit status: 0 done, 1 refused (budget, policy) or unavailable, 2 wrong usage.
     """
     ctx.obj = Output(as_json=json)
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    """Commands that installed packages add. A name of our own is never replaced."""
+    found = entry_points(group=PLUGINS)
+    return {one.name: one for one in found if one.name not in COMMANDS}
 
 
 def main() -> None:

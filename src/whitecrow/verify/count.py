@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from whitecrow.anomaly.ball_cover import ball_cover
 from whitecrow.anomaly.calibration import Calibration, calibrate
-from whitecrow.papers.okada.algorithms import largest_enclosed, paper_smooth_sensitivity
 from whitecrow.verify.exhaustive import Check, Report, loss
 from whitecrow.verify.point_sets import (
     HEXAGON,
@@ -31,6 +30,7 @@ from whitecrow.verify.point_sets import (
     short,
     space,
 )
+from whitecrow.verify.printed import largest_enclosed, paper_smooth_sensitivity
 
 __all__ = ["CHECKS"]
 

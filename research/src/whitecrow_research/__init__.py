@@ -1,0 +1,1 @@
+"""Research on top of whitecrow: the papers redone. The product imports nothing from here."""

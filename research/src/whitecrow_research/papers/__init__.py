@@ -1,0 +1,49 @@
+"""The five papers, redone: every table and figure, theirs beside ours, and why they differ."""
+
+from __future__ import annotations
+
+import importlib
+
+from whitecrow.errors import invalid
+from whitecrow_research.papers.pages import summary, write, write_all
+from whitecrow_research.papers.report import (
+    Context,
+    Erratum,
+    Exhibit,
+    Finding,
+    Paper,
+    Row,
+    Section,
+    Table,
+    findings,
+    run,
+)
+
+__all__ = [
+    "NAMES",
+    "Context",
+    "Erratum",
+    "Exhibit",
+    "Finding",
+    "Paper",
+    "Row",
+    "Section",
+    "Table",
+    "findings",
+    "load",
+    "run",
+    "summary",
+    "write",
+    "write_all",
+]
+
+NAMES = ("asif", "ccs", "okada", "pcor", "openworld")
+
+
+def load(name: str) -> Paper:
+    """Return one paper by name."""
+    if name not in NAMES:
+        raise invalid("papers", "name", f"one of {', '.join(NAMES)}", name)
+    found = importlib.import_module(f"whitecrow_research.papers.{name}").PAPER
+    assert isinstance(found, Paper)
+    return found

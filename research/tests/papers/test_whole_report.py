@@ -1,0 +1,129 @@
+"""One report of the five papers: nothing they print is left out, and the page needs no network."""
+
+from __future__ import annotations
+
+import contextlib
+import html.parser
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from whitecrow.cli import whitecrow
+from whitecrow_research import papers
+from whitecrow_research.papers.ccs.distance import distance
+from whitecrow_research.papers.report import Exhibit, Paper, Row, Section, findings
+
+PRINTED = {  # what the papers number, read off the papers
+    "asif": {*(f"Table {n}" for n in range(1, 4)), *(f"Figure {n}" for n in range(1, 6))},
+    "ccs": {"Figure 4"},
+    "okada": {"Table 1", "Table 2", *(f"Figure {n}" for n in range(1, 8))},
+    "pcor": {*(f"Table {n}" for n in range(1, 14)), *(f"Figure {n}" for n in range(1, 6))},
+    "openworld": {*(f"Table {n}" for n in range(1, 5)), *(f"Figure {n}" for n in range(1, 4))},
+}
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_every_table_and_figure_of_a_paper_is_listed_once_and_has_a_section(name):
+    paper = papers.load(name)
+    names = [exhibit.name for exhibit in paper.exhibits]
+    assert len(names) == len(set(names))
+    assert set(names) == PRINTED[name]
+    assert {exhibit.section for exhibit in paper.exhibits} <= set(paper.sections)
+
+
+def test_the_errata_of_the_papers_are_all_27_in_order():
+    numbers = [one.number for name in papers.NAMES for one in papers.load(name).errata]
+    assert list(dict.fromkeys(numbers)) == [f"E{number}" for number in range(1, 28)]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory, request):
+    """Everything, quickly, as the terminal does it; with the real data where they are."""
+    out = tmp_path_factory.mktemp("report")
+    words = ["--json", "papers", "run", "all", "--quick", "--out", str(out)]
+    with contextlib.suppress(pytest.skip.Exception):
+        words += ["--data", str(request.getfixturevalue("shared_data"))]
+    done = CliRunner().invoke(whitecrow, words)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout), out
+
+
+def test_every_table_and_figure_has_a_verdict_and_a_reason(report):
+    result, _ = report
+    verdicts = {"reproduced", "differs", "data not to be had"}
+    for name, wanted in PRINTED.items():
+        found = result["summary"][name]
+        assert set(found) == wanted
+        for one in found.values():
+            assert one["verdict"] in verdicts
+            assert one["compared"] >= 1
+            assert one["why"] or one["verdict"] == "reproduced"
+
+
+class _Page(html.parser.HTMLParser):
+    """Collects what a browser would load, and the words of the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        for key, value in attrs:
+            if key == "src" or (key == "href" and tag == "link"):
+                self.loaded.append(value or "")
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_report_is_one_page_that_loads_nothing(report):
+    result, out = report
+    page = _Page()
+    page.feed((out / "report.html").read_text(encoding="utf-8"))
+    assert result["report"] == str(out / "report.html")
+    assert len(page.loaded) >= 12
+    assert all(address.startswith("data:image/png;base64,") for address in page.loaded)
+    words = " ".join(page.words)
+    for wanted in ("Errata", "E27", "seed 1", "processor", "seconds", "data not to be had"):
+        assert wanted in words
+    assert "nan" not in re.findall(r"\bnan\b", words)
+
+
+def test_the_markdown_shows_pictures_that_exist(report):
+    _, out = report
+    written = (out / "report.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", written)
+    assert len(pictures) >= 12
+    assert all((out / picture).exists() for picture in pictures)
+    summary = (out / "summary.md").read_text(encoding="utf-8")
+    assert sum(line.startswith(("| Table", "| Figure")) for line in summary.splitlines()) == 43
+
+
+def test_a_table_is_reproduced_only_if_all_of_its_figures_are():
+    def rows(*verdicts):
+        return [Row(f"figure {i}", "1", "1", v, "because") for i, v in enumerate(verdicts)]
+
+    exhibit = Exhibit("Table 1", "a test", "one", stand_in="other data")
+    paper = Paper("test", "Test", "", {"one": lambda context: Section("")}, [exhibit])
+    for verdicts, expected in (
+        (("reproduced", "beyond the paper"), "reproduced"),
+        (("reproduced", "differs"), "differs"),
+        (("reproduced", "data not to be had"), "data not to be had"),
+        (("differs", "data not to be had"), "differs"),
+        ((), "data not to be had"),
+    ):
+        (found,) = findings(paper, [Section("", rows=rows(*verdicts))])
+        assert found.verdict == expected
+
+
+def test_the_distances_of_the_conference_papers_example():
+    starts = ((3, 0, 0, 0, 1), (3, 2, 1, 0, 1), (3, 0, 1, 0, 1))
+    assert [len(distance(start)) - 1 for start in starts] == [6, 3, 3]
+
+
+def test_all_and_a_single_table_do_not_go_together():
+    done = CliRunner().invoke(whitecrow, ["papers", "run", "all", "--table", "table1"])
+    assert done.exit_code != 0
