@@ -158,7 +158,8 @@ def test_amending_keeps_the_reason_and_the_name_of_who_gave_it(call: Caller) -> 
     changed = call("custodian", "PATCH", path, json=change)
     assert changed.json()["budget"]["delta"] == "1/1000000"
     last = call("auditor", "GET", f"{path}/ledger").json()["entries"][-1]
-    assert (last["kind"], last["body"]["reason"]) == ("amend", "board of May (custodian)")
+    assert (last["kind"], last["body"]["reason"]) == ("amend", "board of May")
+    assert last["body"]["actor"] == "custodian"
 
 
 def test_another_card_is_read_again(call: Caller) -> None:

@@ -191,6 +191,10 @@ class Database:
         driver: Any = raw.driver_connection
         return nullcontext() if self.is_sqlite else driver.pipeline()
 
+    def joined(self, connection: Connection) -> Session:
+        """The transaction that somebody else has open on a connection to this store."""
+        return Session(connection.connection, self._compiler)
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A writing transaction as SQLAlchemy has it, for changes of the schema."""

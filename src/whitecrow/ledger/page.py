@@ -137,9 +137,15 @@ class Page:
 
     @classmethod
     def register(
-        cls, session: Session, dataset: str, budget: Budget, policy: str, unit: Unit
+        cls,
+        session: Session,
+        dataset: str,
+        budget: Budget,
+        policy: str,
+        unit: Unit,
+        act: Mapping[str, Any],
     ) -> None:
-        """Open a new account, unless another process was first."""
+        """Open a new account, unless another process was first; ``act`` says who did and why."""
         if session.one(_READ, dataset_name=dataset) is not None:
             return
         session.run(
@@ -151,7 +157,7 @@ class Page:
             policy=policy,
             spent=canonical(Account(unit=unit).to_json()),
         )
-        body = {"budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
+        body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
         cls(session, dataset).append("open", body=body)
 
     @property

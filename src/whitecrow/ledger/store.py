@@ -9,12 +9,12 @@ of paying twice. The custodian may ``void`` a reservation that was never answere
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from whitecrow.errors import (
     BudgetExhausted,
@@ -23,6 +23,7 @@ from whitecrow.errors import (
     Unavailable,
 )
 from whitecrow.ledger.account import Account, admit, in_unit
+from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.atlases import AtlasMaker, Library, Location, Sum, recount
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
@@ -31,6 +32,7 @@ from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.page import Closed, Page, Reservation, Share, Standing
 from whitecrow.ledger.schema import datasets
+from whitecrow.ledger.session import Session
 from whitecrow.privacy import Guarantee, Unit
 
 __all__ = ["Ledger", "Order", "Quote"]
@@ -57,6 +59,8 @@ class Order:
         What the release will promise.
     location : mapping, optional
         The ball a located question looks at; its price must be pure.
+    actor : str
+        Who sent it, where that is not the analyst: somebody who acts for them.
     """
 
     analyst: str
@@ -64,6 +68,7 @@ class Order:
     question: Mapping[str, Any]
     price: Guarantee
     location: Location | None = None
+    actor: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,9 +131,20 @@ class Ledger:
         """Look at a dataset's account, in one transaction."""
         return self.database.read(lambda session: act(Page(session, dataset, lock=False)))
 
-    def write(self, dataset: str, act: Callable[[Page], T]) -> T:
-        """Change a dataset's account, in one transaction; durable when this returns."""
-        return self.database.write(lambda session: act(Page(session, dataset)))
+    def write(
+        self, dataset: str, act: Callable[[Page], T], *, connection: Connection | None = None
+    ) -> T:
+        """Change a dataset's account, in one transaction; durable when this returns.
+
+        With a ``connection``, the act joins the transaction that is open on it: it is durable when
+        that is, and undone with it. The transaction must have been begun for writing.
+        """
+        return self._write(lambda session: act(Page(session, dataset)), connection)
+
+    def _write(self, act: Callable[[Session], T], connection: Connection | None) -> T:
+        if connection is None:
+            return self.database.write(act)
+        return act(self.database.joined(connection))
 
     # A question's way
 
@@ -204,11 +220,13 @@ class Ledger:
     def _charge(self, page: Page, order: Order, share: Share | None) -> tuple[Reservation, Share]:
         mine = share or Share(Account(unit=page.spent.unit), None)
         price = in_unit(order.price, page.spent.unit)
-        body = {
+        body: dict[str, Any] = {
             "question": order.question,
             "price": price.to_json(),
             "location": order.location,
         }
+        if order.actor:
+            body["actor"] = order.actor
         extra = own = None
         if order.location is not None:
             charts = self._charts(page)
@@ -295,15 +313,35 @@ class Ledger:
         budget: Budget,
         policy: Mapping[str, Any] | None = None,
         unit: Unit = "add_remove",
+        actor: str = "",
+        card: Mapping[str, Any] | None = None,
+        readers: Iterable[str] | None = None,
+        connection: Connection | None = None,
     ) -> Standing:
-        """Register a dataset, or return what stands for it if it is known."""
-        if dataset not in self.datasets():
-            self.database.write(
-                lambda session: Page.register(
-                    session, dataset, budget, canonical(policy or {}), unit
-                )
+        """Register a dataset, or return what stands for it if it is known.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        budget, policy, unit : Budget, mapping, str
+            The promise.
+        actor : str, default=""
+            Who opens the account; the chain keeps it, as for all acts of the custodian.
+        card, readers : mapping, iterable of str, optional
+            The card's JSON and who may ask, for the chain.
+        connection : Connection, optional
+            An open transaction that this joins, so that other tables are written with the account
+            or not at all.
+        """
+        act = custodian_act(actor=actor, card=card, readers=readers)
+        rules = canonical(policy or {})
+        if connection is not None or dataset not in self.datasets():
+            self._write(
+                lambda session: Page.register(session, dataset, budget, rules, unit, act),
+                connection,
             )
-        return self.standing(dataset)
+        return self.standing(dataset, connection=connection)
 
     def amend(
         self,
@@ -312,10 +350,17 @@ class Ledger:
         reason: str,
         budget: Budget | None = None,
         policy: Mapping[str, Any] | None = None,
+        actor: str = "",
+        card: Mapping[str, Any] | None = None,
+        readers: Iterable[str] | None = None,
+        connection: Connection | None = None,
     ) -> None:
-        """Change the promise: a deliberate act, with a reason, that the chain remembers."""
-        _need_reason(reason)
-        body: dict[str, Any] = {"reason": reason}
+        """Change the promise: a deliberate act, with a reason, that the chain remembers.
+
+        What is given is what changes; the chain keeps all of it. See :meth:`open` for the
+        parameters.
+        """
+        body = custodian_act(reason=reason, actor=actor, card=card, readers=readers)
 
         def act(page: Page) -> None:
             if budget is not None:
@@ -326,24 +371,41 @@ class Ledger:
                 body["policy"] = policy
             page.append("amend", body=body)
 
-        self.write(dataset, act)
+        self.write(dataset, act, connection=connection)
 
-    def allow(self, dataset: str, analyst: str, budget: Budget | None, *, reason: str) -> None:
+    def allow(
+        self,
+        dataset: str,
+        analyst: str,
+        budget: Budget | None,
+        *,
+        reason: str,
+        actor: str = "",
+        connection: Connection | None = None,
+    ) -> None:
         """Set what one analyst may spend, beside the dataset's cap; None lifts it."""
-        _need_reason(reason)
+        body = custodian_act(reason=reason, actor=actor)
         if not analyst:
             raise InvalidInput("An analyst has a name that is not empty.")
-        written = None if budget is None else budget.to_json()
+        body["budget"] = None if budget is None else budget.to_json()
 
         def act(page: Page) -> None:
             share = page.share(analyst)
             spent = Account(unit=page.spent.unit) if share is None else share.spent
             page.write_share(analyst, Share(spent, budget), new=share is None)
-            page.append("allow", analyst=analyst, body={"reason": reason, "budget": written})
+            page.append("allow", analyst=analyst, body=body)
 
-        self.write(dataset, act)
+        self.write(dataset, act, connection=connection)
 
-    def void(self, dataset: str, seq: int, *, reason: str) -> None:
+    def void(
+        self,
+        dataset: str,
+        seq: int,
+        *,
+        reason: str,
+        actor: str = "",
+        connection: Connection | None = None,
+    ) -> None:
         """Give back a spend that never led to an answer.
 
         Raises
@@ -352,7 +414,7 @@ class Ledger:
             If the entry is not a reservation, or was answered: what was released stays spent. Or
             if the answer is being computed at this moment.
         """
-        _need_reason(reason)
+        body = custodian_act(reason=reason, actor=actor)
 
         def act(page: Page) -> None:
             reserved = page.entry(seq)
@@ -367,14 +429,14 @@ class Ledger:
             if claim is None:
                 raise PolicyViolation(f"Entry {seq} is being answered at this moment.")
             try:
-                self._void(page, reserved, outcome, reason)
+                self._void(page, reserved, outcome, body)
             finally:
                 claim.release()
 
-        self.write(dataset, act)
+        self.write(dataset, act, connection=connection)
 
     def _void(
-        self, page: Page, reserved: Entry, outcome: Reservation | Closed, reason: str
+        self, page: Page, reserved: Entry, outcome: Reservation | Closed, body: Mapping[str, Any]
     ) -> None:
         written = list(page.entries(kinds=("reserve", "void")))
         own = [entry for entry in written if entry.analyst == reserved.analyst]
@@ -398,14 +460,21 @@ class Ledger:
             digest=reserved.digest,
             # An entry is closed once: a void after a failure closes the failure.
             closes=seq if isinstance(outcome, Reservation) else outcome.by,
-            body={"reason": reason, "reserve": seq, "located": costs if located else None},
+            body={**body, "reserve": seq, "located": costs if located else None},
         )
 
     # Looking
 
-    def standing(self, dataset: str) -> Standing:
-        """Where a dataset stands now."""
-        return self.read(dataset, lambda page: page.standing(page.shares()))
+    def standing(self, dataset: str, *, connection: Connection | None = None) -> Standing:
+        """Where a dataset stands now; with a ``connection``, as its open transaction sees it."""
+
+        def look(session: Session) -> Standing:
+            page = Page(session, dataset, lock=False)
+            return page.standing(page.shares())
+
+        if connection is None:
+            return self.database.read(look)
+        return look(self.database.joined(connection))
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
@@ -442,8 +511,3 @@ class Ledger:
 
 
 _NAMES = select(datasets.c.name).order_by(datasets.c.name)
-
-
-def _need_reason(reason: str) -> None:
-    if not isinstance(reason, str) or not reason.strip():
-        raise InvalidInput("The custodian's acts need a reason, in words; the chain keeps it.")

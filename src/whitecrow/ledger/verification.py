@@ -7,6 +7,7 @@ from typing import Any
 
 from whitecrow.errors import BudgetExhausted, WhitecrowError
 from whitecrow.ledger.account import Account, Located, admit, guarantee
+from whitecrow.ledger.acts import card_digest
 from whitecrow.ledger.atlases import AtlasMaker, recount
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
@@ -119,6 +120,9 @@ class _Replay:
         }
         if entry.kind not in steps or (entry.kind == "open") != (entry.seq == 1):
             raise _Wrong(f"an entry of kind {entry.kind!r} cannot stand here")
+        content = entry.content
+        if "card" in content and content.get("card_digest") != card_digest(content["card"]):
+            raise _Wrong("the card it keeps is not the one it names")
         steps[entry.kind](entry)
         self._head, self._seq = entry.hash, entry.seq
 

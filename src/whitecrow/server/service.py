@@ -204,7 +204,7 @@ class Service:
         """Give back a spend that never led to an answer."""
         _need(who, "custodian")
         self.listing(who, name)
-        self.ledger.void(name, seq, reason=_signed(reason, who))
+        self.ledger.void(name, seq, reason=reason, actor=who.name)
 
     def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
         """Cap what one analyst may spend; None lifts the cap."""
@@ -213,7 +213,7 @@ class Service:
         if self.people.get(analyst).role != "analyst":
             raise InvalidInput(f"{analyst!r} is not an analyst.")
         cap = None if budget is None else Budget.of(budget)
-        self.ledger.allow(name, analyst, cap, reason=_signed(reason, who))
+        self.ledger.allow(name, analyst, cap, reason=reason, actor=who.name)
 
     # The custodian's datasets
 
@@ -232,7 +232,7 @@ class Service:
     ) -> dict[str, Any]:
         """List a dataset and open its account; the records are read in the background."""
         _need(who, "custodian")
-        rules, cap = _policy(policy), Budget.of(budget)
+        rules, cap, readers = _policy(policy), Budget.of(budget), tuple(readers)
         facts = None if card is None else _card(card)
         if name in self.ledger.datasets():
             raise Taken(f"The ledger has an account called {name!r} already.")
@@ -242,7 +242,15 @@ class Service:
             name, source, card=facts, engine=engine, readers=readers, indexes=indexes
         )
         try:
-            self.ledger.open(name, budget=cap, policy=rules.to_json(), unit=rules.unit)
+            self.ledger.open(
+                name,
+                budget=cap,
+                policy=rules.to_json(),
+                unit=rules.unit,
+                actor=who.name,
+                card=None if facts is None else facts.to_json(),
+                readers=readers,
+            )
         except WhitecrowError:
             self.catalogue.remove(name)
             raise
@@ -265,6 +273,7 @@ class Service:
         rules = None if policy is None else _policy(policy)
         facts = None if card is None else _card(card)
         cap = None if budget is None else Budget.of(budget)
+        readers = None if readers is None else tuple(readers)
         if rules is not None:
             standing = policy_of(self.ledger.standing(name).policy)
             if rules.unit != standing.unit:
@@ -273,9 +282,12 @@ class Service:
             self.catalogue.admit(name, readers)
         self.ledger.amend(
             name,
-            reason=_signed(reason, who),
+            reason=reason,
+            actor=who.name,
             budget=cap,
             policy=None if rules is None else rules.to_json(),
+            card=None if facts is None else facts.to_json(),
+            readers=readers,
         )
         if facts is not None:
             self.catalogue.change(name, card=facts)
@@ -373,13 +385,6 @@ def _well_formed(act: Callable[[], T]) -> T:
 def _need(who: Person, *roles: str) -> None:
     if who.role not in roles:
         raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
-
-
-def _signed(reason: str, who: Person) -> str:
-    """A reason with the name of whoever gave it, for the chain."""
-    if not isinstance(reason, str) or not reason.strip():
-        raise InvalidInput("The custodian's acts need a reason, in words; the chain keeps it.")
-    return f"{reason.strip()} ({who.name})"
 
 
 def _policy(written: Mapping[str, Any] | None) -> Policy:
