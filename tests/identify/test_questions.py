@@ -169,8 +169,8 @@ def test_haversine_keeps_latitude_first():
 
 def test_the_price_is_the_guarantee():
     question = Identify(RECORD, model=MODEL, k=2, epsilon="0.1")
-    expected = SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148, columns=("age", "bmi"))
-    assert question.price(CARD) == expected
+    model = {"beta": 18, "k": 2, "radius": 0.148, "columns": ("age", "bmi")}
+    assert question.price(CARD) == SensitivePrivacy.of("0.1", **model, card=CARD.fingerprint())
     assert question.price(CARD).tau == 17
     everyone = DifferentialPrivacy("0.1")
     assert (

@@ -176,6 +176,7 @@ class Identify:
             radius=self.model.radius,
             metric=metric_name(self.closeness(card)),
             columns=self.columns,
+            card=card.fingerprint(),
         )
 
     def describe(self, card: Card, **public: object) -> Description:

@@ -226,7 +226,7 @@ class Account:
         if conditions:
             return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], spent, zones)
         if zones:
-            return sensitive(epsilon, zones, spent)
+            return SensitivePrivacy.over(epsilon, zones, spent)
         return DifferentialPrivacy(epsilon, spent, self.unit)
 
     def unbounded(self, line: str) -> bool:
@@ -337,15 +337,8 @@ def guarantee(data: Mapping[str, Any]) -> Guarantee:
     if notion == "concentrated":
         return ZeroConcentrated(data["rho"], data["unit"])
     if notion == "sensitive":
-        return SensitivePrivacy(
-            data["epsilon"],
-            data["tau"],
-            data["radius"],
-            data["metric"],
-            tuple(data["columns"]),
-            data["delta"],
-            _zones(data.get("and_also", [])),
-        )
+        zones = (Zone.from_json(data), *_zones(data.get("and_also", [])))
+        return SensitivePrivacy.over(data["epsilon"], zones, data["delta"])
     return ConditionalPrivacy(
         data["epsilon"],
         data["condition"],
@@ -355,13 +348,5 @@ def guarantee(data: Mapping[str, Any]) -> Guarantee:
     )
 
 
-def sensitive(epsilon: Fraction, zones: tuple[Zone, ...], delta: Fraction) -> SensitivePrivacy:
-    """The promise to records that lie in all of the zones."""
-    first, *others = zones
-    return SensitivePrivacy(
-        epsilon, first.tau, first.radius, first.metric, first.columns, delta, tuple(others)
-    )
-
-
 def _zones(listed: Iterable[Mapping[str, Any]]) -> tuple[Zone, ...]:
-    return tuple(Zone(z["tau"], z["radius"], z["metric"], tuple(z["columns"])) for z in listed)
+    return tuple(Zone.from_json(one) for one in listed)

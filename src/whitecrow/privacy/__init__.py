@@ -20,6 +20,8 @@ from whitecrow.privacy.guarantees import (
     Unit,
     ZeroConcentrated,
     Zone,
+    of_revision,
+    reading,
 )
 from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, text, unrounded
 
@@ -39,6 +41,8 @@ __all__ = [
     "exact",
     "for_a_group",
     "intersect",
+    "of_revision",
+    "reading",
     "rounded_down",
     "rounded_up",
     "text",

@@ -2,14 +2,15 @@
 
 A joint release keeps the *sum* of the budgets on the *intersection* of the edge sets; that single
 rule is proved edge by edge and holds for adaptively chosen releases of pure, approximate and
-concentrated privacy alike (a sensitive entry is the pair (tau, radius) of one metric, and the
-intersection of two such graphs contains the graph at (max tau, min radius)).
+concentrated privacy alike. A sensitive entry is the pair (tau, radius) of one metric and one
+reading of the data, and the intersection of two such graphs contains the graph at (max tau, min
+radius). Across two cards or two revisions nothing is nested: there the intersection is a list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whitecrow.errors import PolicyViolation
@@ -36,20 +37,22 @@ NOTHING = DifferentialPrivacy(Fraction(0))
 
 
 def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
-    """Return zones whose common edges lie in every given zone, one for each metric and columns.
+    """Return zones whose common edges lie in every given zone, one a metric, columns and card.
 
     Examples
     --------
     >>> intersect([Zone(3, 1.0), Zone(5, 2.0)])
-    (Zone(tau=5, radius=1.0, metric='euclidean', columns=()),)
+    (Zone(tau=5, radius=1.0, metric='euclidean', columns=(), card=''),)
+    >>> len(intersect([Zone(3, 1.0, card="one"), Zone(5, 2.0, card="other")]))
+    2
     """
-    found: dict[tuple[str, tuple[str, ...]], Zone] = {}
+    found: dict[tuple[str, tuple[str, ...], str], Zone] = {}
     for zone in zones:
         if zone.everyone:
             continue
         known = found.get(zone.place, zone)
-        found[zone.place] = Zone(
-            max(known.tau, zone.tau), min(known.radius, zone.radius), zone.metric, zone.columns
+        found[zone.place] = replace(
+            zone, tau=max(known.tau, zone.tau), radius=min(known.radius, zone.radius)
         )
     return tuple(found[place] for place in sorted(found))
 
@@ -116,10 +119,7 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -
     if conditions:
         return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], spent, zones)
     if zones:
-        first, *others = zones
-        return SensitivePrivacy(
-            epsilon, first.tau, first.radius, first.metric, first.columns, spent, tuple(others)
-        )
+        return SensitivePrivacy.over(epsilon, zones, spent)
     first_part = common[0]
     unit = first_part.unit if isinstance(first_part, DifferentialPrivacy) else "add_remove"
     return DifferentialPrivacy(epsilon, spent, unit)

@@ -132,13 +132,12 @@ def to_concentrated(guarantee: Guarantee) -> ZeroConcentrated:
 
 def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePrivacy:
     """Sensitive privacy on the edges common to ``zones``, each of which must be implied."""
-    first, *others = zones
     if isinstance(guarantee, SensitivePrivacy):
         missing = [z for z in guarantee.zones if not any(mine.inside(z) for mine in zones)]
         if missing:
             raise PolicyViolation(
                 "This sensitive guarantee covers fewer records than the one asked for: "
-                f"it covers only those with {missing[0].words()}."
+                f"it covers only those with {missing[0].words(which_card=True)}."
             )
         epsilon, delta = guarantee.epsilon, guarantee.delta
     else:
@@ -146,9 +145,7 @@ def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePriv
         if same.unit == "replace_one":
             raise PolicyViolation(_REPLACE_ONE)
         epsilon, delta = same.epsilon, same.delta
-    return SensitivePrivacy(
-        epsilon, first.tau, first.radius, first.metric, first.columns, delta, tuple(others)
-    )
+    return SensitivePrivacy.over(epsilon, zones, delta)
 
 
 def to_conditional(
@@ -235,13 +232,5 @@ def for_a_group(guarantee: Guarantee, size: int) -> Guarantee:
         return ZeroConcentrated(size**2 * guarantee.rho, guarantee.unit)
     grown = size * _grown(guarantee.delta, (size - 1) * guarantee.epsilon)
     if isinstance(guarantee, SensitivePrivacy):
-        return SensitivePrivacy(
-            size * guarantee.epsilon,
-            guarantee.tau,
-            guarantee.radius,
-            guarantee.metric,
-            guarantee.columns,
-            grown,
-            guarantee.and_also,
-        )
+        return SensitivePrivacy.over(size * guarantee.epsilon, guarantee.zones, grown)
     return DifferentialPrivacy(size * guarantee.epsilon, grown, guarantee.unit)

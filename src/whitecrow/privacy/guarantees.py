@@ -12,10 +12,11 @@ apart the output laws of one edge's two ends may be. The notions differ in their
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from whitecrow.errors import invalid
 from whitecrow.privacy.bounds import exp_upper
@@ -29,6 +30,8 @@ __all__ = [
     "Unit",
     "ZeroConcentrated",
     "Zone",
+    "of_revision",
+    "reading",
 ]
 
 Unit = Literal["add_remove", "replace_one"]
@@ -69,11 +72,11 @@ class _Shown:
 
     def __repr__(self) -> str:
         parts = []
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if field.default is MISSING or value != field.default:
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
+            if one.repr and (one.default is MISSING or value != one.default):
                 shown = text(value) if isinstance(value, Fraction) else repr(value)
-                parts.append(f"{field.name}={shown}")
+                parts.append(f"{one.name}={shown}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
@@ -164,6 +167,10 @@ class ZeroConcentrated(_Shown):
 class Zone:
     """Who is covered: records with at least ``tau`` records, itself included, within ``radius``.
 
+    A zone is a zone of one reading of the data. Another card clips, fills or leaves out other
+    records, and another revision holds others, so that a record with many neighbours in one reading
+    may stand alone in the next: zones of two readings are two conditions, never one.
+
     Parameters
     ----------
     tau : int
@@ -174,12 +181,18 @@ class Zone:
         The name of the metric.
     columns : tuple of str
         The columns the metric looks at, in sorted order (empty: all of the data's).
+    card : str, default=""
+        The reading: the card's fingerprint, and behind an ``@`` the revision of the data. Empty
+        where it is not known (accounts of version 0.1, guarantees written by hand): the zone then
+        asks for the neighbours under *every* reading the account was ever asked under, which is
+        the only condition that is sure to be in force.
     """
 
     tau: int
     radius: float
     metric: str = "euclidean"
     columns: tuple[str, ...] = ()
+    card: str = ""
 
     @property
     def everyone(self) -> bool:
@@ -187,9 +200,9 @@ class Zone:
         return self.tau <= 1
 
     @property
-    def place(self) -> tuple[str, tuple[str, ...]]:
+    def place(self) -> tuple[str, tuple[str, ...], str]:
         """The closeness relation up to its radius; zones of one place are nested."""
-        return self.metric, self.columns
+        return self.metric, self.columns, self.card
 
     def inside(self, other: Zone) -> bool:
         """Whether every edge of this zone is an edge of ``other`` (nesting in tau and radius)."""
@@ -197,22 +210,45 @@ class Zone:
             return True
         return self.place == other.place and self.tau >= other.tau and self.radius <= other.radius
 
-    def words(self) -> str:
-        """Say who is covered."""
+    def words(self, *, which_card: bool = False) -> str:
+        """Say who is covered; with ``which_card`` also under which reading of the data."""
         over = f" over {', '.join(self.columns)}" if self.columns else ""
+        under = f", {self._reading()}" if which_card else ""
         return (
             f"at least {self.tau} records (itself included) within {unrounded(self.radius)} of it "
-            f"({self.metric}{over})"
+            f"({self.metric}{over}{under})"
         )
+
+    def _reading(self) -> str:
+        if not self.card:
+            return "under every card that was in force"
+        fingerprint, _, revision = self.card.partition("@")
+        return f"card {fingerprint[:8]}" + (f", revision {revision}" if revision else "")
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        return {
+        found: dict[str, object] = {
             "tau": self.tau,
             "radius": self.radius,
             "metric": self.metric,
             "columns": list(self.columns),
         }
+        if self.card:
+            found["card"] = self.card
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Zone:
+        """Read what :meth:`to_json` wrote; without a card the reading is unknown."""
+        columns = tuple(data["columns"])
+        return cls(data["tau"], data["radius"], data["metric"], columns, data.get("card", ""))
+
+
+def _who(zones: Iterable[Zone]) -> list[str]:
+    """Say whom zones cover, one clause each, and under which card where that is not plain."""
+    listed = [zone for zone in zones if not zone.everyone]
+    several = len({zone.card for zone in listed}) > 1
+    return [zone.words(which_card=several or not zone.card) for zone in listed]
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,7 +270,9 @@ class SensitivePrivacy(_Shown):
     delta : exact number
         Above 0 only in totals that contain a release with a delta.
     and_also : tuple of Zone
-        Further zones, in totals over several metrics: a record must lie in all of them.
+        Further zones, in totals over several metrics or readings: a record must lie in all of them.
+    card : str, default=""
+        Which reading of the data the neighbours are counted in; see :class:`Zone`.
 
     Examples
     --------
@@ -249,6 +287,7 @@ class SensitivePrivacy(_Shown):
     columns: tuple[str, ...] = ()
     delta: Fraction = Fraction(0)
     and_also: tuple[Zone, ...] = ()
+    card: str = field(default="", repr=False)
     notion: ClassVar[str] = "sensitive"
 
     def __post_init__(self) -> None:
@@ -274,24 +313,35 @@ class SensitivePrivacy(_Shown):
         radius: float,
         metric: str = "euclidean",
         columns: tuple[str, ...] = (),
+        card: str = "",
     ) -> SensitivePrivacy:
         """Build the guarantee from the anomaly model's beta and the sensitivity level k."""
         for parameter, value in (("beta", beta), ("k", k)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise invalid(cls.__name__, parameter, "a whole number of at least 1", value)
         budget = exact(epsilon, owner=cls.__name__, positive=False)
-        return cls(budget, beta + 1 - k, radius, metric, columns)
+        return cls(budget, beta + 1 - k, radius, metric, columns, card=card)
+
+    @classmethod
+    def over(
+        cls, epsilon: Fraction, zones: tuple[Zone, ...], delta: Fraction = Fraction(0)
+    ) -> SensitivePrivacy:
+        """Build the promise to records that lie in all of the zones."""
+        first, *rest = zones
+        place = first.tau, first.radius, first.metric, first.columns
+        return cls(epsilon, *place, delta, tuple(rest), first.card)
 
     @property
     def zones(self) -> tuple[Zone, ...]:
         """The zones a record must lie in, all of them, to be covered."""
-        return (Zone(self.tau, self.radius, self.metric, self.columns), *self.and_also)
+        own = Zone(self.tau, self.radius, self.metric, self.columns, self.card)
+        return (own, *self.and_also)
 
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
         if all(zone.everyone for zone in self.zones):
             return DifferentialPrivacy(self.epsilon, self.delta).statement()
-        who = " and ".join(zone.words() for zone in self.zones if not zone.everyone)
+        who = " and ".join(_who(self.zones))
         return (
             f"A record is protected if there are {who}: whether such a record is in the data or "
             f"not, {_odds(self.epsilon, self.delta)}). "
@@ -354,7 +404,7 @@ class ConditionalPrivacy(_Shown):
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
         needs = list(self.conditions)
-        needs += [f"there are {zone.words()}" for zone in self.zones if not zone.everyone]
+        needs += [f"there are {clause}" for clause in _who(self.zones)]
         return (
             f"Only conditionally protected: as long as {' and '.join(needs)}, "
             f"whether any one other record is in the data or not, "
@@ -375,6 +425,33 @@ class ConditionalPrivacy(_Shown):
         if self.zones:
             found["zones"] = [zone.to_json() for zone in self.zones]
         return found
+
+
+def of_revision(guarantee: Guarantee, revision: int) -> Guarantee:
+    """Say of which revision of the data a guarantee speaks: in its zones, and in its conditions.
+
+    What held of one revision may fail in the next, so nothing of two revisions is ever merged.
+    """
+    if isinstance(guarantee, SensitivePrivacy):
+        zones = tuple(_dated(zone, revision) for zone in guarantee.zones)
+        return SensitivePrivacy.over(guarantee.epsilon, zones, guarantee.delta)
+    if isinstance(guarantee, ConditionalPrivacy):
+        first, *others = (
+            condition if revision <= 1 else f"{condition} (revision {revision} of the data)"
+            for condition in guarantee.conditions
+        )
+        zones = tuple(_dated(zone, revision) for zone in guarantee.zones)
+        return replace(guarantee, condition=first, and_also=tuple(others), zones=zones)
+    return guarantee
+
+
+def _dated(zone: Zone, revision: int) -> Zone:
+    return replace(zone, card=reading(zone.card, revision)) if zone.card else zone
+
+
+def reading(card: str, revision: int) -> str:
+    """Return the digest of one reading of the data: a card's fingerprint, and the revision."""
+    return f"{card}@{revision}"
 
 
 Guarantee = DifferentialPrivacy | ZeroConcentrated | SensitivePrivacy | ConditionalPrivacy

@@ -14,7 +14,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -44,6 +44,12 @@ CONDITIONS = {
     "the presence of the first value stays the same": lambda x, y: (x[0] > 0) == (y[0] > 0),
     "the last value is as frequent": lambda x, y: x[-1] == y[-1],
 }
+CARDS: dict[str, tuple[int | None, ...]] = {
+    "as written": (0, 1, 2),
+    "clipped": (0, 1, 1),
+    "last value rejected": (0, 1, None),
+}
+"""Readings of the data: which value a card makes of each (None: the record is left out)."""
 _OUTPUTS = 3
 _FAR = 40.0
 
@@ -66,11 +72,22 @@ def _pairs(unit: str) -> Iterator[tuple[Histogram, Histogram]]:
 
 
 def _covers(zone: Zone, x: Histogram, y: Histogram) -> bool:
-    """The definition: in the larger database, at least tau records lie near the one that moves."""
+    """The definition: in the larger database, at least tau records lie near the one that moves.
+
+    Both as the zone's card reads them; under every card where it is unknown.
+    """
+    cards = [zone.card] if zone.card else list(CARDS)
+    return all(_covers_as_read(CARDS[card], zone, x, y) for card in cards)
+
+
+def _covers_as_read(seen: tuple[int | None, ...], zone: Zone, x: Histogram, y: Histogram) -> bool:
     larger = x if sum(x) > sum(y) else y
-    moved = next(i for i in range(CELLS) if x[i] != y[i])
+    moved = seen[next(i for i in range(CELLS) if x[i] != y[i])]
+    if moved is None:  # a record that the card leaves out moves nothing
+        return True
     near = neighbours_on_ring if zone.metric == "ring" else neighbours_on_line
-    return sum(larger[j] for j in near(CELLS, int(zone.radius))[moved]) >= zone.tau
+    close = near(CELLS, int(zone.radius))[moved]
+    return sum(many for value, many in enumerate(larger) if seen[value] in close) >= zone.tau
 
 
 @lru_cache(maxsize=4096)
@@ -133,10 +150,7 @@ def _bare(guarantee: Guarantee) -> Guarantee:
     if isinstance(guarantee, DifferentialPrivacy):
         return DifferentialPrivacy(Fraction(0), Fraction(0), guarantee.unit)
     if isinstance(guarantee, SensitivePrivacy):
-        first, *rest = guarantee.zones
-        return SensitivePrivacy(
-            Fraction(0), first.tau, first.radius, first.metric, and_also=tuple(rest)
-        )
+        return SensitivePrivacy.over(Fraction(0), guarantee.zones)
     return ConditionalPrivacy(
         Fraction(0), guarantee.condition, guarantee.and_also, zones=guarantee.zones
     )
@@ -186,7 +200,15 @@ def _guarantee(random_: random.Random) -> Guarantee:
         return ConditionalPrivacy(epsilon, random_.choice(tuple(CONDITIONS)), delta=delta)
     metric = random_.choice(("line", "line", "ring"))
     tau, radius = random_.randrange(0, 6), random_.choice((0, 1, 1, 2))
-    return SensitivePrivacy(epsilon, tau, radius, metric, delta=delta)
+    card = random_.choice(tuple(CARDS))
+    return SensitivePrivacy(epsilon, tau, radius, metric, delta=delta, card=card)
+
+
+def _told(guarantee: Guarantee, random_: random.Random) -> Guarantee:
+    """What the account is told of a release: sometimes not under which card it was made."""
+    if isinstance(guarantee, SensitivePrivacy) and random_.random() < 0.2:
+        return replace(guarantee, card="")
+    return guarantee
 
 
 def _joint(one: Law, others: list[Law]) -> Law:
@@ -230,7 +252,7 @@ def check_composition(cases: int, seed: int = 1, rule: Rule = _compose) -> Repor
     while tally.cases < cases:
         pair = [_guarantee(random_), _guarantee(random_)]
         try:
-            reported = rule(pair)
+            reported = rule([_told(part, random_) for part in pair])
         except PolicyViolation:
             tally.refused += 1
             continue
@@ -259,14 +281,27 @@ def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
     one, two = parts
     assert isinstance(one, SensitivePrivacy)
     assert isinstance(two, SensitivePrivacy)
-    if one.metric != two.metric:
-        raise PolicyViolation("only one metric")
+    if (one.metric, one.card) != (two.metric, two.card):
+        raise PolicyViolation("only one metric and one card")
     return SensitivePrivacy(
         one.epsilon + two.epsilon,
         min(one.tau, two.tau),
         max(one.radius, two.radius),
         one.metric,
+        card=one.card,
     )
+
+
+def _zones_across_cards(parts: list[Guarantee]) -> Guarantee:
+    """A broken twin: zones of two cards merged as if one card had read the data both times."""
+    if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
+        raise PolicyViolation("only sensitive pairs")
+    one, two = parts
+    assert isinstance(one, SensitivePrivacy)
+    assert isinstance(two, SensitivePrivacy)
+    if one.card == two.card or not (one.card and two.card):
+        raise PolicyViolation("only two known cards")
+    return _compose([one, replace(two, card=one.card)])
 
 
 def _sensitive_as_differential(parts: list[Guarantee]) -> Guarantee:
@@ -303,6 +338,12 @@ CHECKS = (
         "privacy",
         "twin: two sensitive releases at the union of their edges",
         lambda: check_composition(60, rule=_union_of_zones),
+        must_fail=True,
+    ),
+    Check(
+        "privacy",
+        "twin: sensitive releases under two cards at one zone",
+        lambda: check_composition(60, rule=_zones_across_cards),
         must_fail=True,
     ),
     Check(

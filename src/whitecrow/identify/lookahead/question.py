@@ -140,6 +140,7 @@ class Lookahead:
             radius=0.0,
             metric=self.model.metric,
             columns=self.columns,
+            card=card.fingerprint(),
         )
 
     def describe(self, card: Card, **public: object) -> Description:
