@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.neighbors import LocalOutlierFactor as Peer
+
 
 from whitecrow.anomaly.detectors import (
     FewWithin,
@@ -123,7 +123,7 @@ def test_the_order_of_records_does_not_matter(records):
 def test_a_fitted_detector_takes_the_slow_path_and_reports_progress():
     population = crowd(4, (2, 3), 30, 100)
     seen = []
-    slow = Verdicts(population, FittedDetector(Peer(n_neighbors=3)))
+    slow = Verdicts(population, FittedDetector("local_outlier_factor", n_neighbors=3))
     found = slow.all(lambda *at: seen.append(at))
     assert seen
     assert slow.some(list(range(8))).tolist() == found.tolist()

@@ -73,8 +73,8 @@ class Explain:
     attributes : sequence of str, optional
         The columns that make contexts (default: every other column of the record).
     detector : Detector, DistanceAnomaly or str
-        When a record is an outlier: ``"lof"``, ``"grubbs"`` and ``"histogram"`` have the
-        defaults of their classes in :mod:`whitecrow.anomaly.detectors`.
+        When a record is an outlier: ``"lof"``, ``"grubbs"``, ``"histogram"`` and the names that
+        :class:`~whitecrow.anomaly.detectors.FittedDetector` takes have their defaults.
     utility : str, CustomUtility or Isolation, optional
         ``"population"`` (default), ``"overlap"`` (with the start), one's own, or ``"isolation"``
         (the default, and the only one, under the differential notion).
@@ -274,6 +274,8 @@ class Explain:
         self.on_grid(card)
         self.searching(space)
         self.begin(space)
+        if isinstance(self.detector, FittedDetector):
+            self.detector.ready()
         if isinstance(self.utility, CustomUtility):
             self.utility.check({a.name: a.size for a in space.attributes})
 
@@ -343,10 +345,15 @@ def _start(start: Mapping[str, Any] | None) -> dict[str, tuple[Any, ...]] | None
 
 def _detector(given: Detector | DistanceAnomaly | str) -> Detector | DistanceAnomaly:
     if isinstance(given, str):
+        if given in _DEFAULTS:
+            return detector_from_json({"kind": given, **_DEFAULTS[given]})
         try:
-            return detector_from_json({"kind": given, **_DEFAULTS.get(given, {})})
+            return FittedDetector(given)
         except InvalidInput:
-            must = f"one of {', '.join(_DEFAULTS)}, a DistanceAnomaly or a detector"
+            must = (
+                f"one of {', '.join(_DEFAULTS)}, a registered detector's name, "
+                "a DistanceAnomaly or a detector"
+            )
             raise invalid(_OWNER, "detector", must, given) from None
     if isinstance(given, DistanceAnomaly):
         if given.metric not in _LINE_METRICS:

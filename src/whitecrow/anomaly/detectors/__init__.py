@@ -5,7 +5,7 @@
 :class:`LocalOutlierFactor`   much less dense than its neighbours
 :class:`Histogram`            in a bin with too small a share
 :class:`FewWithin`            the distance model: few records within reach
-:class:`FittedDetector`       any deterministic scikit-learn or PyOD detector (slow)
+:class:`FittedDetector`       a registered detector of scikit-learn, PyOD or the operator (slow)
 ============================  ====================================================================
 """
 
@@ -20,6 +20,7 @@ from whitecrow.anomaly.detectors.distance import FewWithin
 from whitecrow.anomaly.detectors.grubbs import Grubbs
 from whitecrow.anomaly.detectors.histogram import Histogram
 from whitecrow.anomaly.detectors.lof import LocalOutlierFactor, window
+from whitecrow.anomaly.detectors.registry import Parameter, Registered, register_detector
 from whitecrow.errors import InvalidInput, invalid
 
 __all__ = [
@@ -29,8 +30,11 @@ __all__ = [
     "Grubbs",
     "Histogram",
     "LocalOutlierFactor",
+    "Parameter",
+    "Registered",
     "Values",
     "detector_from_json",
+    "register_detector",
     "window",
 ]
 
@@ -49,7 +53,7 @@ def detector_from_json(data: Mapping[str, Any]) -> Detector:
     LocalOutlierFactor(k=5, threshold=Fraction(2, 1))
     """
     kind = data.get("kind") if isinstance(data, Mapping) else None
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise invalid("the question", "detector", f"of a kind among {', '.join(_KINDS)}", kind)
     try:
         return _KINDS[kind].from_json(data)

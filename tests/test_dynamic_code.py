@@ -1,0 +1,143 @@
+"""Text is never code: every place that imports or looks up by a computed name is listed here.
+
+A request, a card, a policy and a ledger are data. These tests read the whole tree; whoever needs
+one more dynamic import adds it below with the reason why no stranger chooses the name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import whitecrow
+
+ROOT = Path(whitecrow.__file__).parent
+
+IMPORTS = {
+    ("__init__.py", "__getattr__"): "names of _WHERE and _MODULES",
+    ("hazmat.py", "__getattr__"): "names of _WHERE",
+    ("audit/__init__.py", "cases"): "names of MECHANISMS",
+    ("verify/__init__.py", "checks"): "names of MECHANISMS",
+    ("papers/__init__.py", "load"): "names of NAMES",
+    ("demo/__init__.py", "run"): "names of CHAPTERS",
+    ("cli/__init__.py", "get_command"): "names of COMMANDS",
+    ("cli/price.py", "command"): "a choice among QUESTIONS",
+    ("curator/registry.py", "answering"): "modules that KINDS lists; register() is Python's alone",
+    ("neighbours/devices.py", "_imported"): "called with cupy and torch",
+}
+"""Functions that import a module whose name is computed."""
+
+LOOKUPS = {
+    ("__init__.py", "__getattr__"): "a key of _WHERE",
+    ("hazmat.py", "__getattr__"): "a key of _WHERE",
+    ("anomaly/detectors/distance.py", "__post_init__"): "its own fields",
+    ("audit/replay.py", "__post_init__"): "its own fields",
+    ("audit/shipped.py", "same_facts"): "fields of a dataclass",
+    ("client.py", "_refusal"): "an error that errors.__all__ lists",
+    ("curator/policy.py", "__post_init__"): "its own fields",
+    ("curator/policy.py", "to_json"): "its own fields",
+    ("curator/registry.py", "answering"): "the class that KINDS lists",
+    ("data/card.py", "__post_init__"): "its own fields",
+    ("data/card.py", "to_json"): "its own fields",
+    ("explain/utilities.py", "__post_init__"): "its own fields",
+    ("ledger/budget.py", "__post_init__"): "its own fields",
+    ("ledger/budget.py", "to_json"): "lines of LINES",
+    ("ledger/budget.py", "of_line"): "lines of LINES",
+    ("neighbours/store.py", "save"): "names of _TABLES",
+    ("privacy/guarantees.py", "__repr__"): "fields of a dataclass",
+    ("publish/clip.py", "__post_init__"): "its own fields",
+    ("publish/question.py", "_exact"): "its own fields",
+    ("server/service.py", "question_from"): "a key of MOST_OF",
+    ("server/settings.py", "__post_init__"): "its own fields",
+}
+"""Functions that get or set an attribute whose name is computed."""
+
+ENTRY_POINTS = {
+    "anomaly/detectors/registry.py": "names that the operator lists in WHITECROW_DETECTORS",
+}
+"""Files that load entry points."""
+
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "attrgetter", "methodcaller",
+                   "run_module", "run_path", "memmap", "fromfile"}  # fmt: skip
+FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve",
+                     "yaml", "runpy", "code"}  # fmt: skip
+
+
+def _calls() -> Iterator[tuple[str, str, ast.Call, str]]:
+    """Every call of the tree: its file, the function it stands in, itself, what it calls."""
+    for path in sorted(ROOT.rglob("*.py")):
+        where = path.relative_to(ROOT).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for function, call in _inside(tree, "<module>"):
+            called = call.func
+            if isinstance(called, ast.Attribute):
+                yield where, function, call, called.attr
+            elif isinstance(called, ast.Name):
+                yield where, function, call, called.id
+
+
+def _inside(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+    for child in ast.iter_child_nodes(node):
+        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(child, ast.Call):
+            yield function, child
+        yield from _inside(child, child.name if named else function)  # type: ignore[attr-defined]
+
+
+def _constant(call: ast.Call, place: int) -> bool:
+    return len(call.args) > place and isinstance(call.args[place], ast.Constant)
+
+
+def test_only_the_listed_places_import_by_a_computed_name():
+    found = {
+        (where, function)
+        for where, function, call, name in _calls()
+        if name in ("import_module", "find_spec") and not _constant(call, 0)
+    }
+    assert found == set(IMPORTS)
+
+
+def test_only_the_listed_places_look_up_an_attribute_by_a_computed_name():
+    found = {
+        (where, function)
+        for where, function, call, name in _calls()
+        if isinstance(call.func, ast.Name)
+        and name in ("getattr", "setattr", "hasattr", "delattr")
+        and not _constant(call, 1)
+    }
+    assert found == set(LOOKUPS)
+
+
+def test_entry_points_are_loaded_in_the_listed_files_only():
+    assert {where for where, _, _, name in _calls() if name == "entry_points"} == set(ENTRY_POINTS)
+
+
+def test_nothing_runs_text_or_reads_objects_from_files():
+    bare = {
+        (where, name)
+        for where, _, call, name in _calls()
+        if name in FORBIDDEN_CALLS
+        and (isinstance(call.func, ast.Name) or name not in ("compile", "eval"))
+    }
+    assert not bare
+    loads = [(where, call) for where, _, call, name in _calls() if _loads_arrays(call, name)]
+    assert loads, "arrays are read somewhere"
+    for where, call in loads:
+        said = {word.arg: word.value for word in call.keywords}
+        assert isinstance(said.get("allow_pickle"), ast.Constant), where
+        assert said["allow_pickle"].value is False, where
+
+
+def _loads_arrays(call: ast.Call, name: str) -> bool:
+    of = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return name in ("load", "save", "savez") and isinstance(of, ast.Name) and of.id == "np"
+
+
+def test_no_module_that_makes_objects_from_bytes_is_imported():
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [part.name for part in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            assert not {name.partition(".")[0] for name in names} & FORBIDDEN_MODULES, path
