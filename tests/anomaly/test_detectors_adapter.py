@@ -17,8 +17,8 @@ from whitecrow.anomaly.detectors import (
     Registered,
     detector_from_json,
     register_detector,
+    registry,
 )
-from whitecrow.anomaly.detectors import registry
 from whitecrow.anomaly.detectors.libraries import SHIPPED
 from whitecrow.errors import InvalidInput, Unavailable
 

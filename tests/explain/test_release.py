@@ -143,10 +143,12 @@ def test_thousands_of_values_are_searched_breadth_first():
 
 
 def test_a_fitted_detector_serves_the_whole_way(town, record):
-    
 
     question = ask(
-        record, detector=FittedDetector("local_outlier_factor", n_neighbors=5), attributes=("Year",), epsilon=5
+        record,
+        detector=FittedDetector("local_outlier_factor", n_neighbors=5),
+        attributes=("Year",),
+        epsilon=5,
     )
     assert Explain.from_json(question.to_json()) == question
     answer = release(question, gather(question, town), SeededSource(6))

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
 from whitecrow.anomaly.detectors import (
     FewWithin,
     FittedDetector,
