@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import whitecrow as wc
 from whitecrow.ledger import Budget, Closed, Ledger, Order, Reservation
 from whitecrow.ledger.account import admit
+from whitecrow.ledger.failures import review
 from whitecrow.ledger.verification import verify
 
 PRICES = st.sampled_from(["1/3", "1/7", "2/5", "1/10"])
@@ -46,7 +47,7 @@ def _unchecked(account: Any, budget: Any, price: Any, extra: Any, *, whose: str)
 
 
 class Accounts(RuleBasedStateMachine):
-    """Ask, repeat, crash, recover, fail, void, raise caps, add analysts, race."""
+    """Ask, repeat, crash, recover, fail, review, void, raise caps, add analysts, race."""
 
     ledger_class: type[Ledger] = Ledger
 
@@ -60,6 +61,7 @@ class Accounts(RuleBasedStateMachine):
         self.answers: dict[int, Any] = {}
         self.held: dict[int, Reservation] = {}
         self.answered = 0
+        self.unreviewed: set[int] = set()
 
     @initialize()
     def open(self) -> None:
@@ -91,11 +93,16 @@ class Accounts(RuleBasedStateMachine):
         amount = order.price.epsilon  # type: ignore[union-attr]
         try:
             found, _ = self.ledger.reserve("d", order)
+        except wc.Unavailable:
+            assert self.unreviewed
+            assert self.state.get(number) in (None, "open")
+            return None
         except wc.BudgetExhausted:
             assert number not in self.charges
             assert not self.admitted(analyst, amount)
             return None
         if isinstance(found, Reservation):
+            assert not self.unreviewed, "a closed dataset took a question"
             found.release()
             assert found.fresh == (number not in self.charges)
             if found.fresh:
@@ -132,6 +139,19 @@ class Accounts(RuleBasedStateMachine):
         if isinstance(held, Reservation):
             self.ledger.fail("d", held)
             self.state[number] = "failed"
+            self.unreviewed.add(number)
+
+    @rule(number=NUMBERS)
+    def review(self, number: int) -> None:
+        held = self.held.get(number)
+        if held is None:
+            return
+        try:
+            review(self.ledger, "d", held.seq, reason="a test")
+        except wc.PolicyViolation:
+            assert number not in self.unreviewed
+        else:
+            self.unreviewed.remove(number)
 
     @rule(number=NUMBERS)
     def settle_late(self, number: int) -> None:
@@ -146,7 +166,10 @@ class Accounts(RuleBasedStateMachine):
                 return
             raise AssertionError("an answer to a void reservation")
         closed = self.ledger.settle("d", held, "late")
-        if self.state[number] == "open":
+        if self.state[number] == "open" and self.unreviewed:
+            self.state[number] = "failed"
+            self.unreviewed.add(number)
+        elif self.state[number] == "open":
             self.state[number], self.answers[number] = "answered", "late"
         assert closed.answer == self.answers.get(number)
 
@@ -154,7 +177,8 @@ class Accounts(RuleBasedStateMachine):
     def recover(self) -> None:
         """What has no answer is what crashed or failed."""
         waiting = {int(entry.digest.split()[1]) for entry in self.ledger.unsettled("d")}
-        assert waiting == {n for n, state in self.state.items() if state != "answered"}
+        crashed = {n for n, state in self.state.items() if state == "open"}
+        assert waiting == crashed | self.unreviewed
 
     @rule(number=NUMBERS)
     def void(self, number: int) -> None:
@@ -167,6 +191,7 @@ class Accounts(RuleBasedStateMachine):
             assert self.state.get(number) in (None, "answered")
         else:
             assert self.state.pop(number) in ("open", "failed")
+            self.unreviewed.discard(number)
             del self.charges[number]
 
     @rule(more=PRICES)
@@ -216,7 +241,7 @@ class Accounts(RuleBasedStateMachine):
     def attempt(self, order: Order) -> Reservation | None:
         try:
             held, _ = self.ledger.reserve("d", order)
-        except wc.BudgetExhausted:
+        except (wc.BudgetExhausted, wc.Unavailable):
             return None
         assert isinstance(held, Reservation)
         return held
@@ -229,6 +254,7 @@ class Accounts(RuleBasedStateMachine):
         assert standing.spent.epsilon == self.spent()
         assert self.spent() <= self.cap, "overspent"
         assert standing.budget.sensitive == self.cap
+        assert standing.failures == len(self.unreviewed)
         for analyst, share in standing.shares.items():
             assert share.spent.epsilon == self.spent(analyst)
 

@@ -10,7 +10,7 @@ from alembic import command
 from alembic.config import Config
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger, migration
+from whitecrow.ledger import Budget, Ledger, Order, Reservation, migration
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.schema import VERSION
 
@@ -58,19 +58,39 @@ def test_an_older_store_is_migrated_by_itself(
     for file in migration._SCRIPTS.rglob("*.py"):
         target = scripts / file.relative_to(migration._SCRIPTS)
         target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-    (scripts / "versions" / "0002_more.py").write_text(
+    (scripts / "versions" / "9000_more.py").write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
-        "revision = '0002'\ndown_revision = '0001'\n"
+        f"revision = '9000'\ndown_revision = '{VERSION}'\n"
         "def upgrade():\n    op.create_table('more', sa.Column('id', sa.Integer))\n",
         encoding="utf-8",
     )
     with Ledger(tmp_path / "l.db") as old:
         old.open("d", budget=Budget.of("1"))
     monkeypatch.setattr(migration, "_SCRIPTS", scripts)
-    monkeypatch.setattr(migration, "VERSION", "0002")
+    monkeypatch.setattr(migration, "VERSION", "9000")
     with Ledger(tmp_path / "l.db") as new:
         assert "more" in shape(new.database)
         assert new.datasets() == ("d",)
+
+
+def test_failures_of_an_older_store_are_counted(tmp_path: Path) -> None:
+    """A store of the first schema, with one failure that was given back and one that was not."""
+    path = tmp_path / "l.db"
+    with Ledger(path) as ledger:
+        ledger.open("d", budget=Budget.of("1"))
+        for name in "ab":
+            order = Order("ana", name, {}, wc.DifferentialPrivacy("1/10"))
+            held, _ = ledger.reserve("d", order)
+            assert isinstance(held, Reservation)
+            held.release()
+            ledger.fail("d", held)
+            if name == "a":
+                ledger.void("d", held.seq, reason="mended")
+        with ledger.database.connection() as connection:
+            connection.execute(sa.text("ALTER TABLE datasets DROP COLUMN failures"))
+            connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+    with Ledger(path) as ledger:
+        assert ledger.standing("d").failures == 1
 
 
 def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:

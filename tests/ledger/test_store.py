@@ -19,8 +19,10 @@ import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Budget, Closed, Ledger, Order, Reservation
 from whitecrow.ledger.export import to_csv, to_json
+from whitecrow.ledger.failures import failures, halt, review
 from whitecrow.ledger.page import Page
 from whitecrow.ledger.states import States
+from whitecrow.ledger.store import CLOSED
 from whitecrow.ledger.verification import verify
 from whitecrow.privacy import Guarantee
 
@@ -214,6 +216,46 @@ def test_a_failure_keeps_its_spend_until_it_is_voided(ledger: Ledger) -> None:
     assert verify(ledger, "clinic", atlas=new_atlas).ok
 
 
+def test_a_failure_closes_the_dataset_until_the_custodian_has_looked(ledger: Ledger) -> None:
+    ledger.settle("clinic", charge(ledger, order("stored")), 17)
+    running, interrupted, held = (charge(ledger, order(name)) for name in "rif")
+    ledger.fail("clinic", held)
+    for asked in ("new", "i"):  # an interrupted one was paid for, but would compute now
+        with pytest.raises(wc.Unavailable) as refused:
+            ledger.reserve("clinic", order(asked))
+        assert str(refused.value) == CLOSED
+    with pytest.raises(wc.Unavailable, match="takes no new questions"):
+        States(ledger, "clinic").save("publication", 0, {})
+    assert ledger.reserve("clinic", order("stored"))[0].answer == 17  # type: ignore[union-attr]
+    # An answer that was under way is not released either: which of several fail is told of none.
+    late = ledger.settle("clinic", running, "under way")
+    assert (late.answered, late.answer) == (False, None)
+    first, second = failures(ledger, "clinic")
+    assert (first.closes, second.closes) == (held.seq, running.seq)
+    review(ledger, "clinic", held.seq, reason="a full disk")
+    with pytest.raises(wc.PolicyViolation, match="waits for a review"):
+        review(ledger, "clinic", first.seq, reason="again")
+    with pytest.raises(wc.Unavailable):
+        charge(ledger, order("new"))
+    ledger.void("clinic", running.seq, reason="the same disk")  # giving back is a review as well
+    assert ledger.standing("clinic").failures == 0
+    ledger.settle("clinic", charge(ledger, order("new")), 18)
+    ledger.settle("clinic", interrupted, 19)
+    before = spent(ledger)
+    ledger.void("clinic", held.seq, reason="after all")  # a reviewed spend may still be given back
+    assert spent(ledger) < before
+    assert verify(ledger, "clinic", atlas=new_atlas).ok
+
+
+def test_a_failure_that_is_hidden_from_the_account_is_found(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db", atlas=new_atlas) as ledger:
+        ledger.open("clinic", budget=Budget.of("10"))
+        ledger.fail("clinic", charge(ledger, order("a")))
+        with ledger.database.connection() as connection:
+            connection.execute(sa.text("UPDATE datasets SET failures = 0"))
+        assert "failures to review" in verify(ledger, "clinic").reason
+
+
 def test_the_custodians_acts_need_a_reason(ledger: Ledger) -> None:
     for reason in ("", "  "):
         with pytest.raises(wc.InvalidInput, match="reason"):
@@ -375,7 +417,11 @@ def busy(path: Path) -> Ledger:
     ledger.amend("clinic", budget=Budget.of("20"), reason="voted")
     ledger.settle("clinic", charge(ledger, order("a", place=0.0)), 1)
     ledger.void("clinic", charge(ledger, order("b", place=0.5)).seq, reason="power cut")
-    ledger.fail("clinic", charge(ledger, order("c")))
+    failed = charge(ledger, order("c"))
+    ledger.fail("clinic", failed)
+    review(ledger, "clinic", failed.seq, reason="looked")
+    halt(ledger, "clinic")
+    review(ledger, "clinic", ledger.standing("clinic").seq, reason="looked")
     ledger.settle("clinic", charge(ledger, order("d", analyst="bo")), 2)
     charge(ledger, order("e"))
     return ledger
@@ -393,15 +439,15 @@ TAMPERINGS: dict[str, tuple[str, int | None]] = {
     "UPDATE entries SET body = replace(body, '1/4', '1/5') WHERE seq = 4": ("not match", 4),
     "UPDATE entries SET analyst = 'bo' WHERE seq = 5": ("not match", 5),
     "UPDATE entries SET at = '1999' WHERE seq = 6": ("not match", 6),
-    "UPDATE entries SET closes = 9 WHERE seq = 5": ("not match", 5),
+    "UPDATE entries SET closes = 99 WHERE seq = 5": ("not match", 5),
     "UPDATE entries SET hash = previous WHERE seq = 7": ("not match", 7),
     "UPDATE entries SET previous = hash WHERE seq = 7": ("does not follow", 7),
     "DELETE FROM entries WHERE seq = 5": ("entry 5 is missing", 6),
-    "DELETE FROM entries WHERE seq = 12": ("ends at", None),
-    "UPDATE entries SET body = 'x' WHERE seq = 12": ("not match", 12),
+    "DELETE FROM entries WHERE seq = 15": ("ends at", None),
+    "UPDATE entries SET body = 'x' WHERE seq = 15": ("not match", 15),
     "UPDATE datasets SET spent = replace(spent, '3/4', '1/2')": ("dataset's stored sums", None),
     "UPDATE datasets SET budget = replace(budget, '20', '30')": ("stored promise", None),
-    "UPDATE datasets SET seq = 11": ("ends at", None),
+    "UPDATE datasets SET seq = 14": ("ends at", None),
     "UPDATE accounts SET spent = replace(spent, '1/2', '0')": ("analyst 'ana'", None),
     "DELETE FROM accounts WHERE analyst = 'bo'": ("analyst 'bo'", None),
 }
@@ -444,6 +490,10 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "void", "digest": "a", "closes": 5, "body": {"reserve": 4, "reason": "greed"}},
         "not open",
     ),
+    "a review of nothing": (
+        {"kind": "review", "digest": "a", "closes": 5, "body": {"reason": "haste"}},
+        "waits for none",
+    ),
     "another beginning": ({"kind": "open", "body": {}}, "cannot stand here"),
     "another kind": ({"kind": "gift", "body": {}}, "cannot stand here"),
     "no content": ({"kind": "reserve", "digest": "y", "body": {}}, "not readable"),
@@ -456,7 +506,7 @@ def test_a_forged_entry_with_the_right_hash_is_held_to_the_rules(tmp_path: Path,
     with busy(tmp_path / "l.db") as ledger:
         ledger.write("clinic", lambda page: page.append(**fields))
         finding = verify(ledger, "clinic")
-        assert finding.bad == 13
+        assert finding.bad == 16
         assert words in finding.reason
 
 
@@ -473,10 +523,10 @@ def test_export_is_whole_and_harmless_to_spreadsheets(tmp_path: Path) -> None:
         ledger.settle("clinic", charge(ledger, order("f", analyst="=1+1")), 2)
         exported = to_json(ledger, "clinic")
         assert json.loads(json.dumps(exported)) == exported
-        assert [e["seq"] for e in exported["entries"]] == list(range(1, 15))
+        assert [e["seq"] for e in exported["entries"]] == list(range(1, 18))
         table = to_csv(ledger, "clinic").splitlines()
-        assert len(table) == 15
-        assert ",'=1+1," in table[13]
+        assert len(table) == 18
+        assert ",'=1+1," in table[16]
 
 
 # Publishers' states

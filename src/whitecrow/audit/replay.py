@@ -214,6 +214,10 @@ def transcript(
     with _logged() as log:
         for number, question in enumerate(questions()):
             _ask(curator, question, ("ana", "bo")[number % 2])
+            if question.kind == "lookahead":  # refused: the failure before it closed the dataset
+                for failed in curator.failures():
+                    curator.review(failed.seq, reason="looked")
+                _ask(curator, question, "ana")
     notes.append(log.getvalue())
     asked = [Screen({"x": 3, "y": 3}, model=DistanceAnomaly(3, 5.0), epsilon="1/10")]
     notes.append(str(curator.plan(asked)))

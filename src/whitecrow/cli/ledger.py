@@ -110,6 +110,30 @@ def void(output: Output, source: str, entry: int, reason: str, dataset: str | No
 
 
 @command.command(
+    "review", epilog='Example: whitecrow ledger review patients.parquet 17 --reason "full disk"'
+)
+@_SOURCE
+@click.argument("entry", type=int)
+@_REASON
+@_DATASET
+@click.pass_obj
+def review(output: Output, source: str, entry: int, reason: str, dataset: str | None) -> None:
+    """Say that you looked at the failure of ENTRY (see 'show', and the custodian's log).
+
+    A failure closes a dataset to new questions, since it may tell about the records; after the last
+    review it is open again. The spend is kept; 'void' gives it back and is a review as well.
+    """
+    from whitecrow.ledger import failures
+
+    with _opened(source) as ledger:
+        name = _chosen(ledger, dataset)
+        failures.review(ledger, name, entry, reason=reason)
+        left = ledger.standing(name).failures
+    words = f"{left} failures are left to review" if left else f"{name!r} takes questions again"
+    output.show({"reviewed": entry, "failures": left}, f"Entry {entry} is reviewed; {words}.")
+
+
+@command.command(
     "allow", epilog='Example: whitecrow ledger allow patients.parquet ana 1/2 --reason "thesis"'
 )
 @_SOURCE
@@ -197,6 +221,7 @@ def _chosen(ledger: Ledger, dataset: str | None) -> str:
 def _account(ledger: Ledger, name: str) -> dict[str, Any]:
     from whitecrow.curator.balance import remaining, spent
     from whitecrow.curator.opening import policy_of
+    from whitecrow.ledger.failures import failures
 
     standing = ledger.standing(name)
     notions = policy_of(standing.policy).notions
@@ -213,6 +238,7 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
             {"entry": entry.seq, "at": entry.at, "analyst": entry.analyst}
             for entry in ledger.unsettled(name)
         ],
+        "failures": [entry.seq for entry in failures(ledger, name)],
         "entries": standing.seq,
         "head": standing.head,
     }
@@ -251,6 +277,11 @@ def _words(account: dict[str, Any]) -> str:
         cap = share["budget"]
         own = "" if cap is None else f" of {up(cap['conditional'])}"
         lines.append(f"  analyst {analyst}: spent {up(share['spent']['conditional'])}{own}")
+    for entry in account["failures"]:
+        lines.append(
+            f"  CLOSED to new questions: entry {entry} says that a computation failed. Look into "
+            f"the custodian's log, then: ledger review SOURCE {entry} --reason ..."
+        )
     for entry in account["unsettled"]:
         lines.append(
             f"  entry {entry['entry']} ({entry['analyst']}, {entry['at']}) has no answer; its "

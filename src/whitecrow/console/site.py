@@ -36,6 +36,7 @@ DONE = {
     "access": "The list of readers is changed.",
     "allowance": "The allowance is set. The ledger keeps your reason.",
     "void": "The spend was given back. The ledger keeps your reason.",
+    "review": "The failure is reviewed. The ledger keeps your reason.",
     "disabled": "This person is shut out; their sessions have ended.",
     "enabled": "This person may sign in again.",
     "password": "Your password is changed.",

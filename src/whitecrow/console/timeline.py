@@ -26,6 +26,8 @@ ACTS = {
     "reserve": "asked; the spend is committed",
     "settle": "answered; the answer is stored",
     "fail": "failed; nothing was released",
+    "halt": "an update of a publication failed; nothing was released",
+    "review": "looked at a failure",
     "void": "gave a spend back",
 }
 
@@ -65,23 +67,28 @@ def add(site: Site) -> None:
     def recovery(visit: Visit, wrong: str = "", status: int = 200) -> Page:
         name = visit.part("name")
         account = service.account(visit.who, name)
-        open_ones = set(account["unsettled"])
-        told = [one for one in _told(account["entries"]) if one["seq"] in open_ones]
-        values = {"dataset": service.dataset(visit.who, name), "entries": told, "wrong": wrong}
+        told = _told(account["entries"])
+        values = {
+            "dataset": service.dataset(visit.who, name),
+            "entries": [one for one in told if one["seq"] in set(account["unsettled"])],
+            "failures": [one for one in told if one["seq"] in set(account["failures"])],
+            "wrong": wrong,
+        }
         return Page("recovery.html", {**values, "typed": visit.form}, status)
 
-    def void(visit: Visit) -> Page | Go:
+    def mend(visit: Visit) -> Page | Go:
         name, form = visit.part("name"), visit.form
+        done = "review" if form.one("act") == "review" else "void"
+        act = service.review if done == "review" else service.void
         try:
-            entry = whole(form.one("entry"), "entry")
-            service.void(visit.who, name, entry, reason=form.one("reason"))
+            act(visit.who, name, whole(form.one("entry"), "entry"), reason=form.one("reason"))
         except InvalidInput as error:
             return recovery(visit, str(error), status_of(error))
-        return Go(f"{HOME}/datasets/{name}/recovery?done=void")
+        return Go(f"{HOME}/datasets/{name}/recovery?done={done}")
 
     site.get("/datasets/{name}/ledger", ledger, roles=_READERS)
     site.get("/datasets/{name}/recovery", recovery, roles=CUSTODIAN)
-    site.post("/datasets/{name}/recovery", void, roles=CUSTODIAN)
+    site.post("/datasets/{name}/recovery", mend, roles=CUSTODIAN)
 
 
 def _told(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

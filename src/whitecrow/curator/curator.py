@@ -28,6 +28,7 @@ from whitecrow.data import Card, Dataset
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
+from whitecrow.ledger.failures import failures, review
 from whitecrow.ledger.states import States
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine, open_data, open_engine
@@ -401,6 +402,19 @@ class Curator:
     def void(self, seq: int, *, reason: str) -> None:
         """Give back a spend that never led to an answer."""
         self._ledger.void(self.name, seq, reason=reason)
+
+    def failures(self) -> list[Entry]:
+        """Failures that nobody has reviewed: while there are any, no new question is answered."""
+        return failures(self._ledger, self.name)
+
+    def review(self, seq: int, *, reason: str) -> None:
+        """Say that a failure was looked at; after the last one, questions are answered again.
+
+        The spend is kept. :meth:`void` gives it back and is a review as well. Look into the
+        custodian's log first: a failure that depends on the records tells about them, and asked
+        again it tells once more.
+        """
+        review(self._ledger, self.name, seq, reason=reason)
 
     def _remaining(self, standing: Standing, who: str) -> Remaining:
         caps = [(standing.spent, standing.budget)]

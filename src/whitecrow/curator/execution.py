@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
-import os
 import traceback
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from whitecrow.curator.registry import Answering, code_for
+from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
 from whitecrow.data import Dataset
 from whitecrow.data.progress import reporting
 from whitecrow.data.warehouse import RemoteDataset
-from whitecrow.errors import Unavailable
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
 from whitecrow.question import Progress, Question
@@ -37,18 +34,6 @@ __all__ = [
     "steady",
     "write_down",
 ]
-
-FAILED = (
-    "The computation failed. Nothing was released; the spend is kept, and the custodian's log has "
-    "the cause. The custodian may void the entry."
-)
-"""All that an analyst learns of a failure."""
-
-CUSTODIAN_LOG = logging.getLogger("whitecrow.custodian")
-"""For the custodian's eyes: it reaches no handler unless the custodian adds one here. The same goes
-to a file beside the ledger's, readable by its owner only."""
-CUSTODIAN_LOG.addHandler(logging.NullHandler())
-CUSTODIAN_LOG.propagate = False
 
 _STEPS = 20
 
@@ -108,28 +93,12 @@ class InProcess:
             return Answer(json.loads(json.dumps(released, allow_nan=False)))
         except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
             with contextlib.suppress(Exception):  # no memory is left to describe the cause, say
-                CUSTODIAN_LOG.exception("the computation of a question failed: %s", question.kind)
                 write_down(self._log, question.kind, traceback.format_exc())
             return None
 
     def code(self, question: Question) -> Answering:
         """Return the code that answers a question."""
         return code_for(question)
-
-
-def write_down(log: Path | None, kind: str, cause: str) -> None:
-    """Add the cause of a failure to the custodian's file, which nobody else may read."""
-    if log is None:
-        return
-    with contextlib.suppress(OSError):
-        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(f"{datetime.now(UTC).isoformat()} {kind}\n{cause}\n")
-
-
-def failure() -> Unavailable:
-    """The one error for every failure behind the boundary."""
-    return Unavailable(FAILED)
 
 
 def steady(progress: Progress | None) -> Progress | None:

@@ -50,7 +50,8 @@ class Entry:
         Place in the account, from 1 without gaps.
     kind : str
         ``open``, ``amend``, ``allow`` (the custodian's acts), ``reserve``, ``settle``, ``fail``
-        (a question's way), ``void`` (the custodian gives a spend back).
+        (a question's way), ``halt`` (an update of a publication failed), ``review`` (the custodian
+        has looked at a failure), ``void`` (the custodian gives a spend back).
     at : str
         When, in UTC.
     analyst : str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -51,6 +51,8 @@ class Standing:
         The analysts' own accounts, by name.
     seq, head : int, str
         The end of the chain.
+    failures : int
+        How many wait for their review; the dataset is closed to new questions while any does.
     """
 
     budget: Budget
@@ -59,6 +61,7 @@ class Standing:
     shares: Mapping[str, Share]
     seq: int
     head: str
+    failures: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ class Closed:
         The reserving entry, and the one that closed it.
     answered : bool
         False if the computation failed.
+    reviewed : bool
+        Whether the custodian has looked at the failure.
     answer : JSON value
         What was released.
     """
@@ -107,6 +112,7 @@ class Closed:
     by: int
     answered: bool
     answer: Any = None
+    reviewed: bool = False
 
 
 class Page:
@@ -134,6 +140,7 @@ class Page:
         self.policy: str = row.policy
         self._budget: Budget | str = row.budget
         self._spent: Account | str = row.spent
+        self.failures: int = row.failures
 
     @classmethod
     def register(
@@ -211,6 +218,7 @@ class Page:
             new_budget=_text(self._budget),
             new_policy=self.policy,
             new_spent=_text(self._spent),
+            new_failures=self.failures,
         )
         return entry
 
@@ -238,7 +246,9 @@ class Page:
 
     def standing(self, shares: Mapping[str, Share]) -> Standing:
         """Where the dataset stands, with these analysts' accounts."""
-        return Standing(self.budget, self.policy, self.spent, shares, self.seq, self.head)
+        return Standing(
+            self.budget, self.policy, self.spent, shares, self.seq, self.head, self.failures
+        )
 
     def outcome(self, digest: str) -> Reservation | Closed | None:
         """What became of a question: open, closed, or never asked (or void)."""
@@ -248,6 +258,9 @@ class Page:
                 found = Reservation(row.seq, digest, row.analyst)
             elif row.kind == "void":
                 found = None
+            elif row.kind == "review" and isinstance(found, Closed):
+                # The failure is closed; what gives the spend back closes the review.
+                found = replace(found, by=row.seq, reviewed=True)
             else:
                 answered = row.kind == "settle"
                 answer = _parsed(row.body)["answer"] if answered else None
@@ -357,7 +370,9 @@ _APPEND = insert(entries).values({name: bindparam(name) for name in _FIELDS})
 _MOVE = (
     update(datasets)
     .where(datasets.c.id == bindparam("page"))
-    .values({n: bindparam(f"new_{n}") for n in ("seq", "head", "budget", "policy", "spent")})
+    .values(
+        {n: bindparam(f"new_{n}") for n in ("seq", "head", "budget", "policy", "spent", "failures")}
+    )
 )
 _INSERT_SHARE = insert(accounts).values(
     dataset=bindparam("page"),

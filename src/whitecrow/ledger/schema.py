@@ -17,7 +17,7 @@ from sqlalchemy import (
 
 __all__ = ["METADATA", "VERSION", "accounts", "datasets", "entries", "publishers", "versions"]
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest migration this code knows."""
 
 METADATA = MetaData()
@@ -35,6 +35,8 @@ datasets = Table(
     Column("policy", Text, nullable=False),
     # What all analysts together have spent.
     Column("spent", Text, nullable=False),
+    # Failures that nobody has reviewed; the dataset is closed while there are any.
+    Column("failures", Integer, nullable=False, server_default="0"),
 )
 
 accounts = Table(

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from whitecrow.ledger.chain import canonical
+from whitecrow.ledger.failures import halt, refuse_if_closed
 from whitecrow.ledger.page import Page
 from whitecrow.ledger.schema import publishers
 from whitecrow.ledger.store import Ledger
@@ -52,10 +53,15 @@ class States:
         )
         return None if row is None else (row.version, json.loads(row.state))
 
+    def fail(self) -> None:
+        """Record that an update failed, which closes the dataset until the custodian has looked."""
+        halt(self._ledger, self._dataset)
+
     def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
         """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
 
         def swap(page: Page) -> bool:
+            refuse_if_closed(page)
             # The page's lock makes looking and writing one step.
             row = page.session.one(_LOAD, page=page.id, key=key)
             if version != (0 if row is None else row.version + 1):

@@ -35,7 +35,13 @@ from whitecrow.ledger.schema import datasets
 from whitecrow.ledger.session import Session
 from whitecrow.privacy import Guarantee, Unit
 
-__all__ = ["Ledger", "Order", "Quote"]
+__all__ = ["CLOSED", "Ledger", "Order", "Quote"]
+
+CLOSED = (
+    "A computation on this dataset failed, so it takes no new questions until its custodian has "
+    "looked. Nothing was spent; answers given before are still served."
+)
+"""All that anybody learns of a closed dataset, whatever failed and whatever is asked."""
 
 T = TypeVar("T")
 
@@ -201,6 +207,8 @@ class Ledger:
                 rule(page.policy)
             share = page.share(order.analyst)
             found = page.outcome(order.digest)
+            if not isinstance(found, Closed) and page.failures:
+                raise Unavailable(CLOSED)
             if found is None:
                 found, share = self._charge(page, order, share)
             if isinstance(found, Reservation):
@@ -272,7 +280,11 @@ class Ledger:
         return Quote(page.spent, spent, budget, len(seen), refusal)
 
     def settle(self, dataset: str, held: Reservation, answer: Any) -> Closed:
-        """Store the answer with its spend; the first answer to a reservation is the only one."""
+        """Store the answer with its spend; the first answer to a reservation is the only one.
+
+        If the dataset was closed meanwhile, by a failure that nobody has reviewed, the answer is
+        not stored and this is a failure too: which of several questions fail is told of none.
+        """
         return self._close(dataset, held, "settle", {"answer": answer})
 
     def fail(self, dataset: str, held: Reservation) -> Closed:
@@ -289,12 +301,18 @@ class Ledger:
                 )
             if isinstance(known, Closed):
                 return known
+            answered = kind == "settle" and not page.failures
+            page.failures += not answered
             entry = page.append(
-                kind, analyst=held.analyst, digest=held.digest, closes=held.seq, body=body
+                "settle" if answered else "fail",
+                analyst=held.analyst,
+                digest=held.digest,
+                closes=held.seq,
+                body=body if answered else {},
             )
             if page.id in self._libraries:
                 self._libraries[page.id].passed(entry)
-            return Closed(held.seq, entry.seq, kind == "settle", body.get("answer"))
+            return Closed(held.seq, entry.seq, answered, body.get("answer") if answered else None)
 
         return self.write(dataset, act)
 
@@ -450,6 +468,7 @@ class Ledger:
                 return recount(entries, unit, self._atlas, without=seq)
             return replace(recount(entries, unit, without=seq), located=spent.located)
 
+        page.failures -= isinstance(outcome, Closed) and not outcome.reviewed
         page.spent = left(written, page.spent)
         mine = page.spent if len(own) == len(written) else left(own, share.spent)
         page.write_share(reserved.analyst, Share(mine, share.budget), new=False)

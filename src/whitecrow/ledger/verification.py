@@ -98,6 +98,7 @@ class _Replay:
         self._shares: dict[str, Share] = {}
         self._waiting: dict[int, Entry] = {}
         self._failed: dict[int, Entry] = {}
+        self._unreviewed: set[int] = set()
         self._asked: dict[str, int] = {}
         self._spends: list[Entry] = []
 
@@ -117,6 +118,8 @@ class _Replay:
             "settle": self._settle,
             "fail": self._fail,
             "void": self._void,
+            "halt": self._halt,
+            "review": self._review,
         }
         if entry.kind not in steps or (entry.kind == "open") != (entry.seq == 1):
             raise _Wrong(f"an entry of kind {entry.kind!r} cannot stand here")
@@ -175,10 +178,22 @@ class _Replay:
     def _fail(self, entry: Entry) -> None:
         reserved = self._close(entry, self._waiting)
         self._failed[entry.seq] = reserved
+        self._unreviewed.add(entry.seq)
+
+    def _halt(self, entry: Entry) -> None:
+        self._unreviewed.add(entry.seq)
+
+    def _review(self, entry: Entry) -> None:
+        if entry.closes not in self._unreviewed:
+            raise _Wrong(f"it reviews entry {entry.closes}, which waits for none")
+        self._unreviewed.remove(entry.closes)
+        if entry.closes in self._failed:  # what gives the spend back closes the review
+            self._failed[entry.seq] = self._close(entry, self._failed)
 
     def _void(self, entry: Entry) -> None:
         known = self._waiting if entry.closes in self._waiting else self._failed
         reserved = self._close(entry, known)
+        self._unreviewed.discard(int(entry.closes or 0))
         content = entry.content
         if content["reserve"] != reserved.seq:
             raise _Wrong("it gives back another spend than it closes")
@@ -209,6 +224,8 @@ class _Replay:
             return f"the account ends at entry {standing.seq}, but the entries end at {self._seq}"
         if (self._budget, self._policy) != (standing.budget, standing.policy):
             return "the stored promise is not the one the entries say"
+        if len(self._unreviewed) != standing.failures:
+            return "the stored number of failures to review is not the one the entries say"
         if self._spent != standing.spent:
             return "the dataset's stored sums are not what the entries add up to"
         for analyst in sorted({*self._shares, *standing.shares}):

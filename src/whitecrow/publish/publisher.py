@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import sub
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.custodian import failure, write_down
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, Unavailable, invalid
 from whitecrow.noise import Source
@@ -284,12 +288,23 @@ class Publisher:
             if self._state.done > index:
                 self._in_order(index)
                 return self._state.last
-            state, points = advance(self._state, day, self._source)
-            if self._store.save(self._key, state.done, state.to_store()):
+            state, written = self._advanced(day)
+            if self._store.save(self._key, state.done, written):
                 self._state = state
-                return points
+                return state.last
             self._reload()
         raise Unavailable("Another process keeps updating this publication; try again.")
+
+    def _advanced(self, day: Day) -> tuple[PublisherState, dict[str, Any]]:
+        """Compute behind the boundary: the next state, and the same as the store keeps it."""
+        try:
+            state, _ = advance(self._state, day, self._source)
+            return state, json.loads(json.dumps(state.to_store(), allow_nan=False))
+        except Exception:  # noqa: BLE001 - whatever it was may quote records or sums
+            cause = traceback.format_exc()
+        write_down(None, "publish", cause)
+        self._store.fail()
+        raise failure()
 
     def _reload(self) -> None:
         kept = self._store.load(self._key)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.custodian import failure
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import Facts
 from whitecrow.publish.plan import Plan, Point
@@ -120,6 +121,9 @@ class StateStore(Protocol):
         Returns False, having written nothing, if another writer was first.
         """
 
+    def fail(self) -> None:
+        """Record that an update failed: nothing more is released before somebody has looked."""
+
 
 class MemoryStore:
     """A store that lives as long as the process: for tests, simulations and short streams.
@@ -133,6 +137,11 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        self._failed = False
+
+    def fail(self) -> None:
+        """Take no further state: there is no custodian here who could look."""
+        self._failed = True
 
     def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the latest version and its state, or None if there is none."""
@@ -140,6 +149,8 @@ class MemoryStore:
 
     def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
         """Write ``version`` if the latest is ``version - 1``."""
+        if self._failed:
+            raise failure()
         kept = self._kept.get(key)
         if version != (0 if kept is None else kept[0] + 1):
             return False

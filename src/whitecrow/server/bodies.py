@@ -22,6 +22,7 @@ __all__ = [
     "NewToken",
     "Priced",
     "Registration",
+    "Review",
     "StrictRequest",
     "Voiding",
     "Written",
@@ -189,6 +190,13 @@ class Allowance(_Strict):
 
 class Voiding(_Strict):
     """A spend to be given back."""
+
+    entry: int
+    reason: Text
+
+
+class Review(_Strict):
+    """A failure that was looked at."""
 
     entry: int
     reason: Text

@@ -346,6 +346,16 @@ def router_of(desk: Desk) -> APIRouter:
 
         return await desk.act(request, bearer, work)
 
+    @router.post("/v1/datasets/{name}/ledger/reviews", responses=replies(), tags=["ledger"])
+    async def review(request: Request, bearer: Bearer, name: str, body: bodies.Review) -> Response:
+        """Say that a failure was looked at, so that the dataset takes questions (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.review(who, name, body.entry, reason=body.reason)
+            return {}
+
+        return await desk.act(request, bearer, work)
+
     @router.get("/v1/analysts", responses=replies("analysts"), tags=["people"])
     async def people(request: Request, bearer: Bearer) -> Response:
         """Everybody, whatever their role (custodian, auditor)."""

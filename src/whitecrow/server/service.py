@@ -22,7 +22,7 @@ from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.identify.map import PrivacyMap, privacy_map
-from whitecrow.ledger import Budget, Ledger, verification
+from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.neighbours import ENGINES
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
@@ -191,6 +191,7 @@ class Service:
             "head": standing.head,
             "analysts": views.shares(standing),
             "unsettled": [entry.seq for entry in self.ledger.unsettled(name)],
+            "failures": [entry.seq for entry in failures.failures(self.ledger, name)],
             "entries": [entry.to_json() for entry in entries],
         }
 
@@ -205,6 +206,12 @@ class Service:
         _need(who, "custodian")
         self.listing(who, name)
         self.ledger.void(name, seq, reason=reason, actor=who.name)
+
+    def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
+        """Say that a failure was looked at; after the last one the dataset is open again."""
+        _need(who, "custodian")
+        self.listing(who, name)
+        failures.review(self.ledger, name, seq, reason=reason, actor=who.name)
 
     def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
         """Cap what one analyst may spend; None lifts the cap."""

@@ -87,8 +87,9 @@ def own(entries: Iterable[Entry], analyst: str) -> list[dict[str, Any]]:
             }
         elif entry.closes is not None:
             seq = failed.get(entry.closes, entry.closes)
-            outcome = {"settle": "answered", "fail": "failed", "void": "void"}[entry.kind]
-            found[seq] |= {"outcome": outcome, "answer": content.get("answer")}
-            if entry.kind == "fail":
+            if entry.kind in ("fail", "review"):
                 failed[entry.seq] = seq
+            if entry.kind != "review":
+                outcome = {"settle": "answered", "fail": "failed", "void": "void"}[entry.kind]
+                found[seq] |= {"outcome": outcome, "answer": content.get("answer")}
     return list(found.values())

@@ -1,0 +1,98 @@
+"""A failure closes a dataset to new questions until its custodian has looked at it.
+
+That a computation fails may depend on the records, and then the failure is an answer without noise.
+So a failure can be asked about once: it is charged, the chain records it, and while one of them has
+not been reviewed no transaction reserves another spend or releases another answer. What was
+released before is still served.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, bindparam, or_, select
+
+from whitecrow.errors import PolicyViolation, Unavailable
+from whitecrow.ledger.acts import custodian_act
+from whitecrow.ledger.chain import Entry
+from whitecrow.ledger.page import Page
+from whitecrow.ledger.schema import entries
+from whitecrow.ledger.store import CLOSED, Ledger
+
+__all__ = ["failures", "halt", "refuse_if_closed", "review"]
+
+
+def failures(ledger: Ledger, dataset: str) -> list[Entry]:
+    """Return the failures that nobody has reviewed: while there are any, the dataset is closed."""
+    return ledger.read(dataset, _open)
+
+
+def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = "") -> None:
+    """Record that the custodian has looked at a failure; after the last one the dataset is open.
+
+    Parameters
+    ----------
+    ledger, dataset : Ledger, str
+        Which account.
+    seq : int
+        The failure's own entry, or the reservation that failed. Its spend is kept; a void gives
+        the spend back and counts as a review.
+    reason : str
+        What was found; the chain keeps it.
+    actor : str, default=""
+        Who has looked; the chain keeps the name.
+    """
+    body = custodian_act(reason=reason, actor=actor)
+
+    def act(page: Page) -> None:
+        found = [entry for entry in _open(page) if seq in (entry.seq, entry.closes)]
+        if not found:
+            raise PolicyViolation(f"Entry {seq} is not a failure that waits for a review.")
+        failed = found[0]
+        page.failures -= 1
+        page.append(
+            "review",
+            analyst=failed.analyst,
+            digest=failed.digest,
+            closes=failed.seq,
+            body=body,
+        )
+
+    ledger.write(dataset, act)
+
+
+def halt(ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
+    """Record a failure beside a reservation: the update of a publication that was paid before."""
+
+    def act(page: Page) -> None:
+        page.failures += 1
+        page.append("halt", analyst=analyst, body={})
+
+    ledger.write(dataset, act)
+
+
+def refuse_if_closed(page: Page) -> None:
+    """Refuse what would compute or release anything new while a failure waits for its review."""
+    if page.failures:
+        raise Unavailable(CLOSED)
+
+
+def _open(page: Page) -> list[Entry]:
+    if not page.failures:  # almost always: the rest reads the whole account
+        return []
+    rows = page.session.rows(_UNREVIEWED, page=page.id)
+    return [Entry(**{**row._asdict(), "dataset": page.name}) for row in rows]
+
+
+_closing = entries.alias()
+_UNREVIEWED = (
+    select(entries)
+    .outerjoin(
+        _closing,
+        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
+    )
+    .where(
+        entries.c.dataset == bindparam("page"),
+        or_(entries.c.kind == "fail", entries.c.kind == "halt"),
+        _closing.c.seq.is_(None),
+    )
+    .order_by(entries.c.seq)
+)
