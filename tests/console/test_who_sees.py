@@ -42,6 +42,7 @@ POSTS = (
     "/me/password",
     "/me/tokens",
     "/me/tokens/revoke",
+    "/me/tokens/revoke-all",
     "/register",
     "/people",
     "/people/password",
@@ -55,7 +56,7 @@ POSTS = (
     "/datasets/clinic/ask/count/now",
 )
 FOR_ANALYSTS = ("/datasets/clinic/ask/count", "/datasets/clinic/ask/count/now")
-FOR_ALL = POSTS[:4]
+FOR_ALL = POSTS[:5]
 
 
 @pytest.mark.parametrize("path", GETS)

@@ -155,9 +155,9 @@ def test_a_service_on_postgresql_does_the_same() -> None:
                 path = "/v1/datasets/clinic/ask"
                 assert call(who, "POST", path, json=identify()).status_code == status
             assert call("auditor", "GET", "/v1/datasets/clinic/ledger/verification").json()["ok"]
+            assert call("ana", "GET", "/v1/datasets/cl%00inic").status_code == 404
             password = house.service.sessions.new_password("ana")
             _, cookie = house.service.sessions.sign_in("ana", password)
             assert house.service.sessions.visitor(cookie).person.name == "ana"
-            assert call("ana", "GET", "/v1/datasets/cl%00inic").status_code == 404
         finally:
             house.service.close()

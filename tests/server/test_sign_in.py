@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmarks.postgres import cluster, missing
 
 import whitecrow as wc
-from whitecrow.server import create_app
+from whitecrow.server import Settings, create_app
 from whitecrow.server.limits import Limits
 from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
 from whitecrow.server.service import Service
@@ -98,6 +100,94 @@ def test_an_address_that_fails_often_is_locked(service: Service) -> None:
     with pytest.raises(TooMany):
         service.sessions.sign_in("ana", GOOD, address="192.0.2.1")
     service.sessions.sign_in("ana", GOOD, address="192.0.2.2")
+
+
+def _guess_at_once(service: Service, guesses: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Send wrong passwords all at the same moment; return how many were looked at."""
+    looked_at: list[str] = []
+    matches = service.sessions._matches
+
+    def noted(hashed: str, password: str) -> bool:
+        looked_at.append(password)
+        time.sleep(0.02)
+        return matches(hashed, password)
+
+    monkeypatch.setattr(service.sessions, "_matches", noted)
+    start = threading.Barrier(guesses)
+
+    def guess(i: int) -> None:
+        start.wait()
+        with pytest.raises((NotSignedIn, TooMany)):
+            service.sessions.sign_in("ana", f"wrong {i}", address="192.0.2.1")
+
+    crowd = [threading.Thread(target=guess, args=(i,)) for i in range(guesses)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    return len(looked_at)
+
+
+def test_guesses_sent_at_once_are_counted_before_they_are_looked_at(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _guess_at_once(service, 40, monkeypatch) == 3
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "there")
+def test_and_so_they_are_on_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
+    with cluster() as server:
+        service = Service(Settings(database=server.url, lock_after=3))
+        try:
+            service.people.add("ana", "analyst")
+            service.sessions.set_password("ana", GOOD)
+            assert _guess_at_once(service, 10, monkeypatch) == 3
+        finally:
+            service.close()
+
+
+def test_right_passwords_lock_nobody_out(service: Service) -> None:
+    """Neither a name nor an address is locked by those who know their password."""
+    for _ in range(40):
+        service.sessions.sign_in("ana", GOOD, address="192.0.2.1")
+
+
+def test_a_refused_attempt_does_not_prolong_the_lock(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        with pytest.raises(NotSignedIn):
+            service.sessions.sign_in("ana", "wrong")
+    later = time.time() + 10 * 60
+    monkeypatch.setattr("whitecrow.server.sessions.time.time", lambda: later)
+    for _ in range(5):
+        with pytest.raises(TooMany) as locked:
+            service.sessions.sign_in("ana", GOOD)
+        assert locked.value.after <= 5 * 60
+
+
+@pytest.mark.parametrize("act", ["disable", "reset"])
+def test_a_sign_in_that_is_overtaken_leaves_no_session(
+    service: Service, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    """While the password is being checked its owner is shut out, or it is replaced."""
+    matches = service.sessions._matches
+
+    def overtaken(hashed: str, password: str) -> bool:
+        found = matches(hashed, password)
+        if act == "disable":
+            service.disable(person("custodian"), "ana", True)
+            service.disable(person("custodian"), "ana", False)
+            service.sessions.set_password("ana", GOOD + "?")
+        else:
+            service.reset_password(person("custodian"), "ana")
+        return found
+
+    monkeypatch.setattr(service.sessions, "_matches", overtaken)
+    with pytest.raises(NotSignedIn):
+        service.sessions.sign_in("ana", GOOD)
+    with pytest.raises(NotSignedIn):
+        service.sessions.change_password("ana", GOOD, GOOD + "!")
 
 
 def test_a_session_ends_with_time_password_or_exclusion(

@@ -60,6 +60,16 @@ def _token_of(name: str) -> Callable[[House], str]:
     return path
 
 
+def _of_somebody_new(what: str) -> Callable[[House], str]:
+    """What ends all that somebody holds is tried on somebody that no other test needs."""
+
+    def path(house: House) -> str:
+        name = house.service.people.add(f"new-{next(_fresh)}", "analyst").name
+        return f"/v1/analysts/{name}/{what}"
+
+    return path
+
+
 def _question(house: House) -> dict[str, Any]:
     return identify(next(_fresh))
 
@@ -104,7 +114,18 @@ ACTS = (
         lambda house: {"disabled": False},
         whose="ana",
     ),
-    Act("POST", "/v1/analysts/{name}/password", (401, 403, 403, 403, 201), whose="ana"),
+    Act(
+        "POST",
+        "/v1/analysts/{name}/password",
+        (401, 403, 403, 403, 201),
+        path=_of_somebody_new("password"),
+    ),
+    Act(
+        "DELETE",
+        "/v1/analysts/{name}/tokens",
+        (401, 404, 404, 403, 200),
+        path=_of_somebody_new("tokens"),
+    ),
     Act("GET", "/v1/analysts/{name}/tokens", (401, 200, 404, 403, 200), whose="ana"),
     Act(
         "POST",

@@ -186,12 +186,16 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
             output.show({"url": url}, f"whitecrow listens on {url}")
             return
         custodian = service.people.add("custodian", "custodian")
+        # Passwords first: a new one ends the tokens that were made before it.
+        passwords = {"custodian": service.sessions.new_password("custodian")}
         made = {"custodian": service.issue(custodian, "custodian", label="first")[0]}
         if demo:
             from whitecrow.demo import CARD, DATA
 
             service.invite(custodian, "analyst", "analyst")
-            made["analyst"] = service.issue(custodian, "analyst", label="demo")[0]
+            passwords["analyst"] = service.sessions.new_password("analyst")
+            analyst = service.people.get("analyst")
+            made["analyst"] = service.issue(analyst, "analyst", label="demo")[0]
             service.register(
                 custodian,
                 "clinic",
@@ -201,7 +205,6 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
                 budget="8",
                 readers=["analyst"],
             )
-        passwords = {name: service.sessions.new_password(name) for name in made}
     finally:
         service.close()
     lines = [f"whitecrow listens on {url}", "", "Tokens, shown once:"]

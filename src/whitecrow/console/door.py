@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import secrets
 
@@ -56,7 +57,11 @@ def add(site: Site) -> None:
             site.desk.limits.take(f"address {address}")
             # A password may begin or end with a space: it is taken as it was typed.
             typed = (form.fields.get("password") or [""])[-1]
-            return service.sessions.sign_in(form.one("name"), typed, address=address)[1]
+            found = service.sessions.sign_in(form.one("name"), typed, address=address)[1]
+            # A session that this browser still had is over: nobody else goes on using it.
+            with contextlib.suppress(NotSignedIn):
+                service.sessions.sign_out(request.cookies.get(site.cookie_name))
+            return found
 
         try:
             cookie = await anyio.to_thread.run_sync(job)
@@ -75,7 +80,13 @@ def add(site: Site) -> None:
         return Page("me.html", _mine(visit))
 
     def _mine(visit: Visit) -> dict[str, object]:
-        return {"tokens": service.tokens(visit.who, visit.who.name), "made": "", "wrong": ""}
+        by, at = service.sessions.password_set(visit.who.name)
+        return {
+            "tokens": service.tokens(visit.who, visit.who.name),
+            "password": {"by": by, "at": at},
+            "made": "",
+            "wrong": "",
+        }
 
     def password(visit: Visit) -> Page | Go:
         form = visit.form
@@ -83,7 +94,8 @@ def add(site: Site) -> None:
         try:
             if new != again:
                 raise InvalidInput("The two new passwords differ.")
-            service.sessions.change_password(visit.who.name, old, new)
+            address = visit.request.client.host if visit.request.client else ""
+            service.sessions.change_password(visit.who.name, old, new, address=address)
         except NotSignedIn:
             return Page("me.html", {**_mine(visit), "wrong": "The old password is wrong."}, 422)
         except InvalidInput as error:
@@ -98,6 +110,10 @@ def add(site: Site) -> None:
         service.revoke(visit.who, visit.who.name, visit.form.one("id"))
         return Go(f"{HOME}/me?done=revoked")
 
+    def revoke_all(visit: Visit) -> Go:
+        service.revoke_all(visit.who, visit.who.name)
+        return Go(f"{HOME}/me?done=revoked_all")
+
     add_route = site.router.add_api_route
     add_route("/", start, methods=["GET"], response_model=None)
     add_route(f"{HOME}/sign-in", sign_in_page, methods=["GET"], response_model=None)
@@ -107,3 +123,4 @@ def add(site: Site) -> None:
     site.post("/me/password", password)
     site.post("/me/tokens", token)
     site.post("/me/tokens/revoke", revoke)
+    site.post("/me/tokens/revoke-all", revoke_all)

@@ -226,9 +226,16 @@ class Curator:
     # Asking
 
     def ask(
-        self, question: Question, *, analyst: str | None = None, progress: Progress | None = None
+        self,
+        question: Question,
+        *,
+        analyst: str | None = None,
+        actor: str = "",
+        progress: Progress | None = None,
     ) -> Release:
         """Answer a question, or refuse it.
+
+        ``actor`` names whoever may be asking in the analyst's name; the chain keeps it.
 
         Raises
         ------
@@ -239,7 +246,7 @@ class Curator:
         """
         who = analyst or self.analyst
         price = self.price(question)
-        found, standing = self._reserve(self._order(question, price, who))
+        found, standing = self._reserve(replace(self._order(question, price, who), actor=actor))
         charged = isinstance(found, Reservation)
         if isinstance(found, Reservation):
             found = self._answer(question, found, progress)

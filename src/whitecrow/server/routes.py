@@ -427,9 +427,19 @@ def router_of(desk: Desk) -> APIRouter:
 
         return await desk.act(request, bearer, work, status=201)
 
+    @router.delete("/v1/analysts/{name}/tokens", responses=replies(), tags=["people"])
+    async def revoke_all(request: Request, bearer: Bearer, name: str) -> Response:
+        """End all of somebody's tokens, and all that were made with them."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.revoke_all(who, name)
+            return {}
+
+        return await desk.act(request, bearer, work)
+
     @router.delete("/v1/analysts/{name}/tokens/{token}", responses=replies(), tags=["people"])
     async def revoke(request: Request, bearer: Bearer, name: str, token: str) -> Response:
-        """End a token's life."""
+        """End a token's life, and that of all that were made with it."""
 
         def work(who: Person) -> dict[str, Any]:
             service.revoke(who, name, token)

@@ -64,7 +64,7 @@ class Service:
         self.ledger = Ledger(settings.database, atlas=new_atlas)
         self.store = Store(settings.database)
         migrate(self.store)
-        self.people = People(self.store)
+        self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
         self.catalogue = Catalogue(self.store, settings)
         # Kernels that use all cores may not be entered twice; and two at once are no faster.
@@ -145,7 +145,7 @@ class Service:
         )
         try:
             with turn:
-                return curator.ask(question, analyst=who.name)
+                return curator.ask(question, analyst=who.name, actor=who.acting)
         except WhitecrowError:
             raise
         except Exception:
@@ -205,13 +205,13 @@ class Service:
         """Give back a spend that never led to an answer."""
         _need(who, "custodian")
         self.listing(who, name)
-        self.ledger.void(name, seq, reason=reason, actor=who.name)
+        self.ledger.void(name, seq, reason=reason, actor=who.signature)
 
     def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Say that a failure was looked at; after the last one the dataset is open again."""
         _need(who, "custodian")
         self.listing(who, name)
-        failures.review(self.ledger, name, seq, reason=reason, actor=who.name)
+        failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
 
     def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
         """Cap what one analyst may spend; None lifts the cap."""
@@ -220,7 +220,7 @@ class Service:
         if self.people.get(analyst).role != "analyst":
             raise InvalidInput(f"{analyst!r} is not an analyst.")
         cap = None if budget is None else Budget.of(budget)
-        self.ledger.allow(name, analyst, cap, reason=reason, actor=who.name)
+        self.ledger.allow(name, analyst, cap, reason=reason, actor=who.signature)
 
     # The custodian's datasets
 
@@ -254,7 +254,7 @@ class Service:
                 budget=cap,
                 policy=rules.to_json(),
                 unit=rules.unit,
-                actor=who.name,
+                actor=who.signature,
                 card=None if facts is None else facts.to_json(),
                 readers=readers,
             )
@@ -290,7 +290,7 @@ class Service:
         self.ledger.amend(
             name,
             reason=reason,
-            actor=who.name,
+            actor=who.signature,
             budget=cap,
             policy=None if rules is None else rules.to_json(),
             card=None if facts is None else facts.to_json(),
@@ -326,10 +326,14 @@ class Service:
         return self.people.disable(name, disabled)
 
     def reset_password(self, who: Person, name: str) -> str:
-        """Give somebody a new random password for the console, shown once."""
+        """Give somebody a new random password for the console, shown once.
+
+        It ends all they hold, sessions and tokens. Until they choose another, what is done with it
+        is recorded as acted by whoever made it.
+        """
         _need(who, "custodian")
         self.people.get(name)
-        return self.sessions.new_password(name)
+        return self.sessions.new_password(name, by=who.acting or who.name)
 
     def tokens(self, who: Person, name: str) -> list[Token]:
         """What is known of somebody's tokens."""
@@ -339,14 +343,24 @@ class Service:
     def issue(
         self, who: Person, name: str, *, days: int | None = None, label: str = ""
     ) -> tuple[str, Token]:
-        """Make a token; its text is shown once."""
+        """Make a token; its text is shown once.
+
+        One made for somebody else says so, and every question asked with it is recorded with the
+        name of whoever made it. One made with a token ends with that token.
+        """
         self._own(who, name)
-        return self.people.issue(name, days=days or self.settings.token_days, label=label)
+        days = self.settings.token_days if days is None else days
+        return self.people.issue(name, days=days, label=label, by=who)
 
     def revoke(self, who: Person, name: str, token: str) -> None:
-        """End a token's life."""
+        """End a token's life, and that of all that were made with it."""
         self._own(who, name)
         self.people.revoke(name, token)
+
+    def revoke_all(self, who: Person, name: str) -> None:
+        """End all of somebody's tokens."""
+        self._own(who, name)
+        self.people.revoke_all(name)
 
     def _own(self, who: Person, name: str) -> None:
         """Tokens are their owner's and the custodian's business."""

@@ -18,10 +18,11 @@ from typing import Any
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from sqlalchemy import insert, select, update
+from sqlalchemy import Row, case, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from whitecrow.errors import InvalidInput
-from whitecrow.server.people import Person, is_name
+from whitecrow.server.people import Credential, Person, end_credentials, is_name, lock
 from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store
@@ -71,26 +72,50 @@ class Sessions:
 
     # Passwords
 
-    def set_password(self, name: str, password: str) -> None:
-        """Give a person a password; it ends their sessions."""
-        if not isinstance(password, str) or not _SHORTEST <= len(password) <= _LONGEST:
-            raise InvalidInput(f"A password has {_SHORTEST} to {_LONGEST} characters.")
-        with self._hashing:
-            hashed = self._hasher.hash(password)
-        with self._store.transaction() as connection:
-            connection.execute(update(people).where(people.c.name == name).values(password=hashed))
-            connection.execute(sessions.delete().where(sessions.c.person == name))
+    def set_password(self, name: str, password: str, *, by: str = "") -> None:
+        """Give a person a password; it ends their sessions and their tokens.
 
-    def new_password(self, name: str) -> str:
+        ``by`` is whoever knows it beside its owner, empty if nobody does: until the owner chooses
+        another, what is done in a session that it began is recorded as acted by either.
+        """
+        self._replace(name, self._hashed(password), by=by)
+
+    def new_password(self, name: str, *, by: str = "") -> str:
         """Give a person a random password and return it, to be shown once."""
         made = randomness.token_urlsafe(15)
-        self.set_password(name, made)
+        self.set_password(name, made, by=by)
         return made
 
     def change_password(self, name: str, old: str, new: str, *, address: str = "") -> None:
         """Let a person change their own password; the old one is asked for, failures count."""
-        self._verified(name, old, address)
-        self.set_password(name, new)
+        verified = self._verified(name, old, address)
+        self._replace(name, self._hashed(new), by="", instead_of=verified)
+
+    def password_set(self, name: str) -> tuple[str, float | None]:
+        """Who knows a person's password beside its owner, and since when it is in force."""
+        query = select(people.c.password_by, people.c.password_at).where(people.c.name == name)
+        with self._store.transaction(write=False) as connection:
+            row = connection.execute(query).one_or_none()
+        return ("", None) if row is None else (row.password_by, row.password_at)
+
+    def _hashed(self, password: str) -> str:
+        if not isinstance(password, str) or not _SHORTEST <= len(password) <= _LONGEST:
+            raise InvalidInput(f"A password has {_SHORTEST} to {_LONGEST} characters.")
+        with self._hashing:
+            return self._hasher.hash(password)
+
+    def _replace(self, name: str, hashed: str, *, by: str, instead_of: str | None = None) -> None:
+        with self._store.transaction() as connection:
+            row = lock(connection, name)
+            if instead_of is not None:
+                _still(row, instead_of)
+            now = time.time()
+            connection.execute(
+                update(people)
+                .where(people.c.name == name)
+                .values(password=hashed, password_by=by, password_at=now)
+            )
+            end_credentials(connection, name)
 
     # Sessions
 
@@ -104,18 +129,25 @@ class Sessions:
         TooMany
             After too many failures, for this name or from this address, right or wrong.
         """
-        person = self._verified(name, password, address)
+        verified = self._verified(name, password, address)
         number, now = randomness.token_urlsafe(32), time.time()
+        expires = now + self._settings.session_hours * 3600
         with self._store.transaction() as connection:
+            # Locked and looked at again: whoever was shut out, or had the password replaced, while
+            # it was being checked must not be left with a session.
+            row = _still(lock(connection, name), verified)
             connection.execute(sessions.delete().where(sessions.c.expires < now))
             connection.execute(
                 insert(sessions).values(
                     hash=_hash(number),
-                    person=person.name,
+                    person=name,
                     created=now,
-                    expires=now + self._settings.session_hours * 3600,
+                    expires=expires,
+                    acting=row.password_by,
                 )
             )
+        credential = Credential(None, expires, row.password_by)
+        person = Person(row.name, row.role, credential=credential)
         return Session(person, self._csrf(number)), str(self._signer().dumps(number))
 
     def visitor(self, cookie: str | None) -> Session:
@@ -128,7 +160,7 @@ class Sessions:
         """
         number = self._number(cookie)
         query = (
-            select(people.c.name, people.c.role)
+            select(people.c.name, people.c.role, sessions.c.expires, sessions.c.acting)
             .join(sessions, sessions.c.person == people.c.name)
             .where(
                 sessions.c.hash == _hash(number),
@@ -140,7 +172,8 @@ class Sessions:
             row = connection.execute(query).one_or_none()
         if row is None:
             raise NotSignedIn("Please sign in.")
-        return Session(Person(row.name, row.role), self._csrf(number))
+        credential = Credential(None, row.expires, row.acting)
+        return Session(Person(row.name, row.role, credential=credential), self._csrf(number))
 
     def sign_out(self, cookie: str | None) -> None:
         """End a session."""
@@ -170,27 +203,20 @@ class Sessions:
 
     # Inside
 
-    def _verified(self, name: str, password: str, address: str) -> Person:
-        tried = [(f"name {name}"[:100], self._settings.lock_after)]
-        if address:
-            tried.append((f"address {address}"[:100], self._settings.lock_after * _ADDRESS_FACTOR))
-        for who, most in tried:
-            self._check_lock(who, most)
+    def _verified(self, name: str, password: str, address: str) -> str:
+        """Check a password and return the hash it fits."""
+        self._count_attempt(name, address)
         row = None
         if is_name(name) and len(password) <= _LONGEST:
             query = select(people).where(people.c.name == name, people.c.disabled.is_(False))
             with self._store.transaction(write=False) as connection:
                 row = connection.execute(query).one_or_none()
-        known = row is not None and row.password is not None
+        kept = "" if row is None or row.password is None else str(row.password)
         # Strangers cost as much time as anybody: the clock does not say who exists.
-        right = self._matches(str(row.password) if row and known else self._stranger(), password)
-        if row is None or not known or not right:
-            for who, _ in tried:
-                self._count_failure(who)
+        if not self._matches(kept or self._stranger(), password) or not kept:
             raise NotSignedIn(_WRONG)
-        with self._store.transaction() as connection:
-            connection.execute(failures.delete().where(failures.c.who == tried[0][0]))
-        return Person(row.name, row.role)
+        self._forget_attempt(name, address)
+        return kept
 
     def _stranger(self) -> str:
         if not self._nobody:
@@ -204,26 +230,50 @@ class Sessions:
             except (VerificationError, InvalidHashError, UnicodeError):
                 return False
 
-    def _check_lock(self, who: str, most: int) -> None:
-        with self._store.transaction(write=False) as connection:
-            row = connection.execute(select(failures).where(failures.c.who == who)).one_or_none()
-        if row is None or row.number < most:
-            return
-        left = row.since + self._settings.lock_minutes * 60 - time.time()
-        if left > 0:
-            raise TooMany(after=math.ceil(left))
+    def _count_attempt(self, name: str, address: str) -> None:
+        """Count an attempt before its password is looked at, or refuse it.
 
-    def _count_failure(self, who: str) -> None:
+        Were only failures counted, after the hash, any number of guesses sent at once would all be
+        looked at. Workers count in one row, which the database adds to.
+        """
         now, window = time.time(), self._settings.lock_minutes * 60
-        with self._store.transaction() as connection:
+        with self._store.transaction(counted=False) as connection:
             connection.execute(failures.delete().where(failures.c.since < now - window))
-            done = connection.execute(
-                update(failures)
-                .where(failures.c.who == who)
-                .values(number=failures.c.number + 1, since=now)
-            )
-            if done.rowcount == 0:
-                connection.execute(insert(failures).values(who=who, number=1, since=now))
+            add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+            for who, most in self._counters(name, address):
+                # A refusal does not make the lock last longer.
+                since = case((failures.c.number < most, now), else_=failures.c.since)
+                connection.execute(
+                    add(failures)
+                    .values(who=who, number=1, since=now)
+                    .on_conflict_do_update(
+                        index_elements=["who"],
+                        set_={"number": failures.c.number + 1, "since": since},
+                    )
+                )
+                row = connection.execute(select(failures).where(failures.c.who == who)).one()
+                if row.number > most:  # undone with the transaction
+                    raise TooMany(after=max(1, math.ceil(row.since + window - now)))
+
+    def _forget_attempt(self, name: str, address: str) -> None:
+        """Take back what a right password was counted as; a name starts anew."""
+        mine, *others = [who for who, _ in self._counters(name, address)]
+        with self._store.transaction(counted=False) as connection:
+            connection.execute(failures.delete().where(failures.c.who == mine))
+            for who in others:
+                connection.execute(
+                    update(failures)
+                    .where(failures.c.who == who, failures.c.number > 0)
+                    .values(number=failures.c.number - 1)
+                )
+
+    def _counters(self, name: str, address: str) -> list[tuple[str, int]]:
+        """What an attempt is counted under, and how many each may have."""
+        most = self._settings.lock_after
+        found = [(f"name {name}"[:100], most)]
+        if address:
+            found.append((f"address {address}"[:100], most * _ADDRESS_FACTOR))
+        return found
 
     def _number(self, cookie: str | None) -> str:
         try:
@@ -257,6 +307,13 @@ class Sessions:
                     found = randomness.token_hex(32)
                     connection.execute(insert(secrets).values(name="cookies", value=found))
         return str(found)
+
+
+def _still(row: Row[Any] | None, verified: str) -> Row[Any]:
+    """A person's row, if the password that was verified is theirs yet and they may come in."""
+    if row is None or row.disabled or row.password != verified:
+        raise NotSignedIn(_WRONG)
+    return row
 
 
 def _sha256(data: bytes = b"") -> Any:

@@ -29,6 +29,11 @@ DEADLINES: Mapping[str, float] = {
 }
 """Published reply times in seconds, by kind of question; ``"*"`` stands for any other kind."""
 
+_AT_LEAST_1 = (
+    *("token_days", "longest_token_days", "session_hours"),
+    *("lock_after", "lock_minutes", "asks_at_once"),
+)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -51,7 +56,9 @@ class Settings:
     secure : bool
         Whether people reach it through TLS: cookies are then marked so.
     token_days, session_hours : int
-        How long tokens and sign-ins last.
+        How long tokens and sign-ins last, unless said otherwise.
+    longest_token_days : int
+        How long a token may last at the most.
     rate, burst : float, int
         Requests a second and at once, per person (or address, before sign-in), over all workers.
         A rate of 0 sets no limit.
@@ -76,6 +83,7 @@ class Settings:
     hosts: tuple[str, ...] = ()
     secure: bool = False
     token_days: int = 90
+    longest_token_days: int = 365
     session_hours: int = 8
     rate: float = 50.0
     burst: int = 100
@@ -93,9 +101,13 @@ class Settings:
                 raise invalid(
                     "Settings", f"deadlines[{kind!r}]", "a number of seconds up to 3600", seconds
                 )
-        for name in ("token_days", "session_hours", "lock_after", "lock_minutes", "asks_at_once"):
+        for name in _AT_LEAST_1:
             if getattr(self, name) < 1:
                 raise invalid("Settings", name, "a whole number of at least 1", getattr(self, name))
+        if self.token_days > self.longest_token_days:
+            raise invalid(
+                "Settings", "token_days", "at most longest_token_days", str(self.token_days)
+            )
         object.__setattr__(self, "hosts", tuple(self.hosts))
 
     def deadline(self, kind: str) -> float | None:

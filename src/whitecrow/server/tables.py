@@ -25,6 +25,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.schema import CreateColumn
 
 from whitecrow.errors import Unavailable
 from whitecrow.server.store import Store, changes
@@ -41,6 +42,9 @@ people = Table(
     Column("password", Text, nullable=True),
     Column("disabled", Boolean, nullable=False),
     Column("created", Float, nullable=False),
+    # Who chose the password, and when: a custodian who set it could sign in with it.
+    Column("password_by", String(64), nullable=False, server_default=""),
+    Column("password_at", Float, nullable=True),
 )
 
 tokens = Table(
@@ -54,9 +58,14 @@ tokens = Table(
     Column("created", Float, nullable=False),
     Column("expires", Float, nullable=False),
     Column("revoked", Boolean, nullable=False),
+    # The token it was made with, if any: it dies with it.
+    Column("parent", String(16), nullable=True),
+    # Who made it. Whoever makes a token has read its text, and could use it.
+    Column("made_by", String(64), nullable=False, server_default=""),
 )
 
 Index("service_tokens_by_person", tokens.c.person)
+Index("service_tokens_by_parent", tokens.c.parent)
 
 sources = Table(
     "service_datasets",
@@ -86,6 +95,8 @@ sessions = Table(
     Column("person", String(64), nullable=False),
     Column("created", Float, nullable=False),
     Column("expires", Float, nullable=False),
+    # Who else knew the password it began with; empty: nobody.
+    Column("acting", String(64), nullable=False, server_default=""),
 )
 
 Index("service_sessions_by_person", sessions.c.person)
@@ -121,7 +132,20 @@ def _second(connection: Connection) -> None:
     connection.execute(changes.insert().values(number=0))
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second)
+def _third(connection: Connection) -> None:
+    """Who made a token, with which other; who set a password."""
+    added = (people.c.password_by, people.c.password_at, sessions.c.acting)
+    for column in (*added, tokens.c.parent, tokens.c.made_by):
+        table = column.table.name
+        # A new store has them already: its tables were made as they are now.
+        if column.name not in {one["name"] for one in inspect(connection).get_columns(table)}:
+            written = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
+    for index in tokens.indexes:
+        index.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third)
 
 
 def migrate(store: Store) -> None:

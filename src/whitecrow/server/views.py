@@ -84,6 +84,8 @@ def own(entries: Iterable[Entry], analyst: str) -> list[dict[str, Any]]:
                 "price": content["price"],
                 "outcome": "open",
                 "answer": None,
+                # Whoever else could have asked it in this analyst's name.
+                "acting": content.get("actor", ""),
             }
         elif entry.closes is not None:
             seq = failed.get(entry.closes, entry.closes)
