@@ -323,7 +323,7 @@ def test_a_spend_without_an_answer_is_found_and_given_back(house: House) -> None
     assert custodian.post(path, {"entry": entry, "reason": "it died"}).status_code == 303
     assert "Every spend has its answer" in custodian.get(path).text
     ledger = custodian.get("/datasets/clinic/ledger?act=void").text
-    assert "it died (custodian)" in ledger
+    assert "it died” (custodian)" in ledger
     assert "Whole." in ledger
 
 
