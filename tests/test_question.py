@@ -2,6 +2,7 @@
 
 import whitecrow as wc
 from whitecrow.data import Card, Column
+from whitecrow.neighbours import open_engine
 from whitecrow.question import digest, statement
 
 MODEL = wc.DistanceAnomaly(beta=3, radius=2)
@@ -55,7 +56,6 @@ def test_under_another_card_the_same_words_are_another_question():
     first = wc.Curator.open(rows, card=cards[0], ledger="sqlite://", name="visits")
     assert first.ask(question).charged
     assert not first.ask(question).charged
-    second = wc.Curator(
-        wc.read(rows, cards[1]), first._engine, first.ledger, name="visits", analyst="owner"
-    )
+    read = wc.read(rows, cards[1])
+    second = wc.Curator(read, open_engine(read), first.ledger, name="visits", analyst="owner")
     assert second.ask(question).charged

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whitecrow.data import Card, Column, SqlQuery, read
     from whitecrow.errors import (
         BudgetExhausted,
+        DataChanged,
         InvalidInput,
         LedgerCorrupt,
         PolicyViolation,
@@ -70,6 +71,7 @@ _WHERE = {
     "BudgetExhausted": "whitecrow.errors",
     "InvalidInput": "whitecrow.errors",
     "LedgerCorrupt": "whitecrow.errors",
+    "DataChanged": "whitecrow.errors",
     "PolicyViolation": "whitecrow.errors",
     "Unavailable": "whitecrow.errors",
     "WhitecrowError": "whitecrow.errors",
@@ -85,6 +87,7 @@ __all__ = [
     "ConditionalPrivacy",
     "Count",
     "Curator",
+    "DataChanged",
     "Description",
     "DifferentialPrivacy",
     "DistanceAnomaly",

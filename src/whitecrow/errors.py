@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "BudgetExhausted",
+    "DataChanged",
     "InvalidInput",
     "LedgerCorrupt",
     "PolicyViolation",
@@ -27,6 +28,10 @@ class InvalidInput(WhitecrowError, ValueError):
 
 class PolicyViolation(WhitecrowError):
     """The custodian's policy, or the logic of guarantees, forbids this; nothing was spent."""
+
+
+class DataChanged(PolicyViolation):
+    """The records are not those the account is bound to; the custodian decides what they are."""
 
 
 class BudgetExhausted(WhitecrowError):

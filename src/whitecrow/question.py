@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from whitecrow.data import Card
-from whitecrow.privacy import Guarantee
+from whitecrow.privacy import Guarantee, reading
 
 __all__ = ["JSON", "Description", "Progress", "Question", "Release", "digest", "statement"]
 
@@ -143,15 +143,16 @@ def _sentence(price: Guarantee) -> str:
     return price.statement()
 
 
-def digest(question: Question, card: Card | None = None) -> str:
+def digest(question: Question, card: Card | None = None, revision: int = 0) -> str:
     """Return the identity of a question: SHA-256 of its kind and canonical JSON.
 
     With a card it is the identity of the question *as asked of these records*: after the card was
-    changed, the same words ask something else, and a stored answer does not answer it.
+    changed, or the records, the same words ask something else, and a stored answer does not answer
+    it.
     """
     said: dict[str, JSON] = {"kind": question.kind, "question": question.to_json()}
     if card is not None:
-        said["card"] = card.fingerprint()
+        said["card"] = reading(card.fingerprint(), revision)
     canonical = json.dumps(
         said,
         sort_keys=True,

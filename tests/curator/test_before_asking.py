@@ -122,7 +122,7 @@ def test_a_publication_is_paid_once_and_goes_on_after_a_restart(tmp_path: Path) 
     question = wc.Publish("x", time="day", start="2024-01-01", horizon=31, epsilon="1/2")
 
     def opened() -> wc.Curator:
-        return wc.Curator.open(ROWS, card=CARD, ledger=where)
+        return wc.Curator.open(ROWS, card=CARD, ledger=where, name="stays")
 
     with opened() as curator:
         first = curator.publisher(question).update("2024-01-01", [1.0, 2.0])

@@ -259,9 +259,11 @@ def test_a_publication_kept_in_the_ledger_survives_a_restart(tmp_path, trip_card
     shown = []
     for t in range(4):
         day = FIRST + datetime.timedelta(days=t)
-        with wc.Curator.open(trips(), card=trip_card, budget="1", ledger=ledger) as curator:
+        with wc.Curator.open(
+            trips(), card=trip_card, budget="1", ledger=ledger, name="trips"
+        ) as curator:
             shown += curator.publisher(question).update(day, [4.0, math.inf, math.nan])
-        with wc.Curator.open(trips(), card=trip_card, ledger=ledger) as curator:
+        with wc.Curator.open(trips(), card=trip_card, ledger=ledger, name="trips") as curator:
             again = curator.publisher(question).update(day, [4.0])
             assert list(again) == (shown[-len(again) :] if again else [])
             left = curator.remaining()

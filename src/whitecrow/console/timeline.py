@@ -23,6 +23,7 @@ ACTS = {
     "open": "opened the account",
     "amend": "changed the promise",
     "allow": "set an allowance",
+    "data": "recorded which records the account is for",
     "reserve": "asked; the spend is committed",
     "settle": "answered; the answer is stored",
     "fail": "failed; nothing was released",

@@ -12,13 +12,8 @@ from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
 from whitecrow.curator.execution import Execution, InProcess, failure
-from whitecrow.curator.opening import (
-    account_name,
-    beside,
-    index_beside,
-    opened_ledger,
-    policy_of,
-)
+from whitecrow.curator.identity import Identity
+from whitecrow.curator.opening import opened, policy_of
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.registry import answering, code_for
@@ -31,8 +26,8 @@ from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, 
 from whitecrow.ledger.failures import failures, review
 from whitecrow.ledger.states import States
 from whitecrow.limits import UNLIMITED, Limits
-from whitecrow.neighbours import Engine, open_data, open_engine
-from whitecrow.privacy import Guarantee, Totals
+from whitecrow.neighbours import Engine, open_engine
+from whitecrow.privacy import Guarantee, Totals, of_revision
 from whitecrow.question import Description, Progress, Question, Release, digest, statement
 
 if TYPE_CHECKING:
@@ -72,8 +67,11 @@ class Curator:
         name: str,
         analyst: str,
         execution: Execution | None = None,
+        identity: Identity | None = None,
     ) -> None:
         self._dataset = dataset
+        self._identity = identity or Identity()
+        self._opening: dict[str, Any] | None = None
         self._ledger = ledger
         path = ledger.database.path
         log = None if path is None else path.with_name(f"{path.name}-custodian.log")
@@ -94,6 +92,7 @@ class Curator:
         spark_master: str | None = None,
         analyst: str = "owner",
         name: str | None = None,
+        advance: str | None = None,
         progress: Progress | None = None,
     ) -> Curator:
         """Open a dataset and its account.
@@ -123,7 +122,11 @@ class Curator:
             Who asks, unless a question says otherwise.
         name : str, optional
             Whose account it is in the ledger; by default the name of the data's file. The account
-            belongs to the data, not to the card: a second card does not get a second budget.
+            belongs to the data, not to the card: a second card does not get a second budget. Data
+            without a file need a name where the ledger is not their own.
+        advance : str, optional
+            Why records that the account does not know are to be its next revision: they grew, or
+            were corrected. Spends go on adding up. Without it such records are refused.
         progress : callable, optional
             Told how far the load is; it sees the number of rows, so it is for the custodian.
 
@@ -132,20 +135,17 @@ class Curator:
         PolicyViolation
             If an account exists and promises something else than the given budget or policy: a
             promise is changed by :meth:`amend`, never by opening.
+        DataChanged
+            If the account is bound to other records, and ``advance`` says nothing of it.
         """
         if not isinstance(analyst, str) or not analyst:
             raise InvalidInput("The analyst must have a name that is not empty.")
-        dataset, found = open_data(
-            source,
-            card,
-            engine,
-            spark_master=spark_master,
-            index=index_beside(source),
-            progress=progress,
-        )
-        account = name or account_name(source, dataset.card)
-        store = opened_ledger(account, ledger or beside(source) or "sqlite://", budget, policy)
-        return cls(dataset, found, store, name=account, analyst=analyst)
+        how: dict[str, Any] = {"card": card, "engine": engine, "spark_master": spark_master}
+        account: dict[str, Any] = {"ledger": ledger, "budget": budget, "policy": policy}
+        found = opened(source, **how, **account, name=name, advance=advance, progress=progress)
+        curator = cls(**vars(found), analyst=analyst)
+        curator._opening = {"source": source, **how, "analyst": analyst}
+        return curator
 
     def __repr__(self) -> str:
         return f"<Curator of {self.name!r} for {self.analyst!r}>"
@@ -174,7 +174,7 @@ class Curator:
         """Return what a question will promise, hence cost. Touches no data."""
         code_for(question)
         question.check(self.card)
-        return question.price(self.card)
+        return of_revision(question.price(self.card), self._identity.revision)
 
     def limits(self, question: Question) -> Limits:
         """Say how much time and memory a question may take, from public facts. Touches no data."""
@@ -287,12 +287,13 @@ class Curator:
         return Publisher(question, self.card, store=store, key=order.digest)
 
     def _order(self, question: Question, price: Guarantee, who: str) -> Order:
+        self._identity.check()
         return Order(
             analyst=who,
-            digest=digest(question, self.card),
+            digest=digest(question, self.card, self._identity.revision),
             question={"kind": question.kind, "question": question.to_json()},
             price=price,
-            location=location(question, price, self.card),
+            location=location(question, price, self.card, self._identity),
         )
 
     def _reserve(self, order: Order) -> tuple[Reservation | Closed, Standing]:
@@ -395,6 +396,29 @@ class Curator:
             budget=None if budget is None else Budget.of(budget),
             policy=None if rules is None else rules.to_json(),
         )
+
+    @property
+    def revision(self) -> int:
+        """Which revision of the account's records this curator holds (0: the only one)."""
+        return self._identity.revision
+
+    def advance(self, source: object = None, *, reason: str) -> Curator:
+        """Open the records as they are now, as the account's next revision, and return its curator.
+
+        Stored answers and the discount for places that do not meet belong to a revision; spends
+        go on adding up. This curator goes on answering from the records it holds.
+
+        Parameters
+        ----------
+        source : object, optional
+            Where the records are now; by default where they were.
+        reason : str
+            Why they changed; the chain keeps it.
+        """
+        if self._opening is None:
+            raise PolicyViolation("This curator's records are opened by a service; advance there.")
+        how = {**self._opening, "source": self._opening["source"] if source is None else source}
+        return Curator.open(**how, ledger=self._ledger, name=self.name, advance=reason)
 
     def allow(self, analyst: str, budget: object, *, reason: str) -> None:
         """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""

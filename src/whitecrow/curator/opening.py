@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from whitecrow import neighbours
 from whitecrow.curator.execution import CUSTODIAN_LOG
+from whitecrow.curator.identity import Identity, Recognition
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.data import Card
-from whitecrow.errors import PolicyViolation
+from whitecrow.data import Card, Dataset
+from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Ledger, Standing
+from whitecrow.ledger.revisions import first_records
+from whitecrow.neighbours import REMOTE, Engine, open_data
+from whitecrow.question import Progress
 
-__all__ = ["account_name", "beside", "index_beside", "opened_ledger", "policy_of"]
+__all__ = [
+    "Opened",
+    "account_name",
+    "beside",
+    "index_beside",
+    "is_private",
+    "opened",
+    "opened_account",
+    "policy_of",
+]
 
 DEFAULT_BUDGET = "1"
 
@@ -36,45 +51,113 @@ def index_beside(source: object) -> Path | None:
     return index if index.exists() else None
 
 
-def account_name(source: object, card: Card) -> str:
-    """Return the name of the account: the data file's, else the card's.
+@dataclass(frozen=True)
+class Opened:
+    """Records, who counts them, and their account: what a curator is made of."""
 
-    The account belongs to the data. A second card for the same file gets no second budget.
-    """
-    path = _file(source)
-    return card.name if path is None else _called(path)
+    dataset: Dataset | RemoteDataset
+    engine: Engine
+    ledger: Ledger
+    name: str
+    identity: Identity
 
 
-def opened_ledger(
-    account: str,
-    ledger: Ledger | str | Path,
+def opened(
+    source: object,
+    *,
+    card: Card | str | Path | None,
+    engine: str,
+    spark_master: str | None,
+    ledger: Ledger | str | Path | None,
     budget: object,
     policy: Policy | Mapping[str, Any] | str | Path | None,
-) -> Ledger:
-    """Open a ledger with an account in it; an account that exists keeps its promise."""
-    wanted = None if budget is None else Budget.of(budget)
-    rules = None if policy is None else Policy.of(policy)
-    store = ledger if isinstance(ledger, Ledger) else Ledger(ledger, atlas=new_atlas)
+    name: str | None,
+    advance: str | None,
+    progress: Progress | None,
+) -> Opened:
+    """Open records and their account, and see that they belong together.
+
+    See :meth:`whitecrow.Curator.open` for the parameters.
+    """
+    where = ledger or beside(source) or "sqlite://"
+    private = is_private(where) and advance is None
+    account = name or account_name(source, private=private)
+    seen = Recognition(source, remote=engine in REMOTE)
+    dataset, found = open_data(
+        source,
+        card,
+        engine,
+        spark_master=spark_master,
+        index=index_beside(source),
+        progress=progress,
+        watch=None if private or seen.rows is None else seen.rows.add,
+    )
+    account = account or dataset.card.name
+    store = where if isinstance(where, Ledger) else Ledger(where, atlas=new_atlas)
     try:
-        standing = store.open(
-            account,
-            budget=wanted or Budget.of(DEFAULT_BUDGET),
-            policy=(rules or Policy()).to_json(),
-            unit=(rules or Policy()).unit,
+        mark = None if private else seen.mark(dataset, store, account)
+        opened_account(store, account, budget, policy, mark)
+        identity = (
+            seen.unbound() if mark is None else seen.bound(store, account, mark, advance=advance)
         )
-        _same_promise(standing, wanted, rules)
-        waiting = len(store.unsettled(account))
     except BaseException:
         if store is not ledger:
             store.close()
         raise
+    return Opened(dataset, found, store, account, identity)
+
+
+def is_private(ledger: Ledger | str | Path) -> bool:
+    """Whether nobody else can open the accounts: a new ledger in memory, not yet in any hands."""
+    return isinstance(ledger, str) and ledger in ("sqlite://", "sqlite:///:memory:")
+
+
+def account_name(source: object, *, private: bool) -> str | None:
+    """Return the name of the account: the data file's, or None for the card's.
+
+    The account belongs to the data. A second card for the same file gets no second budget.
+
+    Raises
+    ------
+    InvalidInput
+        Data without a file, and a ledger that others may open: what they are called must be said.
+    """
+    path = _file(source)
+    if path is not None:
+        return _called(path)
+    if not private:
+        raise InvalidInput(
+            "Data without a file have no name of their own, and this ledger may hold the accounts "
+            "of other data: say whose account it is with name='...' (--name)."
+        )
+    return None
+
+
+def opened_account(
+    store: Ledger,
+    account: str,
+    budget: object,
+    policy: Policy | Mapping[str, Any] | str | Path | None,
+    mark: str | None,
+) -> None:
+    """Open an account, a new one for the records with this mark; promises stay as they are."""
+    wanted = None if budget is None else Budget.of(budget)
+    rules = None if policy is None else Policy.of(policy)
+    standing = store.open(
+        account,
+        budget=wanted or Budget.of(DEFAULT_BUDGET),
+        policy=(rules or Policy()).to_json(),
+        unit=(rules or Policy()).unit,
+        records=None if mark is None else first_records(mark),
+    )
+    _same_promise(standing, wanted, rules)
+    waiting = len(store.unsettled(account))
     if waiting:
         CUSTODIAN_LOG.warning(
             "%d spends of %s have no answer; they are kept (see: whitecrow ledger show)",
             waiting,
             account,
         )
-    return store
 
 
 @lru_cache(maxsize=64)

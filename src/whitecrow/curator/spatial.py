@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from whitecrow.curator.identity import Identity
 from whitecrow.data import Card
 from whitecrow.identify.overlap import Atlas
-from whitecrow.privacy import Guarantee
+from whitecrow.privacy import Guarantee, reading
 from whitecrow.question import Question
 
 __all__ = ["Places", "location", "new_atlas"]
@@ -46,13 +47,19 @@ def new_atlas() -> Places:
     return Places()
 
 
-def location(question: Question, price: Guarantee, card: Card) -> dict[str, Any] | None:
+def location(
+    question: Question, price: Guarantee, card: Card, held: Identity
+) -> dict[str, Any] | None:
     """Return the ball a question looks at, or None.
 
     Only pure releases are located: the filter per place holds for pure epsilon (mechanisms, 10.2).
+    And only balls in one database: a person whose record changes between two questions may lie in
+    both. So a ball carries the revision of the data, and records that may change unseen have none.
     """
     ball = getattr(question, "location", None)
-    if ball is None or getattr(price, "delta", None) != 0:
+    if ball is None or getattr(price, "delta", None) != 0 or not held.steady:
         return None
     found: dict[str, Any] | None = ball(card)
-    return found
+    if found is None:
+        return None
+    return {**found, "card": reading(card.fingerprint(), held.revision)}

@@ -28,6 +28,8 @@ class Dialect:
         A number drawn uniformly from 0 to 1, anew for each row.
     rint, days : str
         Patterns: a double rounded to the nearest whole one, ties to even; days since 1970-01-01.
+    row_hash : str
+        A pattern: an exact number from the values of a row called ``r``, one of several by ``{}``.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Dialect:
     random: str
     rint: str
     days: str
+    row_hash: str
 
     def named(self, name: str) -> str:
         """Write the name of a column or a table."""
@@ -78,6 +81,7 @@ DUCKDB = Dialect(
     random="random()",
     rint="round_even({}, 0)",
     days="(CAST({} AS DATE) - DATE '1970-01-01')",
+    row_hash="CAST(hash(CAST(r AS VARCHAR) || '{}') AS HUGEINT)",
 )
 POSTGRES = Dialect(
     name="PostgreSQL",
@@ -87,6 +91,7 @@ POSTGRES = Dialect(
     random="random()",
     rint="round({})",
     days="(CASE WHEN isfinite({0}) THEN CAST({0} AS DATE) - DATE '1970-01-01' END)",
+    row_hash="CAST(hashtextextended(CAST(r AS TEXT), {}) AS NUMERIC)",
 )
 SPARK = Dialect(
     name="Spark",
@@ -96,6 +101,7 @@ SPARK = Dialect(
     random="rand()",
     rint="rint({})",
     days="datediff(CAST({} AS DATE), DATE '1970-01-01')",
+    row_hash="CAST(xxhash64({}, r.*) AS DECIMAL(20, 0))",
 )
 
 

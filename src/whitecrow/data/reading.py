@@ -8,7 +8,7 @@ fact, for the custodian only; an error an analyst might see speaks of names and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,11 @@ class SqlQuery:
 
 
 def read(
-    source: object, card: Card | str | Path | None = None, *, progress: Progress | None = None
+    source: object,
+    card: Card | str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    watch: Callable[[Any], None] | None = None,
 ) -> Dataset:
     """Read records and check them against the card.
 
@@ -58,6 +62,8 @@ def read(
     progress : callable, optional
         Called as ``progress(done, total, what)``; sees the number of rows read, so it is for the
         custodian's screen only.
+    watch : callable, optional
+        Shown every batch of rows as it is read, before the card's checks and with all columns.
 
     Examples
     --------
@@ -72,7 +78,18 @@ def read(
         if found is not None:
             return found
     opened = _open(source)
+    if watch is not None:
+        opened = _watched(opened, watch)
     return _loaded(opened, known or bare_card(opened.schema, opened.name), progress)
+
+
+def _watched(opened: _Opened, watch: Callable[[Any], None]) -> _Opened:
+    def batches(names: list[str], *how: Any) -> Iterator[Any]:
+        for batch in opened.batches(list(opened.schema.names), *how):
+            watch(batch)
+            yield batch.select(names)
+
+    return replace(opened, batches=batches)
 
 
 def _loaded(opened: _Opened, card: Card, progress: Progress | None) -> Dataset:

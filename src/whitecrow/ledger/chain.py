@@ -49,9 +49,10 @@ class Entry:
     seq : int
         Place in the account, from 1 without gaps.
     kind : str
-        ``open``, ``amend``, ``allow`` (the custodian's acts), ``reserve``, ``settle``, ``fail``
-        (a question's way), ``halt`` (an update of a publication failed), ``review`` (the custodian
-        has looked at a failure), ``void`` (the custodian gives a spend back).
+        ``open``, ``amend``, ``allow``, ``data`` (the custodian's acts; the last binds the account
+        to a revision of the records), ``reserve``, ``settle``, ``fail`` (a question's way),
+        ``halt`` (an update of a publication failed), ``review`` (the custodian has looked at a
+        failure), ``void`` (the custodian gives a spend back).
     at : str
         When, in UTC.
     analyst : str

@@ -20,11 +20,11 @@ from whitecrow.ledger.account import Account
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.claims import Claim
-from whitecrow.ledger.schema import accounts, datasets, entries
+from whitecrow.ledger.schema import accounts, datasets, entries, publishers
 from whitecrow.ledger.session import Session
 from whitecrow.privacy import Unit
 
-__all__ = ["Closed", "Page", "Reservation", "Share", "Standing"]
+__all__ = ["Closed", "Page", "Records", "Reservation", "Share", "Standing"]
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,23 @@ class Closed:
     reviewed: bool = False
 
 
+@dataclass(frozen=True)
+class Records:
+    """What binds a new account to its records, see :mod:`whitecrow.ledger.revisions`.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Keyed; for the chain.
+    state, key : str
+        The name of a private state, and what it keeps: the key.
+    """
+
+    fingerprint: str
+    state: str = field(repr=False)
+    key: str = field(repr=False)
+
+
 class Page:
     """A dataset's account inside a transaction.
 
@@ -151,6 +168,7 @@ class Page:
         policy: str,
         unit: Unit,
         act: Mapping[str, Any],
+        records: Records | None = None,
     ) -> None:
         """Open a new account, unless another process was first; ``act`` says who did and why."""
         if session.one(_READ, dataset_name=dataset) is not None:
@@ -165,7 +183,12 @@ class Page:
             spent=canonical(Account(unit=unit).to_json()),
         )
         body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
-        cls(session, dataset).append("open", body=body)
+        page = cls(session, dataset)
+        if records is not None:
+            body["data"] = {"revision": 1, "fingerprint": records.fingerprint}
+            values = {"dataset": page.id, "name": records.state, "version": 0}
+            session.run(_KEEP, **values, state=records.key)
+        page.append("open", body=body)
 
     @property
     def budget(self) -> Budget:
@@ -365,6 +388,9 @@ _READ = select(datasets).where(datasets.c.name == bindparam("dataset_name"))
 _LOCK = _READ.with_for_update()
 _REGISTER = insert(datasets).values(
     {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
+)
+_KEEP = insert(publishers).values(
+    {name: bindparam(name) for name in ("dataset", "name", "version", "state")}
 )
 _APPEND = insert(entries).values({name: bindparam(name) for name in _FIELDS})
 _MOVE = (

@@ -30,7 +30,7 @@ from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.claims import Claim, claims_of
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
-from whitecrow.ledger.page import Closed, Page, Reservation, Share, Standing
+from whitecrow.ledger.page import Closed, Page, Records, Reservation, Share, Standing
 from whitecrow.ledger.schema import datasets
 from whitecrow.ledger.session import Session
 from whitecrow.privacy import Guarantee, Unit
@@ -334,6 +334,7 @@ class Ledger:
         actor: str = "",
         card: Mapping[str, Any] | None = None,
         readers: Iterable[str] | None = None,
+        records: Records | None = None,
         connection: Connection | None = None,
     ) -> Standing:
         """Register a dataset, or return what stands for it if it is known.
@@ -348,6 +349,8 @@ class Ledger:
             Who opens the account; the chain keeps it, as for all acts of the custodian.
         card, readers : mapping, iterable of str, optional
             The card's JSON and who may ask, for the chain.
+        records : Records, optional
+            What binds the account to its data; see :mod:`whitecrow.ledger.revisions`.
         connection : Connection, optional
             An open transaction that this joins, so that other tables are written with the account
             or not at all.
@@ -356,7 +359,7 @@ class Ledger:
         rules = canonical(policy or {})
         if connection is not None or dataset not in self.datasets():
             self._write(
-                lambda session: Page.register(session, dataset, budget, rules, unit, act),
+                lambda session: Page.register(session, dataset, budget, rules, unit, act, records),
                 connection,
             )
         return self.standing(dataset, connection=connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,9 @@ from whitecrow.ledger.atlases import AtlasMaker, recount
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.page import Page, Share, Standing
+from whitecrow.ledger.revisions import Revision
 from whitecrow.ledger.store import Ledger
+from whitecrow.privacy import Guarantee
 
 __all__ = ["Finding", "verify"]
 
@@ -100,6 +103,7 @@ class _Replay:
         self._failed: dict[int, Entry] = {}
         self._unreviewed: set[int] = set()
         self._asked: dict[str, int] = {}
+        self._fingerprints: list[str] = []
         self._spends: list[Entry] = []
 
     def take(self, entry: Entry) -> None:
@@ -113,6 +117,7 @@ class _Replay:
         steps = {
             "open": self._register,
             "amend": self._amend,
+            "data": self._data,
             "allow": self._allow,
             "reserve": self._reserve,
             "settle": self._settle,
@@ -134,6 +139,8 @@ class _Replay:
         self._budget = Budget.of(content["budget"])
         self._policy = canonical(content["policy"])
         self._spent = Account(unit=content["unit"])
+        if "data" in content:
+            self._data(entry)
 
     def _amend(self, entry: Entry) -> None:
         content = entry.content
@@ -141,6 +148,25 @@ class _Replay:
             self._budget = Budget.of(content["budget"])
         if "policy" in content:
             self._policy = canonical(content["policy"])
+
+    def _data(self, entry: Entry) -> None:
+        found = Revision.of(entry)
+        if found is None:
+            raise _Wrong("it names no records")
+        if found.number != len(self._fingerprints) + 1:
+            raise _Wrong("it skips a revision of the data")
+        if found.fingerprint in self._fingerprints:
+            raise _Wrong("it records a revision of the data that is known already")
+        self._fingerprints.append(found.fingerprint)
+
+    def _of_known_data(self, price: Guarantee, location: Mapping[str, Any] | None) -> None:
+        """Check that zones and balls name a revision that was recorded before them."""
+        named = [zone.card for zone in getattr(price, "zones", ())]
+        named += [] if location is None else [str(location.get("card", ""))]
+        for card in named:
+            revision = card.partition("@")[2]
+            if revision and int(revision) > len(self._fingerprints):
+                raise _Wrong("it speaks of a revision of the data that was not recorded")
 
     def _allow(self, entry: Entry) -> None:
         written = entry.content["budget"]
@@ -153,6 +179,7 @@ class _Replay:
             raise _Wrong(f"its question was charged before, by entry {self._asked[entry.digest]}")
         content = entry.content
         price = guarantee(content["price"])
+        self._of_known_data(price, content["location"])
         extra = own = None
         if content["location"] is not None:
             extra = Located.from_json(content["extra"]["dataset"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,12 +84,13 @@ def open_data(
     spark_master: str | None = None,
     index: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    watch: Callable[[Any], None] | None = None,
 ) -> tuple[Dataset | RemoteDataset, Engine]:
     """Open records and the engine that counts them: here, or where the records are.
 
     Parameters
     ----------
-    source, card, progress
+    source, card, progress, watch
         See :func:`whitecrow.data.read`; for ``sql`` and ``spark`` see
         :func:`whitecrow.data.warehouse.open_remote`.
     engine : str
@@ -102,7 +103,7 @@ def open_data(
     if spark_master is not None and engine != "spark":
         raise invalid("open_data", "spark_master", "left out unless the engine is spark", engine)
     if engine not in REMOTE:
-        dataset = read(source, card, progress=progress)
+        dataset = read(source, card, progress=progress, watch=watch)
         return dataset, open_engine(dataset, engine, index=index)
     from whitecrow.neighbours.remote import RemoteEngine
 

@@ -98,6 +98,26 @@ class RemoteDataset:
         """Refuse: whole columns would be copied here."""
         raise _elsewhere(", ".join(columns))
 
+    def mark(self) -> str:
+        """Return what the stored records are recognised by, see :mod:`whitecrow.data.marks`.
+
+        The sums are taken modulo 2^48, which a double holds exactly.
+        """
+        dialect = self.warehouse.dialect
+        sums = ", ".join(
+            dialect.to_double(f"COALESCE(MOD(SUM({dialect.row_hash.format(lane)}), {1 << 48}), 0)")
+            + f" AS s{lane}"
+            for lane in (1, 2)
+        )
+        found = self.warehouse.rows(
+            Query(
+                f"SELECT {dialect.to_double('COUNT(*)')} AS records, {sums} FROM "  # noqa: S608 - no text from outside
+                f"(SELECT * FROM {self.warehouse.source}) r"
+            ),
+            3,
+        )[0]
+        return f"{dialect.name}:" + ":".join(str(int(number)) for number in found)
+
     def close(self) -> None:
         """Let go of the warehouse."""
         self.warehouse.close()

@@ -1,0 +1,127 @@
+"""Which records a curator holds, and whether they are those of the account.
+
+What is noticed, and when:
+
+===========================  ====================================  ==============================
+source                       recognised by                         looked at
+===========================  ====================================  ==============================
+file, folder of Parquet      its bytes                             at opening; with the engines
+                                                                   ``sql`` and ``spark`` its size
+                                                                   and times before each question
+frame, query (``local``)     the multiset of its rows              at opening; then it is a copy
+PostgreSQL, a table of       number of rows and a sum of hashes    at opening only, so questions
+Spark                                                              there get no discount for
+                                                                   places that do not meet
+===========================  ====================================  ==============================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from whitecrow.data import Dataset
+from whitecrow.data.marks import FileStates, RowMark, file_mark, file_states
+from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.errors import DataChanged, Unavailable
+from whitecrow.ledger import Ledger
+from whitecrow.ledger.revisions import bind
+from whitecrow.ledger.states import States
+
+__all__ = ["Identity", "Recognition"]
+
+_DIGESTS = "file digests"
+_MOVING = "The file was written while it was being read; open it again when that is done."
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The records that a curator holds.
+
+    Parameters
+    ----------
+    revision : int, default=0
+        Of the account; 0 where nobody else can open the account, so that no other records can.
+    path, files : Path, mapping, optional
+        The file or folder and its state at opening, where questions go to the files themselves.
+    steady : bool, default=True
+        False for records that may change unseen between two questions.
+    """
+
+    revision: int = 0
+    path: Path | None = None
+    files: FileStates | None = field(default=None, repr=False)
+    steady: bool = True
+
+    def check(self) -> None:
+        """Raise :class:`~whitecrow.errors.DataChanged` if a file changed since it was opened."""
+        if self.path is None:
+            return
+        try:
+            same = file_states(self.path) == self.files
+        except OSError:
+            same = False
+        if not same:
+            raise DataChanged(
+                "The records changed while they were open; nothing was asked or spent. The "
+                "custodian records the new revision and says why ('whitecrow data advance DATA "
+                "--reason ...', or Curator.open(..., advance='...'))."
+            )
+
+
+class Recognition:
+    """Looks at a source while it is opened, and recognises it in a ledger.
+
+    Parameters
+    ----------
+    source : object
+        What :meth:`Curator.open` was given.
+    remote : bool
+        Whether questions go to the source itself.
+    """
+
+    def __init__(self, source: object, *, remote: bool) -> None:
+        self._remote = remote
+        self._path = _existing(source)
+        self._files = None if self._path is None else file_states(self._path)
+        self.rows = RowMark() if self._files is None and not remote else None
+        """Takes in the rows as they are read, where they come from no file."""
+
+    def unbound(self) -> Identity:
+        """The records of an account that nobody else can open."""
+        return self._identity(0)
+
+    def bound(
+        self, ledger: Ledger, account: str, mark: str, *, advance: str | None = None
+    ) -> Identity:
+        """Recognise the records as a revision of an account; see :func:`bind`."""
+        return self._identity(bind(ledger, account, mark, reason=advance))
+
+    def _identity(self, revision: int) -> Identity:
+        if not self._remote:
+            return Identity(revision)
+        return Identity(revision, self._path, self._files, steady=self._path is not None)
+
+    def mark(self, dataset: Dataset | RemoteDataset, ledger: Ledger, account: str) -> str:
+        """Return what the records are recognised by; the ledger keeps the digests of files."""
+        if self._files is not None and self._path is not None:
+            states = States(ledger, account) if account in ledger.datasets() else None
+            version, known = (states and states.load(_DIGESTS)) or (-1, {})
+            mark, digests = file_mark(self._files, known)
+            if file_states(self._path) != self._files:
+                raise Unavailable(_MOVING)
+            if states is not None and digests != known:
+                states.save(_DIGESTS, version + 1, digests)
+            return mark
+        if self.rows is not None:
+            return self.rows.text()
+        assert isinstance(dataset, RemoteDataset)
+        return dataset.mark()
+
+
+def _existing(source: object) -> Path | None:
+    """Return the file or folder that a source names, if it is one of this machine."""
+    if not isinstance(source, str | Path) or "://" in str(source):
+        return None
+    path = Path(source).absolute()
+    return path if path.exists() else None

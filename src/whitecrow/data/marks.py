@@ -1,0 +1,174 @@
+"""What records are recognised by: a digest of a file's bytes, or of a table's rows.
+
+A mark says whether two sources hold the same records. It depends on the records alone, not on the
+card, so that a second card finds the account of the first; it is a fact, and an account keeps a
+keyed hash of it only (:mod:`whitecrow.ledger.revisions`).
+
+* A *file*, or a folder of Parquet files, is marked by its bytes. Files are hashed once: while size,
+  inode and both times of a file stay, its digest is known. (The time of the last change of the
+  inode cannot be set back, unlike that of the contents. Of a file that was written a moment ago
+  nothing is remembered: a second write might bear the same time.)
+* A *frame* or the result of a query is marked by the multiset of its rows, in whichever order they
+  come, over all of its columns: the sum of a hash of each row.
+* A *database* that counts for itself is asked for the number of its rows and such a sum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RowMark", "file_mark", "file_states"]
+
+FileStates = dict[str, list[int]]
+"""By path: size, inode, time of change of the contents and of the inode."""
+
+Words = npt.NDArray[np.uint64]
+
+_MODULUS = 1 << 256
+_ROWS = 1 << 15  # so many rows stay in the processor's cache from one step to the next
+_LANES = (0x243F6A8885A308D3, 0x13198A2E03707344)  # two independent sums: 128 bits
+_A_MOMENT_NS = 2_000_000_000
+_NULL = np.uint64(0xA4093822299F31D0)
+
+
+def file_states(path: Path) -> FileStates:
+    """Return what changes when a file, or the Parquet files of a folder, are written."""
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    found = {}
+    for file in files:
+        stat = file.stat()
+        found[str(file)] = [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]
+    return found
+
+
+def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the mark of files, and the digests to be known next time.
+
+    Parameters
+    ----------
+    states : mapping
+        The files, see :func:`file_states`.
+    known : mapping
+        What an earlier call returned.
+    """
+    digests: dict[str, Any] = {}
+    for file, state in states.items():
+        earlier = known.get(file)
+        if earlier is not None and earlier[0] == state:
+            digests[file] = earlier
+            continue
+        with Path(file).open("rb") as content:
+            digests[file] = [state, hashlib.file_digest(content, "blake2b").hexdigest()[:64]]
+    total = sum(int(digest, 16) for _, digest in digests.values()) % _MODULUS
+    before = time.time_ns() - _A_MOMENT_NS
+    lasting = {file: known for file, known in digests.items() if known[0][-1] < before}
+    return f"files:{len(digests)}:{total:064x}", lasting
+
+
+class RowMark:
+    """Adds up the rows of a table, batch by batch, in any order.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> one, other = RowMark(), RowMark()
+    >>> for age in ([30.0, 31.0], [90.0]):
+    ...     one.add(pyarrow.record_batch({"age": age}))
+    >>> other.add(pyarrow.record_batch({"age": [90.0, 31.0, 30.0]}))
+    >>> one.text() == other.text()
+    True
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sums = [0] * len(_LANES)
+        self._names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "<mark withheld>"
+
+    def add(self, batch: Any) -> None:
+        """Take in a batch of rows (Arrow)."""
+        self._names = tuple(sorted(batch.schema.names))
+        columns = [_words(batch.column(name)) for name in self._names]
+        self._count += batch.num_rows
+        for first in range(0, batch.num_rows, _ROWS):
+            part = [words[first : first + _ROWS] for words in columns]
+            for lane, seed in enumerate(_LANES):
+                self._sums[lane] += int(_hashed(part, seed).sum(dtype=np.uint64))
+
+    def text(self) -> str:
+        """Return the mark of all rows so far."""
+        names = hashlib.blake2b("\0".join(self._names).encode(), digest_size=8).hexdigest()
+        sums = ":".join(f"{total % (1 << 64):016x}" for total in self._sums)
+        return f"rows:{self._count}:{names}:{sums}"
+
+
+def _hashed(columns: list[Words], seed: int) -> Words:
+    """Hash each row; the finalizer is that of splitmix64."""
+    found = np.full(len(columns[0]), seed, dtype=np.uint64)
+    spare = np.empty_like(found)
+    for words in columns:
+        found ^= words
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+            np.right_shift(found, np.uint64(shift), out=spare)
+            found ^= spare
+            found *= np.uint64(factor)
+        found += np.uint64(seed)
+    return found
+
+
+def _words(column: Any) -> Words:
+    """Return one 64-bit word a value: equal values have equal words."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_floating(kind):
+        values = np.asarray(compute.fill_null(column.cast(pa.float64()), np.nan)) + 0.0  # -0 is 0
+        values[np.isnan(values)] = np.nan  # of many bit patterns
+        return values.view(np.uint64)
+    if types.is_boolean(kind) or types.is_integer(kind):
+        wide = pa.uint64() if types.is_uint64(kind) else pa.int64()
+        return _with_nulls(np.asarray(compute.fill_null(column.cast(wide), 0)), column)
+    if types.is_date32(kind) or types.is_timestamp(kind):
+        whole = column.view(pa.int32() if types.is_date32(kind) else pa.int64()).cast(pa.int64())
+        return _with_nulls(np.asarray(compute.fill_null(whole, 0)), column)
+    return _with_nulls(_text_words(column), column)
+
+
+def _with_nulls(values: npt.NDArray[Any], column: Any) -> Words:
+    words = values.view(np.uint64)
+    if column.null_count:
+        words = words.copy()
+        words[np.asarray(column.is_null())] = _NULL
+    return words
+
+
+def _text_words(column: Any) -> Words:
+    """Hash each different value once."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_large_string(column.type):
+        column = column.cast(pa.string())
+    elif not types.is_string(column.type):
+        listed = [None if one is None else str(one) for one in column.to_pylist()]
+        column = pa.array(listed, pa.string())
+    coded = column.dictionary_encode(null_encoding="encode")
+    hashes = [
+        int.from_bytes(hashlib.blake2b(repr(value).encode(), digest_size=8).digest())
+        for value in coded.dictionary.to_pylist()
+    ]
+    by_code: Words = np.array(hashes, dtype=np.uint64)
+    found: Words = by_code[np.asarray(coded.indices)]
+    return found
