@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import whitecrow as wc
 from whitecrow.demo import CARD, DATA
+from whitecrow.server import Service
 
-from .conftest import Caller, House, identify
+from .conftest import Caller, House, identify, person, settings_for
 
 
 @pytest.fixture
@@ -182,3 +186,101 @@ def test_an_answered_spend_cannot_be_voided(call: Caller) -> None:
     assert refused.status_code == 403
     later = call("custodian", "GET", f"/v1/datasets/clinic/ledger?after={seq}").json()["entries"]
     assert [entry["kind"] for entry in later] == ["settle"]
+
+
+STEPS = ("BEGIN", "service_datasets", "service_access", "INSERT INTO datasets", "entries", "COMMIT")
+"""Statements of a registration, in their order."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_registration_that_dies_at_any_step_leaves_no_name_behind(
+    tmp_path: Path, step: str
+) -> None:
+    """Killed at the first statement that holds these words; then it is tried again."""
+    settings = settings_for(tmp_path)
+    Service(settings).close()
+    killed = subprocess.run(
+        [sys.executable, "-c", _DIES, settings.database, str(settings.data), step],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert killed.returncode == -9, killed.stderr
+    service = Service(settings)
+    try:
+        service.start()
+        custodian = service.people.get("custodian")
+        assert service.datasets(custodian) == []
+        assert service.ledger.datasets() == ()
+        service.register(custodian, "clinic", {"file": "clinic.csv"}, readers=["ana"])
+        assert service.people.may_see("clinic") == ["ana"]
+    finally:
+        service.close()
+
+
+_DIES = """
+import os, signal, sqlite3, sys
+from whitecrow.server import Service, Settings
+
+database, data, step = sys.argv[1:]
+service = Service(Settings(database=database, data=data))
+custodian = service.people.add("custodian", "custodian")
+service.invite(custodian, "ana", "analyst")
+
+def traced(statement):
+    if step in statement and (step in ("BEGIN", "COMMIT") or statement.startswith("INSERT")):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+pool = [service.store._engine, service.ledger.database._engine]
+from sqlalchemy import event
+for engine in pool:
+    event.listen(engine, "checkout", lambda raw, *_: raw.set_trace_callback(traced))
+if service.ledger.database._writer is not None:
+    service.ledger.database._writer[0].driver_connection.set_trace_callback(traced)
+service.register(custodian, "clinic", {"file": "clinic.csv"}, readers=["ana"])
+"""
+
+
+def test_a_listing_without_an_account_is_removed_at_the_start(tmp_path: Path) -> None:
+    """What a crash of the first version could leave; its name can then be given again."""
+    settings = settings_for(tmp_path)
+    service = Service(settings)
+    custodian = service.people.add("custodian", "custodian")
+    with service.store.transaction() as connection:
+        service.catalogue.add(
+            *(connection, "orphan", {"file": "clinic.csv"}),
+            card=None,
+            engine="local",
+            readers=["*"],
+        )
+    service.close()
+    service = Service(settings)
+    try:
+        service.start()
+        assert service.datasets(custodian) == []
+        service.register(custodian, "orphan", {"file": "clinic.csv"})
+    finally:
+        service.close()
+
+
+def test_readers_card_and_promise_change_together_or_not_at_all(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = opened()
+    service = house.service
+
+    def broken(*given: object, **more: object) -> None:
+        raise wc.Unavailable("the power failed")
+
+    monkeypatch.setattr(service.ledger, "amend", broken)
+    with pytest.raises(wc.Unavailable):
+        service.amend(
+            person("custodian"),
+            "clinic",
+            reason="a test",
+            readers=["bob"],
+            card=CARD.read_text(encoding="utf-8").replace("upper = 95", "upper = 100"),
+        )
+    assert service.people.may_see("clinic") == ["ana"]
+    assert service.catalogue.get("clinic").revision == 1

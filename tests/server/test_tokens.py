@@ -237,6 +237,7 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> N
         connection.exec_driver_sql("DROP INDEX service_tokens_by_parent")
         connection.exec_driver_sql("ALTER TABLE service_tokens DROP COLUMN parent")
         connection.exec_driver_sql("UPDATE service_version SET version = 2")
+        connection.exec_driver_sql("DROP TABLE service_probe")
     engine.dispose()
     service = Service(settings)
     try:

@@ -231,7 +231,8 @@ def test_an_analyst_reads_their_own_questions_and_nobody_elses(
 ) -> None:
     house = opened()
     call = Caller(house)
-    house.service.catalogue.admit("clinic", ["*"])
+    with house.service.store.transaction() as connection:
+        house.service.catalogue.admit(connection, "clinic", ["*"])
     mine, theirs = identify(1), identify(2)
     assert call("ana", "POST", "/v1/datasets/clinic/ask", json=mine).status_code == 200
     assert call("bob", "POST", "/v1/datasets/clinic/ask", json=theirs).status_code == 200
@@ -249,7 +250,8 @@ def test_a_repeated_question_is_free_and_says_nothing_of_who_asked_first(
 ) -> None:
     house = opened()
     call = Caller(house)
-    house.service.catalogue.admit("clinic", ["ana", "bob"])
+    with house.service.store.transaction() as connection:
+        house.service.catalogue.admit(connection, "clinic", ["ana", "bob"])
     first = call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(3)).json()
     second = call("bob", "POST", "/v1/datasets/clinic/ask", json=identify(3))
     assert second.json()["answer"] == first["answer"]

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from whitecrow.data import Card, SqlQuery
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.ledger.schema import datasets as accounts
 from whitecrow.server.memory import Memory
 from whitecrow.server.people import good_name, is_name
 from whitecrow.server.refusals import NotKnown, Taken
@@ -72,6 +73,7 @@ class Catalogue:
 
     def add(
         self,
+        connection: Connection,
         name: str,
         source: Mapping[str, Any],
         *,
@@ -79,47 +81,56 @@ class Catalogue:
         engine: str,
         readers: Iterable[str],
         indexes: Sequence[Sequence[str]] = (),
-    ) -> Listing:
-        """List a dataset."""
+    ) -> None:
+        """List a dataset, in a transaction that also opens its account."""
         good_name(name, "a dataset")
         self.records(source)
-        with self._store.transaction() as connection:
-            if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
-                raise Taken(f"There is a dataset called {name!r} already.")
-            connection.execute(
-                insert(sources).values(
-                    name=name,
-                    source=json.dumps(source),
-                    card=_written(card),
-                    engine=engine,
-                    indexes=json.dumps(indexes),
-                    revision=1,
-                    created=time.time(),
-                )
+        if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
+            raise Taken(f"There is a dataset called {name!r} already.")
+        connection.execute(
+            insert(sources).values(
+                name=name,
+                source=json.dumps(source),
+                card=_written(card),
+                engine=engine,
+                indexes=json.dumps(indexes),
+                revision=1,
+                created=time.time(),
             )
-            _admit(connection, name, readers)
-        return self.get(name)
+        )
+        self.admit(connection, name, readers)
 
-    def remove(self, name: str) -> None:
-        """Take back a listing whose account could not be opened."""
-        with self._store.transaction() as connection:
-            connection.execute(access.delete().where(access.c.dataset == name))
-            connection.execute(sources.delete().where(sources.c.name == name))
+    def remove_unaccounted(self) -> list[str]:
+        """Take back listings that have no account, and return their names.
 
-    def change(self, name: str, *, card: Card) -> Listing:
-        """Put another card in force; workers read the records again."""
+        An earlier version wrote the listing first and the account afterwards: one that died between
+        left a name that could neither be asked about nor registered again.
+        """
         with self._store.transaction() as connection:
-            connection.execute(
-                update(sources)
-                .where(sources.c.name == name)
-                .values(card=_written(card), revision=sources.c.revision + 1)
-            )
-        return self.get(name)
+            # One statement, which sees one moment: listing and account appear together.
+            query = select(sources.c.name).where(sources.c.name.not_in(select(accounts.c.name)))
+            left = list(connection.execute(query).scalars())
+            connection.execute(access.delete().where(access.c.dataset.in_(left)))
+            connection.execute(sources.delete().where(sources.c.name.in_(left)))
+        return left
 
-    def admit(self, name: str, readers: Iterable[str]) -> None:
-        """Say which analysts may know of a dataset; all others may not."""
-        with self._store.transaction() as connection:
-            _admit(connection, name, readers)
+    def change(self, connection: Connection, name: str, *, card: Card) -> None:
+        """Put another card in force, in an open transaction; workers read the records again."""
+        connection.execute(
+            update(sources)
+            .where(sources.c.name == name)
+            .values(card=_written(card), revision=sources.c.revision + 1)
+        )
+
+    def admit(self, connection: Connection, name: str, readers: Iterable[str]) -> None:
+        """Say which analysts may know of a dataset, in an open transaction; others may not."""
+        query = select(people.c.name).where(people.c.role == "analyst")
+        known = {EVERY_ANALYST, *connection.execute(query).scalars()}
+        connection.execute(access.delete().where(access.c.dataset == name))
+        for one in sorted(set(readers)):
+            if one not in known:
+                raise InvalidInput(f"There is no analyst called {one!r}.")
+            connection.execute(insert(access).values(dataset=name, person=one))
 
     def all(self) -> list[Listing]:
         """Every dataset, by name."""
@@ -180,16 +191,6 @@ class Catalogue:
 def unknown(name: str) -> NotKnown:
     """The one error for datasets that do not exist or may not be known."""
     return NotKnown(f"There is no dataset {name!r}.")
-
-
-def _admit(connection: Connection, name: str, readers: Iterable[str]) -> None:
-    query = select(people.c.name).where(people.c.role == "analyst")
-    known = {EVERY_ANALYST, *connection.execute(query).scalars()}
-    connection.execute(access.delete().where(access.c.dataset == name))
-    for one in sorted(set(readers)):
-        if one not in known:
-            raise InvalidInput(f"There is no analyst called {one!r}.")
-        connection.execute(insert(access).values(dataset=name, person=one))
 
 
 def _open_to(analyst: str) -> Any:

@@ -27,6 +27,7 @@ from whitecrow.neighbours import ENGINES
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
+from whitecrow.server.logs import LOG
 from whitecrow.server.people import People, Person, Token
 from whitecrow.server.people import unknown as nobody
 from whitecrow.server.refusals import Forbidden, Taken
@@ -73,6 +74,8 @@ class Service:
 
     def start(self) -> None:
         """Begin to load the datasets in the background."""
+        for name in self.catalogue.remove_unaccounted():
+            LOG.warning("listing without an account removed", dataset=name)
         self.shelf.start()
 
     def close(self) -> None:
@@ -245,10 +248,15 @@ class Service:
             raise Taken(f"The ledger has an account called {name!r} already.")
         if engine not in ENGINES:
             raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
-        self.catalogue.add(
-            name, source, card=facts, engine=engine, readers=readers, indexes=indexes
-        )
-        try:
+        # One transaction: a dataset without an account could be neither asked about nor mended.
+        with self.store.transaction() as connection:
+            self.catalogue.add(
+                *(connection, name, source),
+                card=facts,
+                engine=engine,
+                readers=readers,
+                indexes=indexes,
+            )
             self.ledger.open(
                 name,
                 budget=cap,
@@ -257,10 +265,8 @@ class Service:
                 actor=who.signature,
                 card=None if facts is None else facts.to_json(),
                 readers=readers,
+                connection=connection,
             )
-        except WhitecrowError:
-            self.catalogue.remove(name)
-            raise
         return self.dataset(who, name)
 
     def amend(
@@ -285,19 +291,22 @@ class Service:
             standing = policy_of(self.ledger.standing(name).policy)
             if rules.unit != standing.unit:
                 raise InvalidInput("The unit of an account is fixed when it is opened.")
-        if readers is not None:
-            self.catalogue.admit(name, readers)
-        self.ledger.amend(
-            name,
-            reason=reason,
-            actor=who.signature,
-            budget=cap,
-            policy=None if rules is None else rules.to_json(),
-            card=None if facts is None else facts.to_json(),
-            readers=readers,
-        )
-        if facts is not None:
-            self.catalogue.change(name, card=facts)
+        # One transaction: what is in force is what the chain says, whenever we are interrupted.
+        with self.store.transaction() as connection:
+            if readers is not None:
+                self.catalogue.admit(connection, name, readers)
+            if facts is not None:
+                self.catalogue.change(connection, name, card=facts)
+            self.ledger.amend(
+                name,
+                reason=reason,
+                actor=who.signature,
+                budget=cap,
+                policy=None if rules is None else rules.to_json(),
+                card=None if facts is None else facts.to_json(),
+                readers=readers,
+                connection=connection,
+            )
         return self.dataset(who, name)
 
     # People and tokens

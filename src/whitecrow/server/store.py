@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
+    Float,
     Integer,
     MetaData,
     Table,
@@ -29,8 +31,9 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection, StaticPool
 
 from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.server.refusals import NotReady
 
-__all__ = ["Store", "changes"]
+__all__ = ["Store", "changes", "probes"]
 
 _AWAY = "The service's database cannot be used at the moment; try again later."
 _WAIT_SECONDS = 30
@@ -53,18 +56,20 @@ class Store:
     def version(self) -> int:
         """How often the service's tables were changed, by whichever worker; cheap to ask."""
         with self._looking:
-            try:
-                cursor = self._look().cursor()
-                cursor.execute(_VERSION)
-                found = cursor.fetchall()
-                cursor.close()
-                return int(found[0][0])
-            except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, IndexError):
-                looker, self._looker = self._looker, None
-                if looker is not None:
-                    looker.invalidate()
+            # Twice: a connection that is kept for long may have been cut since it was last used.
+            for _ in range(2):
+                try:
+                    cursor = self._look().cursor()
+                    cursor.execute(_VERSION)
+                    found = cursor.fetchall()
+                    cursor.close()
+                    return int(found[0][0])
+                except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, IndexError):
+                    looker, self._looker = self._looker, None
+                    if looker is not None:
+                        looker.invalidate()
         # Raised outside the handler: the driver's error names statements, and stays behind.
-        raise Unavailable(_AWAY)
+        raise NotReady(_AWAY)
 
     def _look(self) -> PoolProxiedConnection:
         """A connection of its own for looking, which no transaction keeps in the past."""
@@ -89,10 +94,18 @@ class Store:
                     yield connection
                     if write and counted:
                         connection.execute(_COUNT)
-        except (SQLAlchemyError, sqlite3.Error):
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error):
             away = True
         if away:  # outside the handler, as above
-            raise Unavailable(_AWAY)
+            raise NotReady(_AWAY)
+
+    def probe(self) -> None:
+        """Write a little, and have it on disk; raises if that cannot be done.
+
+        Asked often, it neither changes what workers remember nor grows the store.
+        """
+        with self.transaction(counted=False) as connection:
+            connection.execute(update(probes).values(at=time.time()))
 
     def close(self) -> None:
         """Give all connections back."""
@@ -106,6 +119,9 @@ class Store:
 changes = Table("service_changes", MetaData(), Column("number", Integer, nullable=False))
 """One row: how often the service's tables were changed."""
 
+probes = Table("service_probe", MetaData(), Column("at", Float, nullable=False))
+"""One row: when it was last tried whether the database can be written."""
+
 _COUNT = update(changes).values(number=changes.c.number + 1)
 _VERSION = "SELECT number FROM service_changes"
 
@@ -118,7 +134,8 @@ def _engine(url: str) -> Engine:
             "The ledger's address is not a database URL; write sqlite:///file or "
             "postgresql+psycopg://user@host/name."
         ) from None
-    options: dict[str, Any] = {"hide_parameters": True}
+    # Pinged before each use: a connection that was cut while it lay in the pool is replaced.
+    options: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
     if found.get_backend_name() == "sqlite":
         options["connect_args"] = {"timeout": _WAIT_SECONDS, "check_same_thread": False}
         if found.database in (None, "", ":memory:"):

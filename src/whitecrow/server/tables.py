@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateColumn
 
 from whitecrow.errors import Unavailable
-from whitecrow.server.store import Store, changes
+from whitecrow.server.store import Store, changes, probes
 
 __all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
 
@@ -145,7 +145,12 @@ def _third(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third)
+def _fourth(connection: Connection) -> None:
+    probes.create(connection)
+    connection.execute(probes.insert().values(at=0.0))
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth)
 
 
 def migrate(store: Store) -> None:
