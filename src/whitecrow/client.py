@@ -15,6 +15,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from fractions import Fraction
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ __all__ = ["Client"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LONGEST_WAIT = 30.0
+_AGAIN = (429, 502, 503, 504)  # too many at once, or the service or a proxy says: not now
 
 
 class Client:
@@ -259,8 +261,8 @@ class _Connection:
             else:
                 if status < 300:
                     return said
-                failure, hopeless = _error(said, self.url), after is None
-                pause = pause if after is None else min(after, _LONGEST_WAIT)
+                failure, hopeless = _error(said, self.url), status not in _AGAIN
+                pause = pause if after is None else after
             if hopeless or time.monotonic() + pause > until:
                 raise failure
             time.sleep(pause)
@@ -277,14 +279,14 @@ class _Connection:
         )
         reply = connection.getresponse()
         content = reply.read()
-        after = reply.headers.get("Retry-After", "")
+        after = _seconds(reply.headers.get("Retry-After", ""))
         try:
             said = json.loads(content)
         except ValueError:
             said = {}
         if not isinstance(said, dict):
             said = {}
-        return reply.status, float(after) if after.isdigit() else None, said
+        return reply.status, after, said
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._where.hostname), self._where.port
@@ -298,6 +300,16 @@ class _Connection:
         if connection is not None:
             connection.close()
             self._local.connection = None
+
+
+def _seconds(written: str) -> float | None:
+    """Read Retry-After: a number of seconds, or the moment itself."""
+    if written.isascii() and written.isdigit():
+        return float(written)
+    try:
+        return max(0.0, parsedate_to_datetime(written).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _pause(attempt: int) -> float:

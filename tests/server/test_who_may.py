@@ -76,6 +76,7 @@ def _question(house: House) -> dict[str, Any]:
 
 ACTS = (
     Act("GET", "/healthz", (200, 200, 200, 200, 200)),
+    Act("GET", "/readyz", (200, 200, 200, 200, 200)),
     Act("GET", "/metrics", (401, 403, 403, 200, 200)),
     Act("GET", "/v1/me", (401, 200, 200, 200, 200)),
     Act("GET", "/v1/datasets", (401, 200, 200, 200, 200)),

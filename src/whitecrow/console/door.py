@@ -12,7 +12,8 @@ from fastapi.responses import RedirectResponse
 
 from whitecrow.console.site import HOME, Go, Page, Site, Visit, read_form
 from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.server.refusals import NotSignedIn, status_of
+from whitecrow.server.proxies import counted_address
+from whitecrow.server.refusals import NotSignedIn, retry_after, status_of
 
 __all__ = ["add"]
 
@@ -31,11 +32,11 @@ def add(site: Site) -> None:
     async def sign_in_page(request: Request) -> Response:
         return _form(request, "", 200)
 
-    def _form(request: Request, wrong: str, status: int) -> Response:
+    def _form(request: Request, wrong: str, status: int, after: int | None = None) -> Response:
         """The form carries a random number that a cookie repeats: no other site can send it."""
         number = secrets.token_urlsafe(24)
         reply = site.plain(
-            request, Page("sign_in.html", {"wrong": wrong, "number": number}, status)
+            request, Page("sign_in.html", {"wrong": wrong, "number": number}, status, after)
         )
         settings = service.sessions.cookie()
         reply.set_cookie(
@@ -53,7 +54,7 @@ def add(site: Site) -> None:
             return _form(request, _STALE, 403)
 
         def job() -> str:
-            address = request.client.host if request.client else ""
+            address = counted_address(request)
             site.desk.limits.take(f"address {address}")
             # A password may begin or end with a space: it is taken as it was typed.
             typed = (form.fields.get("password") or [""])[-1]
@@ -66,7 +67,7 @@ def add(site: Site) -> None:
         try:
             cookie = await anyio.to_thread.run_sync(job)
         except WhitecrowError as error:
-            return _form(request, str(error), status_of(error))
+            return _form(request, str(error), status_of(error), retry_after(error))
         reply = RedirectResponse(HOME, 303)
         reply.set_cookie(**service.sessions.cookie(), value=cookie)
         reply.delete_cookie(form_cookie)
@@ -94,7 +95,7 @@ def add(site: Site) -> None:
         try:
             if new != again:
                 raise InvalidInput("The two new passwords differ.")
-            address = visit.request.client.host if visit.request.client else ""
+            address = counted_address(visit.request)
             service.sessions.change_password(visit.who.name, old, new, address=address)
         except NotSignedIn:
             return Page("me.html", {**_mine(visit), "wrong": "The old password is wrong."}, 422)

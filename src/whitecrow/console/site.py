@@ -19,7 +19,7 @@ from whitecrow.curator.registry import KINDS
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.server import padding
 from whitecrow.server.people import ROLES, Person
-from whitecrow.server.refusals import NotKnown, NotSignedIn, status_of
+from whitecrow.server.refusals import NotKnown, NotSignedIn, retry_after, status_of
 from whitecrow.server.routes import Desk
 from whitecrow.server.sessions import Session
 
@@ -104,11 +104,12 @@ class Visit:
 
 @dataclass(frozen=True)
 class Page:
-    """What to show: a template and its values."""
+    """What to show: a template and its values; with ``after``, when to come again."""
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
+    after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,9 @@ class Site:
                 self.service.sessions.check_form(session, form.one("csrf"))
             found = work(visit)
         except WhitecrowError as error:
-            found = Page("refused.html", {"reason": str(error)}, status_of(error))
+            found = Page(
+                "refused.html", {"reason": str(error)}, status_of(error), retry_after(error)
+            )
         if isinstance(found, Go):
             return RedirectResponse(found.to, 303)
         return self.rendered(request, found, session)
@@ -239,7 +242,8 @@ class Site:
                 **page.values,
             }
         )
-        return HTMLResponse(text, page.status)
+        headers = {} if page.after is None else {"Retry-After": str(page.after)}
+        return HTMLResponse(text, page.status, headers)
 
 
 def _nowhere(visit: Visit) -> Page:

@@ -15,6 +15,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Protocol
 
+from sqlalchemy import Engine
 from sqlalchemy.pool import PoolProxiedConnection
 
 from whitecrow.ledger import locks
@@ -143,11 +144,23 @@ class _ServerClaims:
         if self._process != os.getpid():  # a fork has connections of its own
             self._free, self._process = deque(), os.getpid()
         try:
-            connection = self._free.pop()
+            kept = self._free.pop()
         except IndexError:
-            connection = engine.raw_connection()
-            driver: Any = connection.driver_connection
-            driver.autocommit = True
+            return self._take(self._connected(engine), dataset, seq)
+        try:
+            return self._take(kept, dataset, seq)
+        except self.database.failures:
+            # It may have been cut while it was kept; one that is new tells whether the store is
+            # away.
+            return self._take(self._connected(engine), dataset, seq)
+
+    def _connected(self, engine: Engine) -> PoolProxiedConnection:
+        connection = engine.raw_connection()
+        driver: Any = connection.driver_connection
+        driver.autocommit = True
+        return connection
+
+    def _take(self, connection: PoolProxiedConnection, dataset: int, seq: int) -> Claim | None:
         claim = _ServerClaim(self, connection, (dataset, seq))
         try:
             if claim.taken():

@@ -57,6 +57,8 @@ class Database:
 
     def __init__(self, url: str | Path) -> None:
         self.url = _parse(url)
+        # What messages call the store instead of its address, where strangers may read them.
+        self.label: str | None = None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.in_memory = self.is_sqlite and self.path is None
         if self.path is not None:
@@ -84,7 +86,7 @@ class Database:
     @property
     def name(self) -> str:
         """How to call the store in messages; without a password."""
-        return self.url.render_as_string(hide_password=True)
+        return self.label or self.url.render_as_string(hide_password=True)
 
     @property
     def engine(self) -> Engine:
@@ -257,8 +259,13 @@ def _engine(url: URL, in_memory: bool) -> Engine:
     # Statements carry questions and answers: they stay out of every error message.
     options: dict[str, Any] = {"hide_parameters": True}
     if backend == "postgresql":
+        # Pinged before each use: what was cut while it lay in the pool is replaced.
         # An ask holds a second connection for its claim: a bounded pool could lock itself up.
-        options |= {"max_overflow": -1, "connect_args": {"connect_timeout": 10}}
+        options |= {
+            "max_overflow": -1,
+            "pool_pre_ping": True,
+            "connect_args": {"connect_timeout": 10},
+        }
     else:
         options["connect_args"] = {"timeout": PATIENCE_SECONDS, "check_same_thread": False}
         if in_memory:

@@ -12,7 +12,9 @@ from starlette.exceptions import HTTPException
 from whitecrow import __version__
 from whitecrow.errors import InvalidInput
 from whitecrow.server.edge import Edge
+from whitecrow.server.logs import keep_for_custodian
 from whitecrow.server.metrics import Metrics
+from whitecrow.server.proxies import TrustedProxies
 from whitecrow.server.routes import Desk, encoded, refusal, router_of
 from whitecrow.server.service import Service
 from whitecrow.server.settings import Settings
@@ -62,6 +64,8 @@ def create_app(
     if pages is not None:
         pages(app, desk)
     app.add_middleware(Edge, settings=settings, metrics=metrics)
+    app.add_middleware(TrustedProxies, proxies=settings.proxies)  # the last added is outermost
+    keep_for_custodian(settings)
     return app
 
 

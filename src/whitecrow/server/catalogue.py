@@ -69,6 +69,7 @@ class Catalogue:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
+        self.log = settings.beside_ledger
         self._seen: Memory[tuple[str, str], Listing | None] = Memory(store.version)
 
     def add(

@@ -18,7 +18,7 @@ _WORDS = {
     413: "The body is too large.",
     422: "A value is not what it must be; nothing was spent.",
     429: "Too many requests; Retry-After says when to come again.",
-    503: "Not available now; with Retry-After, asking again is worth while.",
+    503: "Not available now; Retry-After says when to come again.",
 }
 
 _EVERYWHERE = (400, 401, 403, 404, 413, 422, 429, 503)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whitecrow.curator.execution import CUSTODIAN_LOG
+from whitecrow.custodian import write_down
 from whitecrow.server.logs import LOG
 from whitecrow.server.metrics import Metrics
 from whitecrow.server.refusals import BROKEN
@@ -117,7 +118,8 @@ class Edge:
             await self._app(scope, bounded, noticed)
             return
         except Exception:  # noqa: BLE001 - a fault of ours is told to the custodian alone
-            CUSTODIAN_LOG.exception("a request failed: %s", scope["method"])
+            said = f"a request: {scope['method']}"
+            write_down(self._settings.beside_ledger, said, traceback.format_exc())
         if not begun:
             await _say(reply, 500, "Unavailable", BROKEN)
 

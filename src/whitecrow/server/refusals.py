@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from whitecrow.custodian import FAILED
 from whitecrow.errors import (
     BudgetExhausted,
     InvalidInput,
@@ -16,6 +17,7 @@ from whitecrow.errors import (
     Unavailable,
     WhitecrowError,
 )
+from whitecrow.ledger.store import CLOSED
 
 __all__ = [
     "BROKEN",
@@ -27,6 +29,7 @@ __all__ = [
     "TooMany",
     "body_of",
     "public_name",
+    "retry_after",
     "status_of",
 ]
 
@@ -84,6 +87,24 @@ _PUBLIC = (BudgetExhausted, PolicyViolation, InvalidInput, Unavailable, LedgerCo
 def status_of(error: WhitecrowError) -> int:
     """The HTTP status of an error."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 503)
+
+
+_SOON, _LATER = 5, 60
+
+
+def retry_after(error: WhitecrowError) -> int | None:
+    """After how many seconds asking again is worth while; None if it never is by itself.
+
+    A failure waits for the custodian: a client that goes on trying for half a minute gives up at
+    once.
+    """
+    if status_of(error) not in (429, 503):
+        return None
+    after = getattr(error, "after", None)
+    if isinstance(after, int):
+        return after
+    waits = isinstance(error, LedgerCorrupt) or str(error) in (FAILED, CLOSED)
+    return _LATER if waits else _SOON
 
 
 def public_name(error: WhitecrowError) -> str:

@@ -24,7 +24,16 @@ from whitecrow.server.documents import replies
 from whitecrow.server.limits import Limits
 from whitecrow.server.metrics import Metrics
 from whitecrow.server.people import Person
-from whitecrow.server.refusals import Forbidden, NotSignedIn, body_of, public_name, status_of
+from whitecrow.server.proxies import counted_address
+from whitecrow.server.readiness import Readiness
+from whitecrow.server.refusals import (
+    Forbidden,
+    NotSignedIn,
+    body_of,
+    public_name,
+    retry_after,
+    status_of,
+)
 from whitecrow.server.service import Service
 from whitecrow.server.threads import Seats, Threads
 
@@ -95,7 +104,7 @@ class Desk:
                 raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
             found = self.service.people.bearer(bearer.credentials)
         except NotSignedIn:
-            self.limits.take(f"address {request.client.host if request.client else ''}")
+            self.limits.take(f"address {counted_address(request)}")
             raise
         self.limits.take(f"person {found.name}")
         request.state.person = found.name
@@ -183,7 +192,7 @@ def refusal(error: WhitecrowError) -> Response:
     """The reply for an error that was raised on purpose."""
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    after = getattr(error, "after", None)
+    after = retry_after(error)
     if after is not None:
         headers["Retry-After"] = str(after)
     return Response(encoded(body_of(error)), status, headers, "application/json")
@@ -192,6 +201,8 @@ def refusal(error: WhitecrowError) -> Response:
 def router_of(desk: Desk) -> APIRouter:
     """Build the routes."""
     service = desk.service
+    file = service.settings.ledger_file
+    readiness = Readiness(service.store, None if file is None else file.parent)
     router = APIRouter(route_class=StrictRoute)
 
     async def ask(
@@ -212,12 +223,22 @@ def router_of(desk: Desk) -> APIRouter:
 
     @router.get("/healthz", responses=replies("status", also=(503,)), tags=["service"])
     async def health() -> Response:
-        """Whether the service and its database answer."""
+        """Whether the service runs and its database answers: if not, start it anew."""
 
         def look() -> bytes:
             with service.store.transaction(write=False) as connection:
                 connection.exec_driver_sql("SELECT 1")
             return encoded({"status": "ok"})
+
+        return await desk.look(look, "application/json")
+
+    @router.get("/readyz", responses=replies("status", also=(503,)), tags=["service"])
+    async def ready() -> Response:
+        """Whether the database takes writes: if not, send people elsewhere for a while."""
+
+        def look() -> bytes:
+            readiness.check()
+            return encoded({"status": "ready"})
 
         return await desk.look(look, "application/json")
 

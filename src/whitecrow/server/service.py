@@ -63,6 +63,8 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.ledger = Ledger(settings.database, atlas=new_atlas)
+        # Analysts read what becomes of their questions: not where the ledger lies.
+        self.ledger.database.label = "of this service"
         self.store = Store(settings.database)
         migrate(self.store)
         self.people = People(self.store, longest=settings.longest_token_days)

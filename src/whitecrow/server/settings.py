@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.errors import invalid
+from whitecrow.server.proxies import networks
 
 __all__ = ["DEADLINES", "LOOPBACK", "Settings"]
 
@@ -70,13 +71,18 @@ class Settings:
         How many asks a worker computes or queues at the same time.
     largest_body : int
         In bytes.
+    proxies : tuple of str
+        Addresses and networks of proxies in front: only from them is ``X-Forwarded-For`` believed.
+    custodian_log : str or None
+        The file with the causes of faults, for the custodian alone. None: beside an SQLite
+        ledger, else ``whitecrow-custodian.log`` where the service was started.
     patience : float
         How many seconds a request waits for a dataset that is being loaded.
     console : bool
         Whether the web pages are served beside the interface for programs.
     """
 
-    database: str
+    database: str = field(repr=False)
     data: str | None = None
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     deadlines: Mapping[str, float] = field(default_factory=dict)
@@ -94,6 +100,8 @@ class Settings:
     largest_body: int = 1_000_000
     patience: float = 10.0
     console: bool = True
+    proxies: tuple[str, ...] = ()
+    custodian_log: str | None = None
 
     def __post_init__(self) -> None:
         for kind, seconds in self.deadlines.items():
@@ -109,6 +117,8 @@ class Settings:
                 "Settings", "token_days", "at most longest_token_days", str(self.token_days)
             )
         object.__setattr__(self, "hosts", tuple(self.hosts))
+        object.__setattr__(self, "proxies", tuple(self.proxies))
+        networks(self.proxies)
 
     def deadline(self, kind: str) -> float | None:
         """The published reply time of a kind of question; None if it is not padded."""
@@ -118,6 +128,29 @@ class Settings:
     def folder(self) -> Path | None:
         """The folder of files that may be registered."""
         return None if self.data is None else Path(self.data).resolve()
+
+    @property
+    def ledger_file(self) -> Path | None:
+        """The file of an SQLite ledger; None for others."""
+        scheme, _, path = self.database.partition(":///")
+        return Path(path.partition("?")[0]) if scheme.startswith("sqlite") and path else None
+
+    @property
+    def log_file(self) -> Path:
+        """Where the custodian finds the causes of faults."""
+        if self.custodian_log is not None:
+            return Path(self.custodian_log)
+        beside = self.ledger_file
+        if beside is None:
+            return Path("whitecrow-custodian.log")
+        return beside.with_name(f"{beside.name}-custodian.log")
+
+    @property
+    def beside_ledger(self) -> Path | None:
+        """The custodian's file where it lies beside the ledger; None where it is elsewhere."""
+        if self.custodian_log is not None or self.ledger_file is None:
+            return None
+        return self.log_file
 
     def to_text(self) -> str:
         """Write the settings for another process. It may hold passwords: it is not for logs."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
-from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.curator.simulate import simulated
+from whitecrow.custodian import write_down
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
@@ -141,7 +142,8 @@ class Shelf:
         except WhitecrowError as error:
             state.stage, state.reason = "failed", str(error)
         except Exception:  # noqa: BLE001 - a reader's error may quote records: custodians only
-            CUSTODIAN_LOG.exception("the dataset %s could not be loaded", listing.name)
+            said = f"the dataset {listing.name} could not be loaded"
+            write_down(self._catalogue.log, said, traceback.format_exc())
             state.stage, state.reason = "failed", "see the custodian's log"
         finally:
             state.settled.set()
