@@ -9,10 +9,16 @@ Two things differ from other detectors, and must:
 * there is no ``decision_function`` and no ``score_samples``: an exact score is a private fact;
 * ``fit_predict`` refuses: asking about exactly the records of the data gives away, by the questions
   themselves, what the data are. Ask about records that were chosen without looking.
+
+One rule for accounts. With ``ledger`` and ``account`` there is one account: a fit on other records
+(another fold, another day) is a further revision of it, and what all fits spend adds up against one
+budget. Without them each set of records has an account in memory, for this process, and ``fit``
+says so: whoever is in several of them loses the sum, which nobody keeps.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from fractions import Fraction
 from functools import lru_cache
@@ -21,7 +27,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import BudgetExhausted, PolicyViolation, Unavailable
+from whitecrow.data.marks import RowMark
+from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, Unavailable
 
 try:
     from sklearn.base import BaseEstimator, OutlierMixin
@@ -41,7 +48,7 @@ __all__ = ["PrivateNoveltyDetector", "PrivateOutlierDetector"]
 
 @lru_cache(maxsize=1)
 def _common_ledger() -> Ledger:
-    """One account in memory for each dataset that is fitted without a ledger.
+    """One account in memory for each set of records that is fitted without a ledger.
 
     It is found by the records themselves, so that fitting again does not open a new budget.
     """
@@ -60,6 +67,7 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     # Set by the subclasses' constructors, as scikit-learn wants it.
     budget: object
     ledger: object
+    account: str | None
     analyst: str
     verbose: bool
 
@@ -76,23 +84,28 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
         """
         from whitecrow.curator import Curator
-        from whitecrow.data import Card, Column, Dataset
 
         values = self._validated(X, reset=True)
-        names = self._names()
-        table = _table(values, names)
+        table = _table(values, self._names())
+        if (self.ledger is None) != (self.account is None):
+            raise InvalidInput(
+                f"{type(self).__name__} takes 'ledger' and 'account' together: where the account "
+                "is kept, and what it is called. All fits with both share one budget."
+            )
         if self.ledger is None:
-            card = Card("records", tuple(Column(name) for name in names))
-            columns = dict(zip(names, values.T, strict=True))
-            name = Dataset(card, columns).fingerprint()
+            ledger: Any = _common_ledger()
+            name = _mark(table)
+            if self.verbose and name not in ledger.datasets():
+                sys.stderr.write(f"fit: {_OWN_ACCOUNT}\n")
         else:
-            name = "records"
+            ledger, name = self.ledger, str(self.account)
         self._curator = Curator.open(
             table,
             name=name,
             budget=self.budget,
-            ledger=_common_ledger() if self.ledger is None else self.ledger,  # type: ignore[arg-type]
+            ledger=ledger,
             analyst=self.analyst,
+            advance="fitted on other records",
         )
         self.releases_: list[Any] = []
         self.charges_: list[dict[str, Fraction]] = []
@@ -155,6 +168,21 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
 
+_OWN_ACCOUNT = (
+    "a new account in memory, for these records alone. What other fits spend (folds, other days) "
+    "is not added up; give ledger= and account= to keep one budget for all of them."
+)
+
+
+def _mark(table: Any) -> str:
+    """Return what the records are recognised by, in whichever order."""
+    mark = RowMark()
+    for batch in table.to_batches():
+        mark.add(batch)
+    # The mark tells how many records there are; the name of an account is seen by everybody.
+    return hashlib.sha256(mark.text().encode()).hexdigest()[:32]
+
+
 def _table(values: npt.NDArray[np.float64], names: tuple[str, ...]) -> Any:
     import pyarrow as pa
 
@@ -181,8 +209,11 @@ class PrivateOutlierDetector(_PrivateDetector):
     budget : exact number, or anything :class:`whitecrow.ledger.Budget` reads
         What all predictions together may cost.
     ledger : str, Path or Ledger, optional
-        Where the account is kept. By default in memory, one account for each dataset fitted in
-        this process: fitting again does not open a new budget.
+        Where the account is kept; with ``account``. By default in memory, one account for each set
+        of records fitted in this process: fitting them again does not open a new budget.
+    account : str, optional
+        What the account is called; with ``ledger``. Fits on other records are further revisions of
+        it, and what they spend adds up.
     analyst : str
         Who asks.
     verbose : bool
@@ -217,6 +248,7 @@ class PrivateOutlierDetector(_PrivateDetector):
         notion: str = "sensitive",
         budget: object = "1",
         ledger: object = None,
+        account: str | None = None,
         analyst: str = "owner",
         verbose: bool = True,
     ) -> None:
@@ -228,6 +260,7 @@ class PrivateOutlierDetector(_PrivateDetector):
         self.notion = notion
         self.budget = budget
         self.ledger = ledger
+        self.account = account
         self.analyst = analyst
         self.verbose = verbose
 
@@ -246,7 +279,7 @@ class PrivateNoveltyDetector(_PrivateDetector):
 
     Parameters
     ----------
-    beta, radius, metric, epsilon, budget, ledger, analyst, verbose
+    beta, radius, metric, epsilon, budget, ledger, account, analyst, verbose
         As in :class:`PrivateOutlierDetector`.
 
     Examples
@@ -269,6 +302,7 @@ class PrivateNoveltyDetector(_PrivateDetector):
         epsilon: object = "1/10",
         budget: object = "1",
         ledger: object = None,
+        account: str | None = None,
         analyst: str = "owner",
         verbose: bool = True,
     ) -> None:
@@ -278,6 +312,7 @@ class PrivateNoveltyDetector(_PrivateDetector):
         self.epsilon = epsilon
         self.budget = budget
         self.ledger = ledger
+        self.account = account
         self.analyst = analyst
         self.verbose = verbose
 

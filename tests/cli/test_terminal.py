@@ -139,3 +139,43 @@ def test_a_policy_file_rules_the_account_it_opens(clinic, tmp_path):
     found = run("screen", *clinic, *screen, "--policy", str(tmp_path / "policy.toml"))
     assert found.exit_code == 1
     assert "allows no screen question" in found.output
+
+
+def test_records_that_changed_are_refused_until_the_custodian_says_why(clinic):
+    screen = ["--record", '{"age": 50}', "--beta", "5", "--radius", "3", "--epsilon", "0.1"]
+    assert run("screen", *clinic, *screen).exit_code == 0
+    data = Path(clinic[0])
+    data.write_text(data.read_text().rsplit("\n", 2)[0] + "\n")  # one record less
+    refused = run("--json", "screen", *clinic, *screen)
+    assert refused.exit_code == 1
+    assert "data advance" in json.loads(refused.stdout)["refused"]["reason"]
+    assert run("data", "advance", *clinic, "--reason", " ").exit_code == 2
+    found = run("--json", "data", "advance", *clinic, "--reason", "a consent was withdrawn")
+    assert json.loads(found.stdout) == {"account": "clinic", "revision": 2}
+    again = json.loads(run("--json", "screen", *clinic, *screen).stdout)
+    assert again["charged"]
+    assert again["ledger"]["spent"]["differential"] == "1/5"
+    shown = run("ledger", "show", clinic[0]).output
+    assert "revision 2 of the data" in shown
+    assert "a consent was withdrawn" in shown
+
+
+def test_a_query_in_a_shared_ledger_needs_a_name(tmp_path):
+    import sqlite3
+
+    base = tmp_path / "people.sqlite"
+    with sqlite3.connect(base) as connection:
+        connection.execute("CREATE TABLE people (age REAL)")
+        connection.execute("INSERT INTO people VALUES (30), (31), (90)")
+    card = tmp_path / "people.toml"
+    column = '[[columns]]\nname = "age"\ntype = "number"\nlower = 0\nupper = 120\n'
+    card.write_text(f'name = "people"\n{column}')
+    ledger = tmp_path / "accounts.db"
+    source = "::".join((f"sqlite:///{base}", "SELECT age FROM people"))
+    ask = ["screen", source, "--card", str(card)]
+    ask += ["--ledger", str(ledger), "--record", '{"age": 50}', "--beta", "1", "--radius", "3"]
+    ask += ["--epsilon", "0.1"]
+    refused = run(*ask)
+    assert refused.exit_code == 2
+    assert "--name" in refused.output
+    assert run(*ask, "--name", "people").exit_code == 0

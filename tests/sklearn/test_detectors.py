@@ -12,9 +12,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_validate
 from sklearn.utils.estimator_checks import check_estimator
 
 import whitecrow as wc
+from whitecrow.ledger import Ledger
+from whitecrow.ledger.revisions import revisions
 from whitecrow.sklearn import PrivateNoveltyDetector, PrivateOutlierDetector
 
 CROWD = np.random.default_rng(3).normal(size=(300, 2))
@@ -121,13 +124,71 @@ def test_fitted_attributes_hold_no_records() -> None:
 def test_frames_keep_their_names_and_ledgers_their_accounts(tmp_path: Path) -> None:
     frame = pd.DataFrame(DATA, columns=["age", "bmi"])
     where = tmp_path / "l.whitecrow.db"
-    asking = detector(ledger=where).fit(frame)
+    asking = detector(ledger=where, account="patients").fit(frame)
     asking.predict(pd.DataFrame({"age": [9.0], "bmi": [9.0]}))
     assert asking.releases_[0].question["record"] == {"age": 9, "bmi": 9}
     with pytest.raises(ValueError, match="feature names"):
         asking.predict(pd.DataFrame({"a": [9.0], "b": [9.0]}))
-    again = detector(ledger=where).fit(frame)
+    again = detector(ledger=where, account="patients").fit(frame)
     assert again.remaining()["sensitive"] == 80
+
+
+def flagged(asking: Any, rows: Any, y: object = None) -> float:
+    """A score for cross-validation that needs no labels: how much of the fold is an outlier."""
+    return float((asking.predict(rows) == -1).mean())
+
+
+FOLDS = 4
+APART = np.arange(float(FOLDS))[:, None] * [100.0, 0.0]
+"""One place for each fold to ask about, no two of which meet."""
+
+
+class OnePlaceEach:
+    """Splits that fit on all but one fold and ask about one place outside."""
+
+    def split(self, rows: Any, y: object = None, groups: object = None) -> Any:
+        for fold in range(FOLDS):
+            kept = [i for i in range(FOLDS, len(rows)) if i % FOLDS != fold]
+            yield np.array(kept), np.array([fold])
+
+    def get_n_splits(self, *given: object) -> int:
+        return FOLDS
+
+
+def test_in_cross_validation_every_fold_adds_to_one_account(tmp_path: Path) -> None:
+    where = f"sqlite:///{tmp_path}/folds.db"
+    rows = np.vstack([APART, CROWD])
+    asking = detector(
+        PrivateNoveltyDetector, epsilon="1", budget="4", ledger=where, account="patients"
+    )
+    found = cross_validate(asking, rows, scoring=flagged, cv=OnePlaceEach(), return_estimator=True)
+    assert len(found["test_score"]) == FOLDS
+    # The balls do not meet, but the folds are different data: a person is in three of the four.
+    with Ledger(where) as ledger:
+        spent = ledger.standing("patients").spent
+        assert spent.totals(Fraction(0)).differential.epsilon == FOLDS
+        assert len(revisions(ledger, "patients")) == FOLDS
+    assert found["estimator"][0].remaining()["differential"] == 0
+    with pytest.raises(wc.BudgetExhausted):
+        clone(asking).fit(CROWD).predict([[0.0, 0.0]])
+
+
+def test_without_a_ledger_a_fit_says_that_other_fits_do_not_add_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asking = detector(PrivateNoveltyDetector, epsilon="1", budget="1", verbose=True)
+    for data in (CROWD + 500, CROWD + 600):
+        asking.fit(data)
+        assert "is not added up; give ledger= and account=" in capsys.readouterr().err
+        assert asking.remaining()["differential"] == 1
+    asking.fit((CROWD + 600)[::-1])  # the same records in another order: the same account
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("given", [{"ledger": "sqlite://"}, {"account": "patients"}])
+def test_a_ledger_and_the_name_of_an_account_come_together(given: dict[str, str]) -> None:
+    with pytest.raises(wc.InvalidInput, match="together"):
+        detector(**given).fit(DATA)
 
 
 def test_before_fitting_there_is_nothing_to_ask() -> None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "publish": "Keep a mean, sum or count current as data arrive.",
     "price": "What would a question cost, and how accurate would it be?",
     "plan": "What would a batch of questions cost together?",
+    "data": "Say that the records of an account have changed.",
     "ledger": "Show, verify, export and mend the account.",
     "attack": "Infer outliers from a series of releases.",
     "verify": "Check every mechanism exhaustively on small universes.",

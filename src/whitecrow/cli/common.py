@@ -38,7 +38,7 @@ class Asking:
     ----------
     output : Output
         Where results go.
-    data, card, ledger, analyst, engine, spark_master, budget, policy, epsilon : str
+    data, card, ledger, name, analyst, engine, spark_master, budget, policy, epsilon : str
         As typed.
     price_only : bool
         Say what it would cost and how accurate it would be, then stop.
@@ -50,6 +50,7 @@ class Asking:
     data: str
     card: str | None
     ledger: str | None
+    name: str | None
     analyst: str
     engine: str
     spark_master: str | None
@@ -80,6 +81,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--card", help="The dataset's card (TOML).")
     @click.option("--epsilon", required=True, help="The price, exact: 0.1 or 1/10.")
     @click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
+    @click.option("--name", help="Whose account it is (default: the name of the file).")
     @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
     @click.option(
         "--engine",
@@ -160,6 +162,7 @@ def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
             given.data,
             card=given.card,
             ledger=ledger,
+            name=given.name,
             analyst=given.analyst,
             engine=given.engine,
             spark_master=given.spark_master,

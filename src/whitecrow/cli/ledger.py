@@ -222,6 +222,7 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
     from whitecrow.curator.balance import remaining, spent
     from whitecrow.curator.opening import policy_of
     from whitecrow.ledger.failures import failures
+    from whitecrow.ledger.revisions import revisions
 
     standing = ledger.standing(name)
     notions = policy_of(standing.policy).notions
@@ -239,6 +240,10 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
             for entry in ledger.unsettled(name)
         ],
         "failures": [entry.seq for entry in failures(ledger, name)],
+        "revisions": [
+            {"revision": one.number, "at": one.at, "reason": one.reason}
+            for one in revisions(ledger, name)
+        ],
         "entries": standing.seq,
         "head": standing.head,
     }
@@ -273,6 +278,11 @@ def _words(account: dict[str, Any]) -> str:
             words += f", a question may still cost {rounded_down(Fraction(left))}"
         lines.append(words)
     lines += [f"  {statement}" for statement in account["promise"]]
+    if len(account["revisions"]) > 1:
+        lines += [
+            f"  revision {one['revision']} of the data, {one['at']}: {one['reason']}"
+            for one in account["revisions"]
+        ]
     for analyst, share in account["analysts"].items():
         cap = share["budget"]
         own = "" if cap is None else f" of {up(cap['conditional'])}"

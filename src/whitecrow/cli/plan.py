@@ -20,6 +20,7 @@ from whitecrow.errors import InvalidInput
 @click.argument("questions", type=click.File(encoding="utf-8"))
 @click.option("--card", help="The dataset's card (TOML).")
 @click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
+@click.option("--name", help="Whose account it is (default: the name of the file).")
 @click.option("--analyst", default="owner", show_default=True, help="Who would ask.")
 @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
 @server_option
@@ -30,6 +31,7 @@ def command(
     questions: IO[str],
     card: str | None,
     ledger: str | None,
+    name: str | None,
     analyst: str,
     budget: str | None,
     server: str | None,
@@ -44,7 +46,7 @@ def command(
 
     batch = [read_question(item) for item in _objects(questions.read())]
     given = Asking(
-        output, data, card, ledger, analyst, "local", None, budget, None, "", True, server
+        output, data, card, ledger, name, analyst, "local", None, budget, None, "", True, server
     )
     plan = opened(given).plan(batch)
     output.show(plan.to_json(), str(plan))
