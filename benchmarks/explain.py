@@ -61,7 +61,14 @@ def record_at(data: Dataset, quantile: float) -> dict[str, Any]:
 
 def asked(record: dict[str, Any], detector: str, search: str) -> Explain:
     """Return the question."""
-    return Explain(record, metric="salary", detector=detector, epsilon=EPSILON, search=search)
+    return Explain(
+        record,
+        metric="salary",
+        detector=detector,
+        epsilon=EPSILON,
+        search=search,
+        notion="conditional",
+    )
 
 
 def direct(question: Explain, data: Dataset) -> None:

@@ -116,19 +116,44 @@ EXPLAIN = [
     '{"ward": "maternity", "insurance": "public", "year": "2023", "cost": 14000}',
     "--epsilon",
     "0.2",
+    "--detector",
+    "lof",
+    "--notion",
+    "conditional",
 ]
 
 
-def test_a_conditional_explanation_opens_an_account_that_admits_it(clinic):
+def test_a_new_account_admits_a_conditional_release_only_where_the_custodian_names_it(
+    clinic, tmp_path
+):
     found = run("--json", "explain", *clinic, *EXPLAIN)
+    assert found.exit_code == 1
+    assert "--allow conditional" in json.loads(found.stdout)["refused"]["reason"]
+    assert not list(tmp_path.glob("*.whitecrow.db")), "a refusal opens no account"
+    found = run("--json", "explain", *clinic, *EXPLAIN, "--allow", "conditional")
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["guarantee"]["notion"] == "conditional"
+
+
+def test_a_policy_file_may_name_the_conditional_promise(clinic, tmp_path):
+    (tmp_path / "policy.toml").write_text('notions = ["conditional"]\n')
+    found = run("explain", *clinic, *EXPLAIN, "--policy", str(tmp_path / "policy.toml"))
+    assert found.exit_code == 0, found.output
+
+
+def test_an_explanation_without_a_named_notion_opens_an_account_without_conditional(clinic):
+    distance = [*EXPLAIN[:6], "--beta", "20", "--radius", "3000"]
+    found = run("--json", "explain", *clinic, *distance)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["guarantee"]["notion"] == "differential"
+    again = run("--json", "explain", *clinic, *EXPLAIN, "--allow", "conditional")
+    assert "no conditional release" in json.loads(again.stdout)["refused"]["reason"]
 
 
 def test_but_never_changes_the_policy_of_an_account_that_exists(clinic):
     screen = ["--record", '{"age": 50}', "--beta", "5", "--radius", "3", "--epsilon", "0.1"]
     assert run("screen", *clinic, *screen).exit_code == 0
-    found = run("--json", "explain", *clinic, *EXPLAIN)
+    found = run("--json", "explain", *clinic, *EXPLAIN, "--allow", "conditional")
     assert found.exit_code == 1
     assert "no conditional release" in json.loads(found.stdout)["refused"]["reason"]
 

@@ -271,7 +271,7 @@ def test_a_policy_is_shown_before_it_is_in_force(house: House) -> None:
     path, name = "/datasets/ward/policy", "ward"
     shown = custodian.post(path, {**fields, "step": "show"})
     assert "This would promise" in shown.text
-    assert "at least 30 records (itself included) within 2 of it" in shown.text
+    assert "at least 30 records that pass the card (itself included) within 2 of it" in shown.text
     assert (
         "conditional" in house.service.dataset(house.person("custodian"), name)["policy"]["notions"]
     )

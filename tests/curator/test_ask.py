@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.question import digest
@@ -51,10 +51,10 @@ def test_a_repeated_question_is_free_and_identical_however_it_is_spelled() -> No
 
 
 def test_the_account_lies_beside_the_data_and_survives_the_curator(tmp_path: Path) -> None:
-    csv.write_csv(ROWS, tmp_path / "people.csv")
-    first = wc.Curator.open(tmp_path / "people.csv").ask(asked())
+    parquet.write_table(ROWS, tmp_path / "people.parquet")
+    first = wc.Curator.open(tmp_path / "people.parquet").ask(asked())
     assert (tmp_path / "people.whitecrow.db").exists()
-    again = wc.Curator.open(str(tmp_path / "people.csv")).ask(asked())
+    again = wc.Curator.open(str(tmp_path / "people.parquet")).ask(asked())
     assert (again.answer, again.charged) == (first.answer, False)
 
 
@@ -94,9 +94,9 @@ def test_two_spellings_of_any_question_are_one_question() -> None:
 
 
 def test_many_threads_with_one_question_get_one_answer_and_one_charge(tmp_path: Path) -> None:
-    csv.write_csv(ROWS, tmp_path / "people.csv")
+    parquet.write_table(ROWS, tmp_path / "people.parquet")
     with (
-        wc.Curator.open(tmp_path / "people.csv") as curator,
+        wc.Curator.open(tmp_path / "people.parquet") as curator,
         ThreadPoolExecutor(8) as pool,
     ):
         releases = list(pool.map(lambda _: curator.ask(asked()), range(24)))

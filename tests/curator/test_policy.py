@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import parquet
 from toy_question import Toy
 
 import whitecrow as wc
@@ -153,12 +153,12 @@ def test_an_amended_policy_binds_curators_that_are_open(tmp_path: Path, opened: 
 
 
 def test_the_account_belongs_to_the_data_and_not_to_the_card(tmp_path: Path) -> None:
-    csv.write_csv(pa.table({"x": [1.0, 2.0]}), tmp_path / "people.csv")
-    bare = wc.Curator.open(tmp_path / "people.csv", budget="1/10")
+    parquet.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "people.parquet")
+    bare = wc.Curator.open(tmp_path / "people.parquet", budget="1/10")
     bare.ask(identify())
     card = wc.Card("another name", (wc.Column("x", lower=0, upper=9),))
     with pytest.raises(wc.BudgetExhausted):
-        wc.Curator.open(tmp_path / "people.csv", card=card).ask(identify(epsilon="1/100"))
+        wc.Curator.open(tmp_path / "people.parquet", card=card).ask(identify(epsilon="1/100"))
 
 
 def test_strangers_questions_and_names_are_refused(opened: Any) -> None:

@@ -54,7 +54,7 @@ def same(one, other):
 def test_kept_columns_are_the_records_that_reading_gives(file, monkeypatch):
     plain = read(file, CARD)
     same(read_and_keep(file, CARD), plain)
-    monkeypatch.setattr(reading, "_open", lambda source: pytest.fail("the file was read"))
+    monkeypatch.setattr(reading, "open_source", lambda source: pytest.fail("the file was read"))
     same(read(file, CARD), plain)
     same(read(str(file), replace(CARD, name="other")), plain)
 
@@ -125,9 +125,9 @@ def test_the_terminal_indexes_once_and_questions_use_it(tmp_path, monkeypatch):
     found = CliRunner().invoke(whitecrow, ["--json", "index", str(path), "--card", str(card)])
     assert found.exit_code == 0, found.output
     assert '"columns": [["x", "y"]]' in found.output
-    monkeypatch.setattr(reading, "_open", lambda source: pytest.fail("the file was read"))
+    monkeypatch.setattr(reading, "open_source", lambda source: pytest.fail("the file was read"))
     opened = Curator.open(path, card=card, ledger="sqlite://")
-    assert len(opened._engine._indexes) == 1
+    assert len(opened._execution._engine._indexes) == 1
     asked = ["identify", str(path), "--card", str(card), "--record", '{"x": 9, "y": 9}']
     asked += ["--beta", "2", "--radius", "1", "--epsilon", "1"]
     answered = CliRunner().invoke(whitecrow, asked)

@@ -82,7 +82,11 @@ def questions() -> dict[str, Any]:
             1, columns=["age", "bmi"], model=MODEL, epsilon=100_000, count_share="1/2"
         ),
         "explain": wc.Explain(
-            {"age": 99.0, "ward": "A"}, metric="age", detector="grubbs", epsilon=100_000
+            {"age": 99.0, "ward": "A"},
+            metric="age",
+            detector="grubbs",
+            epsilon=100_000,
+            notion="conditional",
         ),
         "publish": wc.Publish(
             "age",

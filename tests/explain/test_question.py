@@ -19,7 +19,8 @@ MODEL = DistanceAnomaly(beta=10, radius=5000)
 
 
 def ask(record, **changes):
-    return Explain(record, **{"metric": "Salary", "detector": "lof", "epsilon": "0.2"} | changes)
+    basic = {"metric": "Salary", "detector": "lof", "epsilon": "0.2", "notion": "conditional"}
+    return Explain(record, **basic | changes)
 
 
 @pytest.mark.parametrize(
@@ -262,3 +263,16 @@ def test_only_a_registered_utility_is_read_from_json(record):
 def test_defaults_of_names_are_those_of_the_classes(record):
     assert ask(record).detector == LocalOutlierFactor()
     assert ask(record, detector="grubbs").detector == Grubbs()
+
+
+def test_an_explanation_promises_to_everyone_unless_a_condition_is_named(card, record):
+    few = DistanceAnomaly(beta=3, radius=1000.0)
+    given = {"metric": "Salary", "epsilon": "0.2"}
+    assert Explain(record, detector=few, **given).price(card).notion == "differential"
+    written = {"record": record, "detector": {"kind": "distance", **few.to_json()}, **given}
+    assert Explain.from_json(written).price(card).notion == "differential"
+    for detector in ("lof", "grubbs", "histogram"):
+        with pytest.raises(InvalidInput, match="use notion='conditional'"):
+            Explain(record, detector=detector, **given)
+        with pytest.raises(InvalidInput, match="use notion='conditional'"):
+            Explain.from_json({**written, "detector": detector})

@@ -23,7 +23,8 @@ MODEL = DistanceAnomaly(beta=10, radius=20_000)
 
 
 def ask(record, **changes):
-    return Explain(record, **{"metric": "Salary", "detector": "lof", "epsilon": 1} | changes)
+    basic = {"metric": "Salary", "detector": "lof", "epsilon": 1, "notion": "conditional"}
+    return Explain(record, **basic | changes)
 
 
 def members(town, context):
@@ -215,7 +216,13 @@ def test_matching_contexts_are_listed_and_a_start_is_given_by_codes():
     found = matching_contexts(**PEOPLE, detector=FewWithin(1, 2))
     assert sorted(found) == [((0,), (0,)), ((0,), (0, 1)), ((0, 1), (0,))]
     law = exact_release_law(
-        **PEOPLE, detector=FewWithin(1, 2), epsilon=1, search="walk", samples=1, start=([0], [1])
+        **PEOPLE,
+        detector=FewWithin(1, 2),
+        epsilon=1,
+        notion="conditional",
+        search="walk",
+        samples=1,
+        start=([0], [1]),
     )
     assert set(law) <= set(found)
 

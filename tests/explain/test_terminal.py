@@ -12,6 +12,7 @@ from whitecrow.cli import whitecrow
 from whitecrow.demo import CARD, DATA
 
 RECORD = '{"ward": "maternity", "insurance": "public", "year": "2023", "cost": 14000}'
+LOF = ("--detector", "lof", "--notion", "conditional")
 DISTANCE = ("--detector", "distance", "--beta", "20", "--radius", "3000")
 
 
@@ -46,8 +47,8 @@ def test_the_answer_can_be_sql(clinic):
 
 
 def test_the_price_is_said_without_asking(clinic):
-    line = (*clinic, "--epsilon", "0.2", "--search", "bfs", "--samples", "20", "--price-only")
-    found = run(*line)
+    line = (*clinic, *LOF, "--epsilon", "0.2", "--search", "bfs", "--samples", "20")
+    found = run(*line, "--price-only")
     assert found["figures"]["private_draws"] == 21
     assert found["price"]["notion"] == "conditional"
     margin = (*clinic, *DISTANCE, "--epsilon", "1", "--notion", "differential", "--margin", "12")
@@ -58,7 +59,7 @@ def test_the_price_is_said_without_asking(clinic):
 
 def test_a_conditional_release_needs_a_policy_that_names_it(clinic):
     run(*clinic, *DISTANCE, "--epsilon", "0.2")  # opens the account, with the usual policy
-    refused = run(*clinic, "--epsilon", "0.2", status=1)
+    refused = run(*clinic, *LOF, "--epsilon", "0.2", status=1)
     assert "conditional" in refused["refused"]["reason"]
 
 
@@ -66,12 +67,13 @@ def test_a_conditional_release_needs_a_policy_that_names_it(clinic):
     ("options", "says"),
     [
         (("--detector", "distance"), "both --beta and --radius"),
-        (("--beta", "3"), "belongs to --detector distance"),
+        ((*LOF, "--beta", "3"), "belongs to --detector distance"),
+        (("--detector", "lof"), "the distance model"),
         (("--detector", "grubbs", "--k", "3"), "belongs to --detector lof"),
-        (("--crowd", "5", "--utility", "population"), "belongs to --utility isolation"),
+        ((*DISTANCE, "--crowd", "5", "--utility", "population"), "belongs to --utility isolation"),
         (("--detector", "histogram", "--bins", "many"), "bins"),
-        (("--start", '{"ward": ["nowhere"]}'), "nowhere"),
-        (("--attributes", "ward,day"), "no value for 'day'"),
+        ((*DISTANCE, "--start", '{"ward": ["nowhere"]}'), "nowhere"),
+        ((*DISTANCE, "--attributes", "ward,day"), "no value for 'day'"),
     ],
 )
 def test_wrong_usage_is_said_in_a_sentence(clinic, options, says):
@@ -85,8 +87,9 @@ def test_wrong_usage_is_said_in_a_sentence(clinic, options, says):
         ("--detector", "lof", "--k", "5", "--threshold", "2"),
         ("--detector", "grubbs", "--level", "1/100", "--sides", "high"),
         ("--detector", "histogram", "--bins", "30", "--frequency", "1/100"),
-        ("--start", '{"ward": ["surgery"]}', "--utility", "overlap"),
+        ("--detector", "lof", "--start", '{"ward": ["surgery"]}', "--utility", "overlap"),
     ],
 )
 def test_detectors_take_their_own_options(clinic, options):
-    assert run(*clinic, "--epsilon", "1/5", *options, "--price-only")["price"]["epsilon"] == "1/5"
+    line = (*clinic, "--epsilon", "1/5", "--notion", "conditional", *options, "--price-only")
+    assert run(*line)["price"]["epsilon"] == "1/5"

@@ -11,7 +11,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.identify.compiler import Base, compiled, optimal_base, randomized_response
 from whitecrow.identify.law import discrepancy, flip_probability, is_anomaly
 from whitecrow.noise._seeded import SeededSource
-from whitecrow.verify.compiler import cautious_threshold
+from whitecrow.verify.compiler import cautious_threshold, rounding_base
 
 
 def test_the_price_is_twice_the_bases():
@@ -64,3 +64,20 @@ def test_a_base_that_breaks_its_promise_is_refused():
         compiled(short, beta=3, k=1)
     with pytest.raises(InvalidInput, match="'most'"):
         compiled(Base(Fraction(1), 3, wrong, lambda *_: True), beta=3, k=1)
+
+
+def test_a_tiny_probability_beside_none_is_refused_however_small():
+    with pytest.raises(InvalidInput, match="breaks its own promise"):
+        compiled(rounding_base(beta=5, epsilon=Fraction(4)), beta=5, k=2)
+
+
+@pytest.mark.parametrize("build", [optimal_base, randomized_response])
+@pytest.mark.parametrize("epsilon", ["1/2", 1, 4, 20])
+def test_an_honest_base_passes_the_exact_check(build, epsilon):
+    compiled(build(beta=3, epsilon=epsilon, floor="1e-15"), beta=3, k=2)
+
+
+def test_a_probability_outside_its_range_is_refused():
+    for wrong in (1.5, -0.1, math.nan, 5e-324):
+        with pytest.raises(InvalidInput, match="a function to probabilities"):
+            compiled(Base(Fraction(1), 10, lambda *_, w=wrong: w, lambda *_: True), beta=3, k=1)

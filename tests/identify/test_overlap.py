@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
-from whitecrow.identify.depth import at_most, deepest
+from whitecrow.identify.depth import deepest, no_deeper_than
 from whitecrow.identify.lookahead import Lookahead
-from whitecrow.identify.overlap import Atlas, batch_price, extra_price, location
+from whitecrow.identify.overlap import Atlas, Balls, batch_price, extra_price, location
 from whitecrow.identify.screen import Screen
 
 TENTH = Fraction(1, 10)
@@ -151,10 +151,9 @@ def test_far_apart_questions_cost_one_in_any_dimension():
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
-def test_what_is_surely_shallow_is_not_deep(metric):
-    """The cheap bound never says "at most" of a place that the exact depth finds deeper."""
+def test_the_cheap_bound_is_never_below_the_depth_and_often_equal(metric):
     draw = np.random.default_rng(7)
-    said = 0
+    equal = 0
     for _ in range(300):
         count, size = int(draw.integers(1, 30)), 10.0 ** draw.integers(-3, 9)
         across = draw.integers(-8, 9, (count, 2)) * size / 4 + draw.normal(0, size / 50, (count, 2))
@@ -164,11 +163,39 @@ def test_what_is_surely_shallow_is_not_deep(metric):
         centers = np.concatenate([across, np.zeros((1, 2))])
         found = deepest(metric, centers, np.append(radii, size), np.append(weights, heavy + 1))
         inside = found - heavy - 1
-        for limit in range(max(0, inside - 2), inside + 3):
-            if at_most(metric, across, radii, size, weights, limit):
-                said += 1
-                assert inside <= limit
-    assert said > 300
+        bound = no_deeper_than(metric, across, radii, size, weights)
+        assert inside <= bound <= heavy
+        equal += bound == inside
+    assert equal > 200
+
+
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "manhattan", "chebyshev", "hamming", "gower", "haversine"]
+)
+def test_balls_that_touch_are_never_told_apart_by_their_keys(metric):
+    draw, geometry = np.random.default_rng(3), Balls()
+    touched = 0
+    for _ in range(400):
+        width = 2 if metric == "haversine" else int(draw.integers(1, 5))
+        size = 1.0 if metric in ("gower", "haversine") else 10.0 ** draw.integers(-6, 12)
+        spread = 60.0 if metric == "haversine" else 2.0 * size
+        ranges = [float(one) for one in draw.choice([0.0, 1.0, 7.0], width)]
+        reaches = {"gower": 0.4, "haversine": 4000.0, "hamming": 1.0}
+        one, other = (
+            ball(
+                *draw.uniform(-spread, spread, width),
+                radius=reaches.get(metric, size) * draw.uniform(0.1, 1.2),
+                metric=metric,
+                ranges=ranges if metric == "gower" else (),
+            )
+            for _ in range(2)
+        )
+        if geometry.touching(one, [other])[0]:
+            touched += 1
+            (u, v, r), (x, y, s) = geometry.keys(one), geometry.keys(other)
+            assert abs(u - x) <= (r + s) * (1 + 1e-9) + 1e-9 * abs(u)
+            assert abs(v - y) <= (r + s) * (1 + 1e-9) + 1e-9 * abs(v)
+    assert touched > 30
 
 
 def test_in_a_crowd_too_large_to_weigh_the_price_is_never_too_little():

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
-from pyarrow import csv
+from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
@@ -33,8 +33,8 @@ def said(*arguments: str) -> Any:
 
 @pytest.fixture
 def data(tmp_path: Path) -> str:
-    path = tmp_path / "people.csv"
-    csv.write_csv(ROWS, path)
+    path = tmp_path / "people.parquet"
+    parquet.write_table(ROWS, path)
     return str(path)
 
 
@@ -137,7 +137,7 @@ def test_looking_never_makes_a_ledger(data: str, tmp_path: Path) -> None:
         found = run("ledger", part, data)
         assert found.exit_code == 2
         assert "There is no ledger" in found.output
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet"]
 
 
 def test_several_accounts_are_told_apart(tmp_path: Path) -> None:

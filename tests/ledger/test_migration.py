@@ -10,9 +10,11 @@ from alembic import command
 from alembic.config import Config
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger, Order, Reservation, migration
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.ledger import Account, Budget, Ledger, Order, Reservation, migration
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.schema import VERSION
+from whitecrow.ledger.verification import verify
 
 
 def shape(database: Database) -> dict[str, object]:
@@ -87,10 +89,48 @@ def test_failures_of_an_older_store_are_counted(tmp_path: Path) -> None:
             if name == "a":
                 ledger.void("d", held.seq, reason="mended")
         with ledger.database.connection() as connection:
-            connection.execute(sa.text("ALTER TABLE datasets DROP COLUMN failures"))
-            connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+            to_the_first_schema(connection)
     with Ledger(path) as ledger:
         assert ledger.standing("d").failures == 1
+        assert [entry.seq for entry in ledger.unsettled("d")] == [5]
+        assert verify(ledger, "d").ok
+
+
+def to_the_first_schema(connection: sa.Connection) -> None:
+    for statement in (
+        *(f"DROP TABLE {name}" for name in ("balls", "sheets", "terms", "unsettled")),
+        "DROP INDEX entries_failed",
+        "DROP INDEX entries_by_analyst",
+        "ALTER TABLE datasets DROP COLUMN failures",
+        "UPDATE alembic_version SET version_num = '0001'",
+    ):
+        connection.execute(sa.text(statement))
+
+
+def test_places_and_terms_of_an_older_store_are_indexed_from_its_entries(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    ball = {"columns": ["x"], "metric": "euclidean", "center": [0.0], "radius": 1.0}
+    price = wc.SensitivePrivacy("1/10", 5, 1.0)
+    with Ledger(path, atlas=new_atlas) as ledger:
+        ledger.open("d", budget=Budget.of("1"))
+        for place in range(6):
+            located = {**ball, "center": [place * 0.7]}
+            held, _ = ledger.reserve("d", Order("ana", str(place), {}, price, located))
+            assert isinstance(held, Reservation)
+            held.release()
+        ledger.void("d", 3, reason="never answered")
+        standing = ledger.standing("d")
+        with ledger.database.connection() as connection:
+            to_the_first_schema(connection)
+    with pytest.raises(wc.Unavailable, match="older version"):
+        Ledger(path)
+    with Ledger(path, atlas=new_atlas) as ledger:
+        assert ledger.standing("d") == standing
+        finding = verify(ledger, "d", atlas=new_atlas)
+        assert finding.ok, finding
+        for seq in (2, 4, 5, 6, 7):
+            ledger.void("d", seq, reason="none was answered")
+        assert ledger.standing("d").spent == Account()
 
 
 def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:

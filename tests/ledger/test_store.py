@@ -78,19 +78,34 @@ def test_thirds_and_sevenths_add_up_without_rounding(ledger: Ledger) -> None:
     assert spent(ledger) == 1
 
 
-def test_sums_stay_short_whatever_fractions_an_analyst_chooses(ledger: Ledger) -> None:
+def test_sums_stay_exact_and_short_whatever_fractions_an_analyst_chooses(ledger: Ledger) -> None:
     ledger.amend("clinic", budget=Budget.of("10"), reason="room")
-    true = Fraction(0)
-    for number in range(10_007, 11_007, 2):
-        price = Fraction(1, number)
-        true += price
+    true, far = Fraction(0), Fraction(0)
+    for number in range(1, 1000, 2):
+        price = Fraction(1, 1001 - number)
         place = None if number % 4 == 1 else float(10 * number)
+        true, far = (true, max(far, price)) if place else (true + price, far)
         charge(ledger, order(str(number), wc.DifferentialPrivacy(price), place=place))
     standing = ledger.standing("clinic").spent
-    assert len(str(standing.to_json())) < 1000
-    assert len(str(spent(ledger))) < 120
-    plain = sum((Fraction(1, n) for n in range(10_009, 11_007, 4)), Fraction(0))
-    assert 0 < standing.epsilon - plain < Fraction(1, 10**16)
+    assert (standing.epsilon, standing.located.differential) == (true, far)
+    assert len(str(standing.to_json())) < 2000
+
+
+def test_a_batch_that_exactly_fits_is_never_refused(ledger: Ledger) -> None:
+    for number in range(997):
+        charge(ledger, order(str(number), wc.DifferentialPrivacy(Fraction(1, 997))))
+    assert spent(ledger) == 1
+
+
+def test_a_fraction_whose_sums_would_grow_is_refused_before_anything_is_spent(
+    ledger: Ledger,
+) -> None:
+    before = ledger.standing("clinic")
+    odd = order("a", wc.DifferentialPrivacy(Fraction(1, 10_007)))
+    for ask in (lambda: ledger.reserve("clinic", odd), lambda: ledger.quote("clinic", [odd])):
+        with pytest.raises(wc.InvalidInput, match=r"up to 1000\. Got 1/10007; write 999300489657"):
+            ask()
+    assert ledger.standing("clinic") == before
 
 
 def test_the_tighter_of_two_caps_rules(ledger: Ledger) -> None:

@@ -63,7 +63,7 @@ def test_wrong_parameters_are_refused(wrong):
 def test_statements_say_who_is_protected_and_who_is_not():
     assert "Everyone is protected" in DifferentialPrivacy("0.1").statement()
     said = SENSITIVE.statement()
-    assert "at least 17 records (itself included) within 0.148" in said
+    assert "at least 17 records that pass the card (itself included) within 0.148" in said
     assert "not promised" in said
     assert "nothing is promised" in ConditionalPrivacy("0.1", "it rains").statement()
     assert "rho 0.5" in ZeroConcentrated("1/2").statement()

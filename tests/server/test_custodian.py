@@ -284,3 +284,33 @@ def test_readers_card_and_promise_change_together_or_not_at_all(
         )
     assert service.people.may_see("clinic") == ["ana"]
     assert service.catalogue.get("clinic").revision == 1
+
+
+def test_a_csv_without_a_card_is_refused_when_it_is_registered(call: Caller) -> None:
+    """Its types would be read from records, and an analyst would see them change with one value."""
+    body = {"name": "new", "source": {"file": "clinic.csv"}}
+    refused = call("custodian", "POST", "/v1/datasets", json=body)
+    assert refused.status_code == 422
+    assert "register it with a card" in refused.json()["error"]["reason"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DROP TABLE people",
+        "SELECT age FROM people); DROP TABLE people; --",
+        "SELECT age FROM people; DROP TABLE people",
+        "ATTACH '/tmp/other.db' AS other",
+        "SELECT load_extension('evil') AS age",
+        "PRAGMA writable_schema = 1",
+    ],
+)
+def test_a_query_that_could_write_is_refused_when_it_is_registered(
+    query: str, opened: Callable[..., House], tmp_path: Path
+) -> None:
+    call = Caller(opened(databases={"warehouse": f"sqlite:///{tmp_path / 'warehouse.db'}"}))
+    body = {"name": "new", "source": {"database": "warehouse", "query": query}}
+    refused = call("custodian", "POST", "/v1/datasets", json=body)
+    assert refused.status_code == 422
+    assert "The query is not taken" in refused.json()["error"]["reason"]
+    assert not (tmp_path / "warehouse.db").exists()

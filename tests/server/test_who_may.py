@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from whitecrow.demo import CARD
 from whitecrow.ledger import Order
 from whitecrow.privacy import DifferentialPrivacy
 
@@ -37,7 +38,8 @@ class Act:
 
 
 def _new_dataset(house: House) -> dict[str, Any]:
-    return {"name": f"new-{next(_fresh)}", "source": {"file": "clinic.csv"}}
+    card = CARD.read_text(encoding="utf-8")
+    return {"name": f"new-{next(_fresh)}", "source": {"file": "clinic.csv"}, "card": card}
 
 
 def _new_person(house: House) -> dict[str, Any]:

@@ -23,7 +23,11 @@ def tiny(salaries: list[float]) -> tuple[Explain, Dataset]:
     codes = np.arange(len(salaries)) % 2
     data = Dataset(card, {"c": codes, "Salary": np.array(salaries)})
     question = Explain(
-        {"c": "a", "Salary": salaries[0]}, metric="Salary", detector=FewWithin(2, 5), epsilon=1
+        {"c": "a", "Salary": salaries[0]},
+        metric="Salary",
+        detector=FewWithin(2, 5),
+        epsilon=1,
+        notion="conditional",
     )
     return question, data
 

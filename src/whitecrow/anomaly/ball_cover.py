@@ -81,6 +81,8 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     """Return mu(points) cut to ``floor .. ceiling``; the cuts save time and change nothing else."""
     if len(points) <= floor or floor >= ceiling:
         return floor
+    # mu is at most the number of points; a cap of any length (3^d) would not fit a kernel's int.
+    ceiling = min(ceiling, len(points))
     # Two points within the radius of one place are never found further apart than this.
     width = 2.0 * radius * _WIDER + _TINY
     if points.shape[1] == 1:

@@ -259,7 +259,8 @@ def _paper(epsilon: Fraction, delta: Fraction, relation: str, cap: int) -> Calib
     logarithm = log_inverse_upper(delta / 2)
     multiplier = 5 * sqrt_upper(2 * logarithm) / epsilon
     smoothing = epsilon / (4 * (1 + logarithm))
-    alpha, growth = 1 / float(multiplier), math.exp(2 * float(smoothing))
+    # Beyond this the loss is far above any epsilon that comes with it; exp would overflow.
+    alpha, growth = 1 / float(multiplier), math.exp(2 * float(min(smoothing, Fraction(300))))
     reach = math.sqrt(-2 * math.log(delta)) + alpha
     loss = float(smoothing) + (growth - 1) * reach**2 / 2 + growth * (alpha * reach + alpha**2 / 2)
     if loss * (1 + 1e-6) > epsilon or multiplier < 2 or epsilon < _LEAST:

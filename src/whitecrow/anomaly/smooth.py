@@ -21,7 +21,6 @@ its neighbour. The exhaustive check is `whitecrow verify count`.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -171,6 +170,8 @@ class _Maximum:
 
     Only a value of more than ``best / weights[t]`` matters, and none above the cap does; mu is
     asked for between these two, which saves most of the work and leaves the maximum what it is.
+    Doubles say which terms cannot matter, with a margin for their rounding; what remains is
+    computed exactly, the most promising first.
     """
 
     def __init__(
@@ -188,20 +189,18 @@ class _Maximum:
         self._metric = metric
         self._cap = cap
         self._weights = weights
-        self.raise_to(Fraction(0))
+        self._rough = np.array([float(weight) for weight in weights])
+        self._extras = np.arange(len(weights), dtype=np.float64)
+        self.best = Fraction(0)
 
     def raise_to(self, best: Fraction) -> None:
-        """Set the maximum, and the values that would not raise it further."""
-        self.best = best
-        self._enough = [math.floor(best / weight) for weight in self._weights]
-        # The least mu that matters to any term of b removals: enough[t] - (t - b) over t >= b.
-        ahead = [enough - t for t, enough in enumerate(self._enough)]
-        self._ahead = list(itertools.accumulate(reversed(ahead), min))[::-1]
+        """Take in one value."""
+        self.best = max(self.best, best)
 
     def term(self, t: int, extra: int, low: int, high: int, most: int | None = None) -> None:
         """Take one term into the maximum; ``most`` bounds its mu from above, if known."""
         ceiling = self._cap - extra if most is None else min(self._cap - extra, most)
-        floor = max(0, self._enough[t] - extra)
+        floor = max(0, math.floor(self.best / self._weights[t]) - extra)
         found = self._mu(low, high, floor, ceiling)
         if found > floor:
             self.raise_to(self._weights[t] * (found + extra))
@@ -213,16 +212,27 @@ class _Maximum:
         done; otherwise it bounds each, and is the mu of those that reach down to 0.
         """
         high = centre + removals
-        least = max(0, self._ahead[removals] + removals)
+        weights = self._rough[removals:]
+        extras = self._extras[: len(weights)]
+        enough = float((self._low() / weights - extras).min())
+        least = max(0, min(math.floor(enough), len(self._points)))
         most = self._mu(0, high, least, self._cap)
         if most <= least:
             return
-        for t in range(removals, len(self._weights)):
-            extra = t - removals
+        values = weights * np.minimum(float(min(self._cap, _FAR)), most + extras)
+        for place in np.argsort(-values, kind="stable"):
+            if values[place] < self._low():
+                return
+            extra = int(place)
+            t = removals + extra
             if extra < centre:
                 self.term(t, extra, centre - extra, high, most)
-            elif min(most + extra, self._cap) > self._enough[t]:
+            else:
                 self.raise_to(self._weights[t] * min(most + extra, self._cap))
+
+    def _low(self) -> float:
+        """A double below the maximum so far."""
+        return float(self.best) * _MARGIN
 
     def _mu(self, low: int, high: int, floor: int, ceiling: int) -> int:
         """Return mu(P[low, high]), cut to ``floor .. ceiling``."""
@@ -230,6 +240,13 @@ class _Maximum:
             return floor
         chosen = self._points[(low <= self._others) & (self._others <= high)]
         return cover(chosen, self._radius, self._metric, floor, ceiling)
+
+
+_MARGIN = 1 - 2.0**-40
+"""For a handful of roundings of doubles."""
+
+_FAR = 1 << 62
+"""More than any number of records: a cap beyond it is none."""
 
 
 def weights(decay: Fraction, last: int) -> Iterator[Fraction]:

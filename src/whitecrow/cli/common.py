@@ -142,9 +142,8 @@ def split_names(value: str | None) -> tuple[str, ...] | None:
 def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
     """Open the curator that the options describe, with a progress bar for a long load.
 
-    ``allowing`` names notions that a *new* account's policy admits, where --policy is not given:
-    whoever opens an account with such a question consents to it. An account that exists keeps its
-    policy.
+    ``allowing`` names the notions that a *new* account's policy admits, where the custodian named
+    them and --policy is not given. An account that exists keeps its policy.
     """
     if given.server is not None:
         return _remote(given.server, given.data)

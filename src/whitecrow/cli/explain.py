@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whitecrow.cli.common import Asking, answer, asking, json_object, split_names
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, PolicyViolation
 
 if TYPE_CHECKING:
     from whitecrow.anomaly import DistanceAnomaly
@@ -21,7 +21,8 @@ NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 @click.command(
     "explain",
     epilog="Example: whitecrow explain salaries.parquet --card salaries.toml --metric Salary "
-    '--record \'{"Employer": "A", "Year": 2004, "Salary": 312000}\' --detector lof --epsilon 0.2',
+    '--record \'{"Employer": "A", "Year": 2004, "Salary": 312000}\' --beta 5 --radius 20000 '
+    "--epsilon 0.2",
 )
 @asking
 @click.option("--record", required=True, help="The record as a JSON object, or @FILE.")
@@ -29,10 +30,10 @@ NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 @click.option("--attributes", help="Columns that make contexts, with commas (default: the rest).")
 @click.option(
     "--detector",
-    type=click.Choice(["lof", "grubbs", "histogram", "distance"]),
-    default="lof",
+    type=click.Choice(["distance", "lof", "grubbs", "histogram"]),
+    default="distance",
     show_default=True,
-    help="When a record is an outlier.",
+    help="When a record is an outlier. All but distance need --notion conditional.",
 )
 @click.option("--k", type=int, help="lof: neighbours (20).")
 @click.option("--threshold", help="lof: an outlier's factor is above it (3/2).")
@@ -58,9 +59,16 @@ NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 @click.option("--start", help="A public context to begin at, as a JSON object of lists, or @FILE.")
 @click.option(
     "--notion",
-    type=click.Choice(["conditional", "differential"]),
-    help="A promise on the condition that the matching contexts stay the same, or to everyone "
-    "(default: to everyone with --detector distance, else conditional).",
+    type=click.Choice(["differential", "conditional"]),
+    default="differential",
+    show_default=True,
+    help="A promise to everyone else, or only while the matching contexts stay the same.",
+)
+@click.option(
+    "--allow",
+    type=click.Choice(["conditional"]),
+    help="When its account is opened new: admit releases that promise nothing where their "
+    "condition fails. (Or name the notion in --policy.)",
 )
 @click.option("--margin", type=int, help="With --notion differential: a public guess.")
 @click.option("--sql", is_flag=True, help="Say the context as an SQL condition.")
@@ -72,21 +80,20 @@ def command(
     search: str,
     samples: int,
     start: str | None,
-    notion: str | None,
+    notion: str,
+    allow: str | None,
     margin: int | None,
     sql: bool,
     **settings: Any,
 ) -> None:
     """Name a context in which a record of DATA is an outlier: values of each attribute.
 
-    The record is part of the question and is not protected; everyone else is, on a condition
-    (the paper's promise, which the account's policy must admit; an account that this command
-    opens new does) or, with --detector distance, without one.
+    The record is part of the question and is not protected; everyone else is. With --notion
+    conditional (the paper's promise) only on a condition: the account's policy must admit that,
+    and an account opened new does so only with --allow conditional or a --policy that names it.
     """
     from whitecrow.explain import Explain
 
-    if notion is None:
-        notion = "differential" if settings["detector"] == "distance" else "conditional"
     question = Explain(
         json_object(record, "--record"),
         metric=metric,
@@ -100,8 +107,23 @@ def command(
         notion=notion,
     )
     public = {} if margin is None else {"margin": margin}
-    allowing = NOTIONS if notion == "conditional" else ()
+    allowing = NOTIONS if allow else ()
+    if notion == "conditional" and not (allow or given.policy or given.price_only):
+        _refuse_to_open(given)
     answer(given, question, words=_where if sql else _words, public=public, allowing=allowing)
+
+
+def _refuse_to_open(given: Asking) -> None:
+    """Refuse a conditional release that would open an account whose policy then refuses it."""
+    from whitecrow.curator.opening import beside
+
+    known = None if given.server or given.ledger else beside(given.data)
+    if known is not None and not known.exists():
+        raise PolicyViolation(
+            "A new account admits no conditional release: where its condition fails, nothing is "
+            "promised to anybody. The custodian may open it with --allow conditional or with a "
+            "--policy that names the notion."
+        )
 
 
 _PARAMETERS = {

@@ -79,8 +79,8 @@ def _sensitive(policy: Policy, budget: Budget) -> list[str]:
     ]
     if policy.max_tau is not None and policy.min_radius is not None:
         found.append(
-            f"A record with at least {policy.max_tau} records (itself included) within "
-            f"{policy.min_radius:g} of it is covered by every answer."
+            f"A record with at least {policy.max_tau} records that pass the card (itself included) "
+            f"within {policy.min_radius:g} of it is covered by every answer."
         )
     else:
         found.append(

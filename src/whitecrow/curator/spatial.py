@@ -1,50 +1,20 @@
-"""Which questions look at one place only, and who keeps the map of places."""
+"""Which questions look at one place only, and what the ledger must know of places."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from whitecrow.curator.identity import Identity
 from whitecrow.data import Card
-from whitecrow.identify.overlap import Atlas
+from whitecrow.identify.overlap import Balls
 from whitecrow.privacy import Guarantee, reading
 from whitecrow.question import Question
 
-__all__ = ["Places", "location", "new_atlas"]
+__all__ = ["location", "new_atlas"]
 
 
-class Places(Atlas):
-    """The map of balls, which does not compute twice what one ball adds.
-
-    The transaction that charges a ball asks what it adds; when its entry is read back and the ball
-    goes on the map, that is known. Where balls crowd, it is also slow to compute.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._known: tuple[object, Fraction, Fraction] | None = None
-
-    def extra(self, new: dict[str, Any] | None, epsilon: Fraction) -> Fraction:
-        """Return what one more ball would add to the price."""
-        if self._known is None or self._known[:2] != (new, epsilon):
-            self._known = (new, epsilon, super().extra(new, epsilon))
-        return self._known[2]
-
-    def add(
-        self, new: dict[str, Any] | None, epsilon: Fraction, extra: Fraction | None = None
-    ) -> Fraction:
-        """Add one ball and return what it added, which is ``extra`` where that is known."""
-        if extra is not None:
-            self._known = (new, epsilon, extra)
-        added = super().add(new, epsilon)
-        self._known = None
-        return added
-
-
-def new_atlas() -> Places:
-    """Return an empty map of balls."""
-    return Places()
+new_atlas = Balls()
+"""What the ledger's spatial index must know of balls."""
 
 
 def location(

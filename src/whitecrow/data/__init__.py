@@ -2,7 +2,8 @@
 
 from whitecrow.data.card import Card, Column
 from whitecrow.data.dataset import Dataset, Rejections
-from whitecrow.data.reading import SqlQuery, read, read_and_keep
+from whitecrow.data.reading import read, read_and_keep
+from whitecrow.data.sources import SqlQuery
 from whitecrow.data.template import template
 
 __all__ = [

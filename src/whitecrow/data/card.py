@@ -29,6 +29,9 @@ UNITS = ("record", "user")
 MISSING = ("reject", "fill")
 OUTSIDE = ("reject", "clip")
 _PUBLIC_EXTRAS = ("name", "sources", "size_public", "size")
+_RULES = {"reading": 2}
+_USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
+"""What the card does not say but decides which records there are; see selection.py."""
 
 Bound = float | int
 T = TypeVar("T")
@@ -272,6 +275,8 @@ class Card:
             )
         if self.user_column is not None and self.user_column not in names:
             raise invalid("the card", "user_column", "one of its columns", self.user_column)
+        if self.user_column is not None:
+            _check_user_column(self.column(self.user_column))
         if isinstance(self.contribution, bool) or not isinstance(self.contribution, int):
             raise invalid("the card", "contribution", "a whole number", self.contribution)
         if self.contribution < 1 or (self.unit == "record" and self.contribution != 1):
@@ -339,14 +344,15 @@ class Card:
     def fingerprint(self) -> str:
         """Return a digest of what the card says of records: two readings of one dataset differ.
 
-        Another order of categories, another clip or another contribution bound makes other records
-        of the same file; the name, the size and the sources do not.
+        Another order of categories, another clip, another contribution bound or another rule of
+        selection makes other records of the same file; the name, the size and the sources do not.
         """
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
         said = {key: value for key, value in self.to_json().items() if key not in _PUBLIC_EXTRAS}
+        said["rules"] = _RULES | (_USER_RULES if self.unit == "user" else {})
         written = json.dumps(said, sort_keys=True, default=str)
         return hashlib.sha256(written.encode()).hexdigest()[:32]
 
@@ -363,6 +369,18 @@ class Card:
             found["sources"] = dict(self.sources)
         found["columns"] = [column.to_json() for column in self.columns]
         return found
+
+
+def _check_user_column(column: Column) -> None:
+    """Refuse what would make one person of two: ids are exact, or the record is left out."""
+    owner = f"the user column '{column.name}'"
+    if column.type not in ("text", "integer"):
+        raise invalid(owner, "type", "'text' or 'integer'", column.type)
+    for parameter, value in (("missing", column.missing), ("outside", column.outside)):
+        if value != "reject":
+            raise invalid(
+                owner, parameter, "'reject'", value, "Another value would make two people one."
+            )
 
 
 def _column(item: Mapping[str, object]) -> Column:

@@ -10,6 +10,10 @@ import numpy.typing as npt
 __all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect", "Query"]
 
 _LENT = "lent_cells"
+_TOO_LARGE = 2**1024 - 2**970
+"""From here on the nearest double is infinite."""
+_TOO_SMALL = "0." + str(5**1075).zfill(1075)
+"""2 to the power of -1075, all its digits: up to here the nearest double is 0."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,15 @@ class Dialect:
     random : str
         A number drawn uniformly from 0 to 1, anew for each row.
     rint, days : str
-        Patterns: a double rounded to the nearest whole one, ties to even; days since 1970-01-01.
+        Patterns: a double rounded to the nearest whole one, ties to even; days since 1970-01-01,
+        NULL for an infinite date.
+    exact_text : str
+        Pattern: a value as text that is compared code point by code point, whatever the collation
+        of the column.
+    of_decimal : str
+        Pattern: a decimal as the nearest double, infinity where there is none, and never a failure.
+    whole : str
+        Pattern: a decimal as the exact text of a whole number, NULL if it is none.
     row_hash : str
         A pattern: an exact number from the values of a row called ``r``, one of several by ``{}``.
 
@@ -44,6 +56,9 @@ class Dialect:
     random: str
     rint: str
     days: str
+    exact_text: str
+    of_decimal: str
+    whole: str
     row_hash: str
 
     def named(self, name: str) -> str:
@@ -80,7 +95,10 @@ DUCKDB = Dialect(
     text="VARCHAR",
     random="random()",
     rint="round_even({}, 0)",
-    days="(CAST({} AS DATE) - DATE '1970-01-01')",
+    days="(CASE WHEN isfinite({0}) THEN CAST({0} AS DATE) - DATE '1970-01-01' END)",
+    exact_text="CAST({} AS VARCHAR)",
+    of_decimal="CAST({} AS DOUBLE)",
+    whole="CAST({} AS VARCHAR)",
     row_hash="CAST(hash(CAST(r AS VARCHAR) || '{}') AS HUGEINT)",
 )
 POSTGRES = Dialect(
@@ -91,6 +109,18 @@ POSTGRES = Dialect(
     random="random()",
     rint="round({})",
     days="(CASE WHEN isfinite({0}) THEN CAST({0} AS DATE) - DATE '1970-01-01' END)",
+    exact_text='CAST({} AS TEXT) COLLATE "C"',
+    # A cast fails beyond the doubles, at both ends: such a value would end every question.
+    of_decimal=(
+        "(CASE WHEN {0} = 'NaN' THEN 'NaN' "
+        f"WHEN {{0}} >= {_TOO_LARGE} THEN 'Infinity' WHEN {{0}} <= -{_TOO_LARGE} THEN '-Infinity' "
+        f"WHEN ABS({{0}}) <= {_TOO_SMALL} THEN '0' "
+        "ELSE CAST({0} AS TEXT) END)::double precision"
+    ),
+    whole=(
+        "(CASE WHEN {0} NOT IN ('NaN', 'Infinity', '-Infinity') AND {0} = TRUNC({0}) "
+        'THEN CAST(TRUNC({0}) AS TEXT) END) COLLATE "C"'
+    ),
     row_hash="CAST(hashtextextended(CAST(r AS TEXT), {}) AS NUMERIC)",
 )
 SPARK = Dialect(
@@ -101,6 +131,9 @@ SPARK = Dialect(
     random="rand()",
     rint="rint({})",
     days="datediff(CAST({} AS DATE), DATE '1970-01-01')",
+    exact_text="(CAST({} AS STRING) COLLATE UTF8_BINARY)",
+    of_decimal="CAST({} AS DOUBLE)",
+    whole="CAST({} AS STRING)",
     row_hash="CAST(xxhash64({}, r.*) AS DECIMAL(20, 0))",
 )
 

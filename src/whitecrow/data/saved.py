@@ -21,7 +21,7 @@ from whitecrow.errors import InvalidInput
 
 __all__ = ["keep", "kept", "state_of"]
 
-_FORM = "whitecrow-columns 1"
+_FORM = "whitecrow-columns 2"
 
 
 def _place(file: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from whitecrow.data.reading import bare_card, schema_of
+from whitecrow.data.reading import drafted_card
 
 __all__ = ["template"]
 
@@ -32,15 +32,19 @@ _LIMITS = {
 def template(source: object) -> str:
     """Return the TOML of a new card for a file or frame: names and types only.
 
+    The types of a CSV are guesses, marked as such, for the custodian to check.
+
     Examples
     --------
     >>> import pyarrow
     >>> print(template(pyarrow.table({"age": [30.5]})).splitlines()[-4])
     name = "age"
     """
-    name, schema = schema_of(source)
-    parts = [_HEAD.format(name=json.dumps(name))]
-    for column in bare_card(schema, name).columns:
-        lines = ["[[columns]]", f"name = {json.dumps(column.name)}", f'type = "{column.type}"']
+    card, guessed = drafted_card(source)
+    mark = "  # guessed from the first rows: check" if guessed else ""
+    parts = [_HEAD.format(name=json.dumps(card.name))]
+    for column in card.columns:
+        kind = f'type = "{column.type}"{mark}'
+        lines = ["[[columns]]", f"name = {json.dumps(column.name)}", kind]
         parts.append("\n".join([*lines, _LIMITS[column.type]]) + "\n")
     return "\n".join(parts).rstrip("\n") + "\n"

@@ -40,7 +40,9 @@ def chapter(stage: Stage) -> Chapter:
 def _refused(stage: Stage) -> str:
     """Ask for the paper's conditional promise, which the clinic's policy does not admit."""
     try:
-        stage.curator.ask(Explain(RECORD, metric="cost", detector="lof", epsilon="1/2"))
+        stage.curator.ask(
+            Explain(RECORD, metric="cost", detector="lof", epsilon="1/2", notion="conditional")
+        )
     except PolicyViolation as refusal:
         return f'The clinic\'s policy leaves it out, and the curator refuses: "{refusal}"'
     return "The clinic's policy admits it."

@@ -65,9 +65,10 @@ def context_release(
     --------
     >>> from whitecrow.anomaly import DistanceAnomaly
     >>> people = dict(attributes=[[0], [0], [0], [1], [1]], metric=[90, 1, 2, 2, 90])
-    >>> context_release(**people, record=([0], 90), sizes=[2], detector="histogram", epsilon=1)
+    >>> context_release(**people, record=([0], 90), sizes=[2], detector="histogram", epsilon=1,
+    ...                 notion="conditional")
     >>> context_release(**people, record=([0], 90), sizes=[2], epsilon=1,
-    ...                 detector=DistanceAnomaly(beta=1, radius=5))
+    ...                 detector=DistanceAnomaly(beta=1, radius=5), notion="conditional")
     ((0,),)
     """
     facts, program = _program(attributes, metric, record, sizes, parameters)
@@ -93,7 +94,8 @@ def exact_release_law(
     --------
     >>> from whitecrow.anomaly import DistanceAnomaly
     >>> law = exact_release_law([[0], [1], [1]], [5, 0, 0], ([0], 5), sizes=[2], epsilon=1,
-    ...                         detector=DistanceAnomaly(beta=1, radius=2))
+    ...                         detector=DistanceAnomaly(beta=1, radius=2),
+    ...                         notion="conditional")
     >>> {found: round(p, 3) for found, p in law.items()}
     {((0,),): 0.119, ((0, 1),): 0.881}
     """
@@ -114,7 +116,7 @@ def matching_contexts(
     .. warning::
        Hazardous: the matching set is a private quantity.
     """
-    settings = {"epsilon": 1, "search": "direct", **parameters}
+    settings = {"epsilon": 1, "search": "direct", "notion": "conditional", **parameters}
     facts, _ = _program(attributes, metric, record, sizes, settings)
     return [_codes(facts, int(found)) for found in np.flatnonzero(facts.graph.matching())]
 

@@ -16,6 +16,7 @@ from whitecrow.errors import InvalidInput
 __all__ = ["Grid"]
 
 _FINE = 2**30
+_TINIEST = 1e-290
 _MOST = 2**36
 """Sums of 2^26 offsets and products with a million bins stay below 2^63."""
 
@@ -66,7 +67,8 @@ class Grid:
         elif column.type == "integer":
             step = Fraction(1)
         elif bounds is not None:
-            step = Fraction(10) ** math.floor(math.log10((bounds[1] - bounds[0]) / _FINE))
+            width = float((Fraction(bounds[1]) - Fraction(bounds[0])) / _FINE)
+            step = Fraction(10) ** math.floor(math.log10(max(width, _TINIEST)))
         else:
             raise InvalidInput(
                 f"The metric {name!r} has neither bounds nor a resolution on the card. Give "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +44,7 @@ from whitecrow.question import Description
 
 __all__ = ["Explain"]
 
-NOTIONS = ("conditional", "differential")
+NOTIONS = ("differential", "conditional")
 MOST_SAMPLES = 10_000
 DIRECT_BITS, FITTED_BITS = 26, 12
 _OWNER = "Explain"
@@ -57,12 +59,12 @@ class Explain:
     or not the data hold it, and nothing about it is protected. Everyone else is, in one of two
     ways:
 
+    * ``notion="differential"`` (default): the promise covers everyone with no condition. The
+      answer is always a context, and may be one in which the record is no outlier;
+      :meth:`describe` says how probable that is. Needs the distance model.
     * ``notion="conditional"`` (the paper's output-constrained privacy): the answer is always a
       context in which the record *is* an outlier, or "none". The promise covers a pair of
       databases only if the record is an outlier in the same contexts of both.
-    * ``notion="differential"``: the promise covers everyone with no condition. The answer is
-      always a context, and may be one in which the record is no outlier; :meth:`describe` says
-      how probable that is. Needs the distance model.
 
     Parameters
     ----------
@@ -76,8 +78,9 @@ class Explain:
         When a record is an outlier: ``"lof"``, ``"grubbs"``, ``"histogram"`` and the names that
         :class:`~whitecrow.anomaly.detectors.FittedDetector` takes have their defaults.
     utility : str, CustomUtility or Isolation, optional
-        ``"population"`` (default), ``"overlap"`` (with the start), one's own, or ``"isolation"``
-        (the default, and the only one, under the differential notion).
+        ``"isolation"`` under the differential notion, which takes no other; ``"population"``
+        (default), ``"overlap"`` (with the start), ``"isolation"`` or one's own under the
+        conditional one.
     search : {"auto", "direct", "uniform", "walk", "dfs", "bfs"}
         ``"auto"`` is direct up to 26 free values (12 for a fitted detector), then bfs. Direct is
         better than all the others wherever it is possible.
@@ -89,8 +92,8 @@ class Explain:
         out have all their values.
     epsilon : exact number
         The price.
-    notion : {"conditional", "differential"}
-        Whom the promise covers.
+    notion : {"differential", "conditional"}
+        Whom the promise covers; the conditional one must be named.
 
     References
     ----------
@@ -100,9 +103,9 @@ class Explain:
     --------
     >>> question = Explain(
     ...     {"Employer": "A", "Year": 2004, "Salary": 312_000.0},
-    ...     metric="Salary", detector="lof", epsilon="0.2")
+    ...     metric="Salary", detector=DistanceAnomaly(beta=5, radius=20_000.0), epsilon="0.2")
     >>> question.attributes, question.notion
-    (('Employer', 'Year'), 'conditional')
+    (('Employer', 'Year'), 'differential')
     """
 
     record: Mapping[str, Any]
@@ -133,7 +136,7 @@ class Explain:
         search: str = "auto",
         samples: int = 50,
         start: Mapping[str, Any] | None = None,
-        notion: str = "conditional",
+        notion: str = "differential",
     ) -> None:
         if not isinstance(record, Mapping) or not record:
             raise invalid(_OWNER, "record", "a mapping of columns to values", record)
@@ -212,7 +215,7 @@ class Explain:
             samples=data.get("samples", 50),
             start=data.get("start"),
             epsilon=data["epsilon"],
-            notion=data.get("notion", "conditional"),
+            notion=data.get("notion", "differential"),
         )
 
     # --- what the card makes of it ----------------------------------------------------------------
@@ -284,7 +287,7 @@ class Explain:
         self.check(card)
         if self.notion == "differential":
             return DifferentialPrivacy(self.epsilon)
-        return ConditionalPrivacy(self.epsilon, self.condition())
+        return ConditionalPrivacy(self.epsilon, self.condition(card))
 
     def rule(self) -> str:
         """Say when a record is an outlier."""
@@ -293,12 +296,27 @@ class Explain:
             return f"at most {beta} records, itself included, lie within {unrounded(radius)} of it"
         return self.detector.words()
 
-    def condition(self) -> str:
-        """Return the clause on which the conditional promise depends; it names the question."""
+    def condition(self, card: Card) -> str:
+        """Return the clause on which the conditional promise depends.
+
+        Two releases under one clause count as one condition, so the clause must tell apart
+        whatever decides the matching contexts (``proof.md``, "One condition or two"). The words
+        may read alike for two questions; the digest at their end does not.
+        """
         record = ", ".join(f"{name} {value}" for name, value in self.record.items())
+        grid, reading = Grid.of(self.metric, card), card.fingerprint()
+        decides = [
+            self.to_json()["detector"],
+            self.rule(),
+            self.metric,
+            [grid.origin, text(grid.step)],
+            [[name, self.record[name]] for name in (*self.attributes, self.metric)],
+            reading,
+        ]
         return (
             f"the contexts over {', '.join(self.attributes)} in which the record ({record}) is an "
-            f"outlier in {self.metric} ({self.rule()}) stay the same"
+            f"outlier in {self.metric}, in steps of {text(grid.step)} ({self.rule()}), stay the "
+            f"same under the card {reading} (condition {_digest(decides)})"
         )
 
     def describe(self, card: Card, **public: object) -> Description:
@@ -317,6 +335,11 @@ class Explain:
         price = self.price(card)
         words, figures = describe_words(self, card, public)
         return Description(f"{words} {price.statement()}", price, figures)
+
+
+def _digest(decides: list[Any]) -> str:
+    written = json.dumps(decides, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(written.encode()).hexdigest()[:32]
 
 
 def _plain(record: Mapping[str, Any], name: str) -> Any:

@@ -22,7 +22,16 @@ from whitecrow.privacy import exact
 
 __all__ = ["Base", "Compiled", "compiled", "optimal_base", "randomized_response"]
 
-_SLACK = 1e-12  # rounding of the check itself; probabilities near 1/2 do not come this close
+_SLACK = 1 + 1e-12
+"""How far the factor between two probabilities may exceed the promise by the rounding of doubles.
+
+Relative, because the promise is a ratio: an answer of probability 5e-13 here and 0 there is an
+infinite loss, however small the difference. (``1 - p`` is exact for p from 1/2 on, by Sterbenz,
+and rounds by 2^-53 of itself below.)
+"""
+
+_LEAST = 2.0**-900
+"""Doubles from here on keep their relative precision through the products of the check."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,10 @@ def compiled(base: Base, *, beta: int, k: int) -> Compiled:
     mechanism = Compiled(base, whole(beta, "compiled", "beta"), whole(k, "compiled", "k"))
     if base.most <= beta:
         raise invalid("Base", "most", f"above beta, which is {beta}", base.most)
-    wrong = {(v, b): base.wrong(v, b) for b in range(base.most + 1) for v in range(b + 1)}
-    promise = math.exp(float(base.epsilon))
+    wrong = {
+        (v, b): _probability(base.wrong(v, b)) for b in range(base.most + 1) for v in range(b + 1)
+    }
+    promise = math.exp(float(base.epsilon)) * _SLACK
     for pair in _edges(beta + 1 - k, base.most):
         for x, y in (pair, pair[::-1]):
             same = is_anomaly(*x, beta=beta) == is_anomaly(*y, beta=beta)
@@ -179,6 +190,13 @@ def _edges(tau: int, most: int) -> Iterator[tuple[tuple[int, int], tuple[int, in
                 yield (copies, neighbours), (copies + 1, more)
 
 
+def _probability(wrong: float) -> float:
+    if wrong == 0 or _LEAST <= wrong <= 1:
+        return wrong
+    must = "a function to probabilities: 0, or between 2^-900 and 1"
+    raise invalid("Base", "wrong", must, wrong)
+
+
 def _check_edge(
     mechanism: Compiled,
     x: tuple[int, int],
@@ -191,12 +209,12 @@ def _check_edge(
     """Check, in one direction, the base's promise and (V), from its error probabilities."""
     # The chances, at y, of the answers that are wrong and right at x.
     wrong, right = (there, 1 - there) if same else (1 - there, there)
-    if here > promise * wrong + _SLACK or 1 - here > promise * right + _SLACK:
+    if here > promise * wrong or 1 - here > promise * right:
         raise InvalidInput(
             f"The base mechanism breaks its own promise: between counts {x} and {y} its answers "
             f"differ by more than a factor exp({mechanism.base.epsilon})."
         )
-    if same and 1 - here / promise > promise * promise * right + _SLACK:
+    if same and 1 - here / promise > promise * promise * right:
         raise InvalidInput(
             f"The base mechanism cannot be compiled: between counts {x} and {y} it errs so often "
             "that the validity condition fails, and the result would cost more than "

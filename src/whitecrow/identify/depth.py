@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, on_sphere
 
-__all__ = ["Floats", "Weights", "at_most", "deepest", "exact_in", "reach", "touching"]
+__all__ = ["Floats", "Weights", "deepest", "exact_in", "no_deeper_than", "reach", "touching"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
@@ -132,22 +132,24 @@ def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int
 _CORNER = {"euclidean": np.sqrt(2.0), "manhattan": 2.0, "chebyshev": 1.0}
 """How far a corner of a square is from its middle, for a side of 2."""
 
-_CUTS = (16, 4)
-_MOST_OPEN = 64
+_CUTS = (16, 8)
+_MOST_OPEN = 32
 
 
-def at_most(
-    metric: str, across: Floats, radii: Floats, radius: float, weights: Weights, limit: int
-) -> bool:
-    """Say whether balls surely weigh no more than ``limit`` at any point of a disc at the origin.
+def no_deeper_than(
+    metric: str, across: Floats, radii: Floats, radius: float, weights: Weights
+) -> int:
+    """Bound what balls weigh at any point of a disc at the origin, at little cost.
 
-    The disc is cut into squares, and a square is charged for every ball it may touch; squares that
-    seem too heavy are cut once more. False says nothing: :func:`deepest` must look.
+    The disc is cut into squares, and a square is charged for every ball it may touch; the heaviest
+    squares are cut once more.
     """
-    if limit < 0 or not np.isfinite(radius):
-        return False
+    if not np.isfinite(radius):
+        return int(weights.sum())
     middles, half = np.zeros((1, 2)), radius
     room = radii + 1e-12 * (radii + radius)
+    least = 0  # what weighs on squares that were not cut again
+    heavy = weights[:0]
     for cuts in _CUTS:
         half /= cuts
         steps = (2.0 * np.arange(cuts) - (cuts - 1)) * half
@@ -155,13 +157,15 @@ def at_most(
         middles = (middles[:, None] + grid).reshape(-1, 2)
         corner = _CORNER[metric] * half * (1.0 + _RELATIVE)
         middles = middles[_within(metric, middles, radius + corner)]
-        touched = _within(metric, across - middles[:, None], room + corner)
-        middles = middles[touched @ weights > limit]
-        if not len(middles):
-            return True
-        if len(middles) > _MOST_OPEN:
-            return False
-    return False
+        touched: Weights = _within(metric, across - middles[:, None], room + corner)
+        heavy = touched @ weights
+        order = np.argsort(-heavy, kind="stable")
+        if cuts == _CUTS[-1] or not len(order):
+            break
+        if len(order) > _MOST_OPEN:
+            least = int(heavy[order[_MOST_OPEN]])
+        middles = middles[order[:_MOST_OPEN]]
+    return max(least, int(heavy.max()) if len(heavy) else 0)
 
 
 def _within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:

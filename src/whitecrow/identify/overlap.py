@@ -7,35 +7,48 @@ largest such sum, the *depth* of the balls (``proof.md``, "Many questions"). Que
 so the price is.
 
 The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
-under ``euclidean``, ``manhattan`` and ``chebyshev``. Elsewhere, and in a plane where a ball touches
-more than 512 others, it is charged for every earlier ball it touches, which is never too little.
-Balls over other columns, under another metric or under another card are added up: nothing is known
-of where they meet.
+under ``euclidean``, ``manhattan`` and ``chebyshev``. In a plane where a ball touches more than 128
+others it is bounded by cutting the ball into small squares; elsewhere a ball is charged for every
+earlier ball it touches. Neither is ever too little, and neither adds more than the ball's own ε,
+for one more ball deepens no point by more. Balls over other columns, under another metric or under
+another card are added up: nothing is known of where they meet.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whitecrow.identify.depth import Floats, Weights, at_most, deepest, exact_in, reach, touching
+from whitecrow.identify.depth import (
+    Floats,
+    Weights,
+    deepest,
+    exact_in,
+    no_deeper_than,
+    reach,
+    touching,
+)
 from whitecrow.neighbours import Closeness
+from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, on_sphere
 
 if TYPE_CHECKING:
     from whitecrow.data import Card
 
-__all__ = ["Atlas", "ball", "batch_price", "extra_price", "location"]
+__all__ = ["Atlas", "Balls", "ball", "batch_price", "extra_price", "location"]
 
 Location = dict[str, Any]
 """A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
 
 _ZERO = Fraction(0)
-_CROWD = 512  # the time to find the deepest point grows with the square of this
+_CROWD = 128  # the time to find the deepest point grows with the square of this
+_FEW = 24
+_ON_EARTH_KM = 1e-3
 _Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 
@@ -86,8 +99,113 @@ def extra_price(
     return atlas.extra(new, epsilon)
 
 
+class Balls:
+    """What the ledger's spatial index must know of balls.
+
+    Examples
+    --------
+    >>> ball = {"columns": ["age"], "metric": "euclidean", "center": [30.0], "radius": 5.0}
+    >>> near, tenth = {**ball, "center": [38.0]}, Fraction(1, 10)
+    >>> list(Balls().touching(ball, [near]))
+    [True]
+    >>> Balls().depth(ball, tenth, [(near, tenth)], Fraction(0))
+    Fraction(1, 5)
+    """
+
+    def sheet(self, ball: Location) -> str:
+        """Name the balls among which places are compared; the others add up."""
+        return _sheet_name(_place(ball))
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """Two coordinates and a reach; balls touch only if both differ by at most both reaches.
+
+        They are projections that shorten distances, on two directions in which every column takes
+        part: a column with two values only still leaves the others to tell places apart.
+        """
+        metric, radius = str(ball["metric"]), reach(float(ball["radius"]))
+        if metric == "hamming":
+            return 0.0, 0.0, np.inf
+        center = np.array(ball["center"], dtype=np.float64)
+        if metric == "haversine":
+            center = np.array(on_sphere(*center.tolist())) * EARTH_RADIUS_KM
+            radius += _ON_EARTH_KM
+        elif metric not in ("euclidean", "manhattan", "chebyshev"):
+            spans = np.array(ball["ranges"], dtype=np.float64) * len(center)
+            center = np.where(spans > 0, center / np.where(spans > 0, spans, 1.0), 0.0)
+        signs = np.where(np.arange(len(center)) % 2, -1.0, 1.0)
+        longest = {"euclidean": len(center) ** 0.5, "haversine": 3**0.5, "chebyshev": len(center)}
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = center / longest.get(metric, 1.0)
+            u, v = float(scaled.sum()), float((scaled * signs).sum())
+        if not (np.isfinite(u) and np.isfinite(v)):
+            return 0.0, 0.0, np.inf
+        return u, 0.0 if len(center) == 1 else v, float(radius)
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """Say which of the others may share a point with a ball."""
+        _, metric, ranges, _ = _place(ball)
+        centers = np.array([one["center"] for one in others], dtype=np.float64)
+        radii = np.array([reach(float(one["radius"])) for one in others])
+        center = np.array(ball["center"], dtype=np.float64)
+        near = touching(metric, ranges, centers, radii, center, reach(float(ball["radius"])))
+        return [bool(one) for one in near]
+
+    def depth(
+        self,
+        ball: Location,
+        epsilon: Fraction,
+        met: Sequence[tuple[Location, Fraction]],
+        enough: Fraction,
+    ) -> Fraction:
+        """Bound the sum of ε at any point of a ball; no better than ``enough`` is needed."""
+        centers = np.array([one["center"] for one, _ in met], dtype=np.float64)
+        radii = np.array([reach(float(one["radius"])) for one, _ in met])
+        center = np.array(ball["center"], dtype=np.float64)
+        new = center, reach(float(ball["radius"]))
+        return _inside(
+            str(ball["metric"]), new, epsilon, centers, radii, [e for _, e in met], enough
+        )
+
+    def recount(self) -> Atlas:
+        """Begin with no balls, to compute anew what they cost together."""
+        return Atlas()
+
+
+def _inside(
+    metric: str,
+    new: tuple[Floats, float],
+    epsilon: Fraction,
+    centers: Floats,
+    radii: Floats,
+    epsilons: Sequence[Fraction],
+    enough: Fraction,
+) -> Fraction:
+    """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
+    center, radius = new
+    around = sum(epsilons, _ZERO)
+    inside = epsilon + around  # never too little; exact where all of them share a point
+    if inside <= enough or not epsilons or not exact_in(metric, len(center)):
+        return inside
+    if len(center) == 2 and len(epsilons) > _CROWD:
+        scale, whole = _common(epsilons)
+        most = no_deeper_than(metric, centers - center, radii, radius, _weights(whole))
+        return min(inside, epsilon + Fraction(most, scale))
+    # Weighing the new ball above all others together puts the deepest point inside it.
+    # Of a few, all is told: what is known of each makes giving one of them back exact.
+    floor = enough + around if len(epsilons) > _FEW else _ZERO
+    scale, (least, *whole) = _common([floor, *epsilons, inside])
+    found = deepest(
+        metric,
+        np.concatenate([centers, center[None]]),
+        np.append(radii, radius),
+        _weights(whole),
+        least,
+    )
+    return Fraction(found, scale) - around
+
+
 class Atlas:
-    """The balls asked about so far and what they cost together.
+    """The balls asked about so far and what they cost together, in memory.
 
     Examples
     --------
@@ -141,82 +259,73 @@ class Atlas:
 
 
 class _Sheet:
-    """The balls over one set of columns and one metric; arrays that double when they are full."""
+    """The balls over one set of columns and one metric, found by the cells of a grid."""
 
     def __init__(self, place: _Place) -> None:
         self.columns, self.metric, self.ranges, _ = place
         self.price = Fraction(0)
-        self._exact = exact_in(self.metric, len(self.columns))
-        self._count = 0
-        self._centers: Floats = np.empty((8, len(self.columns)))
-        self._radii: Floats = np.empty(8)
+        self._geometry = Balls()
         self._epsilons: list[Fraction] = []
+        self._centers: list[list[float]] = []
+        self._radii: list[float] = []
+        self._cells: dict[float, dict[tuple[float, float], list[int]]] = {}
 
     def append(self, ball: Location, epsilon: Fraction) -> None:
         """Add a ball; the price is the caller's to raise."""
-        if self._count == len(self._radii):
-            self._centers = np.concatenate([self._centers, np.empty_like(self._centers)])
-            self._radii = np.concatenate([self._radii, np.empty_like(self._radii)])
-        self._centers[self._count] = ball["center"]
-        self._radii[self._count] = reach(float(ball["radius"]))
+        u, v, far = self._geometry.keys(ball)
+        side = _side(far)
+        cells = self._cells.setdefault(side, {})
+        cells.setdefault((u // side, v // side), []).append(len(self._epsilons))
+        self._centers.append(ball["center"])
+        self._radii.append(reach(float(ball["radius"])))
         self._epsilons.append(epsilon)
-        self._count += 1
 
     def depth(self) -> Fraction:
         """Return the largest sum of ε over the balls that share a point."""
-        everything = np.arange(self._count)
-        return self._deepest(self._centers[everything], self._radii[everything], self._epsilons)
+        scale, whole = _common(self._epsilons)
+        centers, radii = np.array(self._centers, dtype=np.float64), np.array(self._radii)
+        return Fraction(deepest(self.metric, centers, radii, _weights(whole)), scale)
 
     def extra(self, new: Location, epsilon: Fraction) -> Fraction:
         """Return by how much the largest sum of ε at a point of the new ball exceeds the price."""
+        near = self._near(new)
         center, radius = np.array(new["center"], dtype=np.float64), reach(float(new["radius"]))
-        known = slice(0, self._count)
-        met = np.flatnonzero(
-            touching(
-                self.metric, self.ranges, self._centers[known], self._radii[known], center, radius
+        if near:
+            centers = np.array([self._centers[i] for i in near], dtype=np.float64)
+            radii = np.array([self._radii[i] for i in near])
+            met = np.flatnonzero(touching(self.metric, self.ranges, centers, radii, center, radius))
+            epsilons = [self._epsilons[near[i]] for i in met]
+            inside = _inside(
+                self.metric,
+                (center, radius),
+                epsilon,
+                centers[met],
+                radii[met],
+                epsilons,
+                self.price,
             )
-        )
-        if not len(met):
-            return max(_ZERO, epsilon - self.price)
-        epsilons = [self._epsilons[i] for i in met]
-        scale, whole = _common(epsilons)
-        around = Fraction(sum(whole), scale)
-        inside = epsilon + around  # never too little; exact where all of them share a point
-        weighed = self._exact and (len(self.columns) == 1 or len(met) <= _CROWD)
-        if weighed and inside > self.price:
-            if self._is_shallow(met, center, radius, whole, (self.price - epsilon) * scale):
-                return _ZERO
-            # Weighing the new ball above all others together puts the deepest point inside it.
-            centers = np.concatenate([self._centers[met], center[None]])
-            radii = np.append(self._radii[met], radius)
-            weights = [*epsilons, epsilon + around]
-            inside = self._deepest(centers, radii, weights, self.price + around) - around
-        return max(_ZERO, inside - self.price)
+        else:
+            inside = epsilon
+        return min(epsilon, max(_ZERO, inside - self.price))
 
-    def _is_shallow(
-        self,
-        met: NDArray[np.intp],
-        center: Floats,
-        radius: float,
-        whole: Sequence[int],
-        limit: Fraction,
-    ) -> bool:
-        """Say at little cost, for two columns, that no point of a ball is met by too many."""
-        if len(self.columns) != 2:
-            return False
-        across, most = self._centers[met] - center, math.floor(limit)
-        return at_most(self.metric, across, self._radii[met], radius, _weights(whole), most)
+    def _near(self, new: Location) -> list[int]:
+        """The balls in cells that the new ball may reach."""
+        u, v, far = self._geometry.keys(new)
+        found: list[int] = []
+        for side, cells in self._cells.items():
+            wide, high = far + side + 1e-9 * abs(u), far + side + 1e-9 * abs(v)
+            if not (wide + high) / side < 16:  # too many cells to look into one by one
+                found += [i for listed in cells.values() for i in listed]
+                continue
+            for a in np.arange((u - wide) // side, (u + wide) // side + 1).tolist():
+                for b in np.arange((v - high) // side, (v + high) // side + 1).tolist():
+                    found += cells.get((a, b), ())
+        return found
 
-    def _deepest(
-        self,
-        centers: Floats,
-        radii: Floats,
-        epsilons: Sequence[Fraction],
-        floor: Fraction = _ZERO,
-    ) -> Fraction:
-        """Return the largest sum of ε at a point; ``floor`` if it is no more."""
-        scale, (least, *whole) = _common([floor, *epsilons])
-        return Fraction(deepest(self.metric, centers, radii, _weights(whole), least), scale)
+
+def _side(far: float) -> float:
+    """The side of the cells for balls of this reach: a power of two that is no less."""
+    return float(2.0 ** max(-1000, math.frexp(far)[1])) if far < 1e300 else np.inf
 
 
 def _weights(whole: Sequence[int]) -> Weights:
@@ -228,6 +337,11 @@ def _common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
     """Return a common denominator and the numerators over it."""
     scale = math.lcm(*{number.denominator for number in numbers})
     return scale, [number.numerator * (scale // number.denominator) for number in numbers]
+
+
+@lru_cache(maxsize=256)
+def _sheet_name(place: _Place) -> str:
+    return hashlib.sha256(repr(place).encode()).hexdigest()
 
 
 def _place(ball: Mapping[str, Any]) -> _Place:

@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from whitecrow.errors import BudgetExhausted, PolicyViolation
+from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation
 from whitecrow.ledger.budget import LINES, Budget
 from whitecrow.privacy import (
     ConditionalPrivacy,
@@ -42,6 +42,7 @@ from whitecrow.privacy import (
 __all__ = [
     "Account",
     "Located",
+    "admissible",
     "admit",
     "charged",
     "guarantee",
@@ -98,9 +99,10 @@ def charged(amount: Fraction) -> Fraction:
     """Return what an account adds for an amount: the amount itself, if its denominator is plain.
 
     Sums of arbitrary fractions grow without bound in length, and an analyst chooses the fractions.
-    So denominators are kept to the divisors of one number (all decimals up to 20 places, all
-    fractions up to 1/60 and many more); anything else is charged rounded up in the 20th place,
-    which is never too little.
+    So an epsilon that is asked for must be plain (:func:`admissible`): any decimal up to 100
+    places, any fraction with a denominator up to 1000, and many more. All sums of such numbers are
+    exact and have at most a few hundred digits. Numbers that are computed and not chosen, as the
+    delta after a change of units, are rounded up in the 40th place where they are not plain.
 
     Examples
     --------
@@ -112,8 +114,32 @@ def charged(amount: Fraction) -> Fraction:
     return Fraction(-(-amount.numerator * _PLACES // amount.denominator), _PLACES)
 
 
-_PLACES = 10**20
-_PLAIN = math.lcm(*range(1, 61)) * _PLACES
+_PLACES = 10**40
+_PLAIN = math.lcm(*range(1, 1001)) * 10**100
+
+
+def admissible(price: Guarantee) -> None:
+    """Refuse a price whose sums could not be kept exact and short.
+
+    Raises
+    ------
+    InvalidInput
+        If an epsilon or rho has a denominator that is not plain.
+    """
+    name = "rho" if isinstance(price, ZeroConcentrated) else "epsilon"
+    amount: Fraction = getattr(price, name)
+    if _PLAIN % amount.denominator:
+        raise InvalidInput(
+            f"An account is kept exactly, so {name} must be a decimal of up to 100 places or a "
+            f"fraction with a denominator up to 1000. Got {text(amount)}; write "
+            f"{_decimal(amount)} instead."
+        )
+
+
+def _decimal(amount: Fraction) -> str:
+    """A decimal that is close and no larger."""
+    places = 12 + max(0, len(str(amount.denominator)) - len(str(amount.numerator)))
+    return f"{amount.numerator * 10**places // amount.denominator}e-{places}"
 
 
 def is_for_everyone(price: Guarantee) -> bool:
@@ -178,11 +204,38 @@ class Account:
         epsilon = charged(price.epsilon)
         grown = replace(self, delta=self.delta + charged(price.delta), zones=zones)
         if isinstance(price, ConditionalPrivacy):
-            conditions = tuple(dict.fromkeys((*self.conditions, *price.conditions)))
+            conditions = tuple(sorted({*self.conditions, *price.conditions}))
             return replace(grown, conditional=self.conditional + epsilon, conditions=conditions)
         if is_for_everyone(price):
             return replace(grown, epsilon=self.epsilon + epsilon)
         return replace(grown, sensitive=self.sensitive + epsilon)
+
+    def without_release(
+        self,
+        price: Guarantee,
+        less: Located | None,
+        zones: tuple[Zone, ...],
+        conditions: tuple[str, ...],
+    ) -> Account:
+        """Return the account with one release given back.
+
+        Sums are exact, so what was added is taken away again. Which zones and conditions the other
+        releases have is not in the sums, and neither is what a located release had added: ``less``
+        is how the price of places changes, at most 0.
+        """
+        if less is None:
+            gone = Account(unit=self.unit).with_release(price)
+            left = replace(
+                self,
+                epsilon=self.epsilon - gone.epsilon,
+                delta=self.delta - gone.delta,
+                rho=self.rho - gone.rho,
+                sensitive=self.sensitive - gone.sensitive,
+                conditional=self.conditional - gone.conditional,
+            )
+        else:
+            left = replace(self, located=self.located + less)
+        return replace(left, zones=zones, conditions=conditions)
 
     def spent(self, line: str, delta: Fraction) -> Fraction | None:
         """The epsilon of the releases that count on a line, read at ``delta``.
@@ -265,7 +318,7 @@ class Account:
             conditional=_fraction(data["conditional"]),
             located=Located.from_json(data["located"]),
             zones=_zones(data["zones"]),
-            conditions=tuple(data["conditions"]),
+            conditions=tuple(sorted(data["conditions"])),
             unit=data["unit"],
         )
 

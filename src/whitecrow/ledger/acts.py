@@ -1,4 +1,4 @@
-"""What the chain keeps of a custodian's act: who, why, and the card and readers it put in force."""
+"""The custodian's acts, and what the chain keeps of them: who, why, and what they put in force."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from whitecrow.errors import InvalidInput
-from whitecrow.ledger.chain import canonical
+from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.ledger.account import Account, Located, guarantee
+from whitecrow.ledger.budget import Budget
+from whitecrow.ledger.chain import Entry, canonical
+from whitecrow.ledger.page import Closed, Page, Reservation, Share
+from whitecrow.ledger.spatial import Geometry, SpatialIndex
 
-__all__ = ["card_digest", "custodian_act"]
+__all__ = ["allow", "amend", "card_digest", "custodian_act", "void", "voidable"]
 
 
 def custodian_act(
@@ -52,3 +56,74 @@ def custodian_act(
 def card_digest(card: Mapping[str, Any]) -> str:
     """Return the hash by which the chain names a card."""
     return hashlib.sha256(canonical(card).encode("ascii")).hexdigest()
+
+
+def amend(
+    page: Page,
+    body: Mapping[str, Any],
+    budget: Budget | None,
+    policy: Mapping[str, Any] | None,
+) -> None:
+    """Put another budget or policy in force."""
+    changed: dict[str, Any] = {}
+    if budget is not None:
+        page.budget = budget
+        changed["budget"] = budget.to_json()
+    if policy is not None:
+        page.policy = canonical(policy)
+        changed["policy"] = policy
+    page.append("amend", body={**body, **changed})
+
+
+def allow(page: Page, body: Mapping[str, Any], analyst: str, budget: Budget | None) -> None:
+    """Cap what one analyst may spend, or lift the cap."""
+    share = page.share(analyst)
+    spent = Account(unit=page.spent.unit) if share is None else share.spent
+    page.write_share(analyst, Share(spent, budget), new=share is None)
+    written = None if budget is None else budget.to_json()
+    page.append("allow", analyst=analyst, body={**body, "budget": written})
+
+
+def voidable(page: Page, seq: int) -> tuple[Entry, Reservation | Closed]:
+    """Return a spend that may be given back and what became of it, or say why it may not."""
+    reserved = page.entry(seq)
+    if reserved is None or reserved.kind != "reserve":
+        raise PolicyViolation(f"Entry {seq} is not a reservation; nothing to void.")
+    outcome = page.outcome(reserved.digest)
+    if outcome is None or outcome.seq != seq:
+        raise PolicyViolation(f"Entry {seq} is already void.")
+    if isinstance(outcome, Closed) and outcome.answered:
+        raise PolicyViolation(f"Entry {seq} was answered; what was released stays spent.")
+    return reserved, outcome
+
+
+def void(
+    page: Page,
+    body: Mapping[str, Any],
+    reserved: Entry,
+    outcome: Reservation | Closed,
+    geometry: Geometry,
+) -> None:
+    """Give a spend back: the sums, the terms of its promise, and its ball if it has one."""
+    seq, analyst, content = reserved.seq, reserved.analyst, reserved.content
+    price, located = guarantee(content["price"]), content["location"] is not None
+    share = page.share(analyst)
+    assert share is not None
+    less: tuple[Located | None, Located | None] = (None, None)
+    if located:
+        less = SpatialIndex(page.session, page.id, geometry).remove(seq, analyst)
+    page.remove_terms(analyst, price)
+    page.close_reservation(seq)
+    page.failures -= isinstance(outcome, Closed) and not outcome.reviewed
+    page.spent = page.spent.without_release(price, less[0], *page.terms())
+    mine = share.spent.without_release(price, less[1], *page.terms(analyst))
+    page.write_share(analyst, Share(mine, share.budget), new=False)
+    costs = {"dataset": page.spent.located.to_json(), "analyst": mine.located.to_json()}
+    page.append(
+        "void",
+        analyst=analyst,
+        digest=reserved.digest,
+        # An entry is closed once: a void after a failure closes the failure.
+        closes=seq if isinstance(outcome, Reservation) else outcome.by,
+        body={**body, "reserve": seq, "located": costs if located else None},
+    )

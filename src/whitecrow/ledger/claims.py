@@ -9,13 +9,13 @@ clock decides.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import deque
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import Engine
 from sqlalchemy.pool import PoolProxiedConnection
 
 from whitecrow.ledger import locks
@@ -140,25 +140,16 @@ class _ServerClaims:
         self._process = os.getpid()
 
     def take(self, dataset: int, seq: int) -> Claim | None:
-        engine = self.database.engine
         if self._process != os.getpid():  # a fork has connections of its own
             self._free, self._process = deque(), os.getpid()
-        try:
-            kept = self._free.pop()
-        except IndexError:
-            return self._take(self._connected(engine), dataset, seq)
-        try:
-            return self._take(kept, dataset, seq)
-        except self.database.failures:
-            # It may have been cut while it was kept; one that is new tells whether the store is
-            # away.
-            return self._take(self._connected(engine), dataset, seq)
-
-    def _connected(self, engine: Engine) -> PoolProxiedConnection:
-        connection = engine.raw_connection()
+        while self._free:
+            # One that was kept may have been cut since; a new one is taken then.
+            with contextlib.suppress(*self.database.failures):
+                return self._take(self._free.pop(), dataset, seq)
+        connection = self.database.engine.raw_connection()
         driver: Any = connection.driver_connection
         driver.autocommit = True
-        return connection
+        return self._take(connection, dataset, seq)
 
     def _take(self, connection: PoolProxiedConnection, dataset: int, seq: int) -> Claim | None:
         claim = _ServerClaim(self, connection, (dataset, seq))
@@ -167,7 +158,6 @@ class _ServerClaims:
                 return claim
         except BaseException:
             connection.invalidate()
-            self.close()  # what happened to one has happened to all
             raise
         self.put_back(connection)
         return None

@@ -1,13 +1,4 @@
-"""Connections: the one place that knows which database is behind the ledger.
-
-Durability. SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed spend survives
-the death of the process, of the system and of the power supply, at the cost of one flush to disk a
-commit. (``NORMAL`` would be faster, but a power cut could undo the last commits, and with them the
-spend of an answer already sent.) PostgreSQL's default, ``synchronous_commit=on``, is the same.
-
-Races. Every transaction that decides something locks first and reads afterwards: ``BEGIN
-IMMEDIATE`` in SQLite (one writer a file), ``SELECT ... FOR UPDATE`` on the dataset's row in
-PostgreSQL (one writer a dataset).
+"""Transactions of the ledger, each on a connection of its engine.
 
 Speed. Threads of one process that write at the same moment share a transaction, hence a flush, each
 in a savepoint of its own (SQLite only; PostgreSQL groups commits itself). Statements are
@@ -25,12 +16,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import PoolProxiedConnection, StaticPool
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
 
-from whitecrow.errors import InvalidInput, LedgerCorrupt, Unavailable, WhitecrowError
+from whitecrow.errors import LedgerCorrupt, Unavailable, WhitecrowError
+from whitecrow.ledger.engine import engine_for, is_in_memory, parsed
 from whitecrow.ledger.line import Job, Line
 from whitecrow.ledger.session import Compiler, Session
 from whitecrow.ledger.turns import Turns
@@ -56,17 +47,17 @@ class Database:
     """
 
     def __init__(self, url: str | Path) -> None:
-        self.url = _parse(url)
+        self.url = parsed(url)
         # What messages call the store instead of its address, where strangers may read them.
         self.label: str | None = None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.in_memory = self.is_sqlite and self.path is None
+        self.in_memory = is_in_memory(self.url)
         if self.path is not None:
             _make_private(self.path)
         self._start()
 
     def _start(self) -> None:
-        self._engine = _engine(self.url, self.in_memory)
+        self._engine = engine_for(self.url, patience=PATIENCE_SECONDS)
         self._compiler = Compiler(self._engine.dialect)
         self._process = os.getpid()
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
@@ -78,10 +69,9 @@ class Database:
     @property
     def path(self) -> Path | None:
         """The file of an SQLite store; None for others."""
-        database = self.url.database
-        if not self.is_sqlite or database in (None, "", ":memory:"):
+        if not self.is_sqlite or is_in_memory(self.url):
             return None
-        return Path(str(database))
+        return Path(str(self.url.database))
 
     @property
     def name(self) -> str:
@@ -238,59 +228,6 @@ def _make_private(path: Path) -> None:
     """Make a new file that its owner alone can read; what fails here fails again, and is told."""
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-
-
-def _parse(url: str | Path) -> URL:
-    if isinstance(url, Path) or "://" not in str(url):
-        return URL.create("sqlite", database=str(url))
-    try:
-        return make_url(url)
-    except ArgumentError:
-        raise InvalidInput(
-            "The ledger's address is not a database URL; write sqlite:///file, sqlite:// (in "
-            "memory) or postgresql+psycopg://user@host/name."
-        ) from None
-
-
-def _engine(url: URL, in_memory: bool) -> Engine:
-    backend = url.get_backend_name()
-    if backend not in ("sqlite", "postgresql"):
-        raise InvalidInput(f"A ledger is kept in SQLite or PostgreSQL; {backend!r} is neither.")
-    # Statements carry questions and answers: they stay out of every error message.
-    options: dict[str, Any] = {"hide_parameters": True}
-    if backend == "postgresql":
-        # Pinged before each use: what was cut while it lay in the pool is replaced.
-        # An ask holds a second connection for its claim: a bounded pool could lock itself up.
-        options |= {
-            "max_overflow": -1,
-            "pool_pre_ping": True,
-            "connect_args": {"connect_timeout": 10},
-        }
-    else:
-        options["connect_args"] = {"timeout": PATIENCE_SECONDS, "check_same_thread": False}
-        if in_memory:
-            options["poolclass"] = StaticPool
-    try:
-        engine = create_engine(url, **options)
-    except (ImportError, NoSuchModuleError):
-        raise Unavailable(
-            "The driver for PostgreSQL is missing: pip install 'whitecrow[postgres]'."
-        ) from None
-    if backend == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
-    connection.isolation_level = None  # the driver must not open transactions of its own
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 _SQLITE_ERRORS = (

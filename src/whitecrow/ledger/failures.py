@@ -8,13 +8,13 @@ released before is still served.
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, or_, select
+from sqlalchemy import and_, bindparam, select
 
 from whitecrow.errors import PolicyViolation, Unavailable
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.chain import Entry
 from whitecrow.ledger.page import Page
-from whitecrow.ledger.schema import entries
+from whitecrow.ledger.schema import FAILED, entries
 from whitecrow.ledger.store import CLOSED, Ledger
 
 __all__ = ["failures", "halt", "refuse_if_closed", "review"]
@@ -48,6 +48,8 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
             raise PolicyViolation(f"Entry {seq} is not a failure that waits for a review.")
         failed = found[0]
         page.failures -= 1
+        if failed.closes is not None:
+            page.close_reservation(failed.closes)
         page.append(
             "review",
             analyst=failed.analyst,
@@ -76,7 +78,7 @@ def refuse_if_closed(page: Page) -> None:
 
 
 def _open(page: Page) -> list[Entry]:
-    if not page.failures:  # almost always: the rest reads the whole account
+    if not page.failures:  # almost always
         return []
     rows = page.session.rows(_UNREVIEWED, page=page.id)
     return [Entry(**{**row._asdict(), "dataset": page.name}) for row in rows]
@@ -91,7 +93,7 @@ _UNREVIEWED = (
     )
     .where(
         entries.c.dataset == bindparam("page"),
-        or_(entries.c.kind == "fail", entries.c.kind == "halt"),
+        FAILED,
         _closing.c.seq.is_(None),
     )
     .order_by(entries.c.seq)

@@ -6,6 +6,7 @@ the package. Tests keep the two ways equal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, select
@@ -13,14 +14,18 @@ from sqlalchemy import Connection, inspect, select
 from whitecrow.errors import Unavailable
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.schema import METADATA, VERSION, versions
+from whitecrow.ledger.session import Session
 
 __all__ = ["migrate"]
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 
 
-def migrate(database: Database) -> None:
-    """Make the store current, in one transaction: another process may be doing the same."""
+def migrate(database: Database, rebuild: Callable[[Session], None]) -> None:
+    """Make the store current, in one transaction: another process may be doing the same.
+
+    An older store is migrated, and what is derived from its entries is then made by ``rebuild``.
+    """
     with database.connection() as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392015)")
@@ -31,6 +36,7 @@ def migrate(database: Database) -> None:
             connection.execute(versions.insert().values(version_num=VERSION))
         elif found != VERSION:
             _upgrade(connection, found, database.name)
+            rebuild(database.joined(connection))
 
 
 def _version(connection: Connection) -> str | None:

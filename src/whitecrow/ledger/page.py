@@ -6,25 +6,43 @@ dataset's row, so whatever it reads is the newest there is and stays so until th
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import and_, bindparam, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, insert, select, text, update
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger.account import Account
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.claims import Claim
-from whitecrow.ledger.schema import accounts, datasets, entries, publishers
+from whitecrow.ledger.schema import accounts, datasets, entries, publishers, terms, unsettled
 from whitecrow.ledger.session import Session
-from whitecrow.privacy import Unit
+from whitecrow.privacy import (
+    ConditionalPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    Unit,
+    Zone,
+    intersect,
+)
 
-__all__ = ["Closed", "Page", "Records", "Reservation", "Share", "Standing"]
+__all__ = [
+    "Closed",
+    "Page",
+    "Records",
+    "Reservation",
+    "Share",
+    "Standing",
+    "joint_terms",
+    "names",
+    "terms_of",
+]
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,9 @@ class Reservation:
         The question, and who asked it first.
     fresh : bool
         False if an earlier, interrupted ask had already paid.
+    epoch : int
+        How often the reservation had been taken up when the claim was taken; only the last one to
+        take it up may close it.
     claim : Claim, optional
         The right to compute the answer.
     """
@@ -84,6 +105,7 @@ class Reservation:
     digest: str
     analyst: str
     fresh: bool = False
+    epoch: int = 0
     claim: Claim | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
@@ -255,6 +277,65 @@ class Page:
             new_budget=None if share.budget is None else _text(share.budget),
         )
 
+    # What is open, and on which terms: derived from the entries, kept up to date with them
+
+    def open_reservation(self, seq: int) -> None:
+        """Note that a reservation has no answer yet."""
+        self.session.run(_OPENED, page=self.id, at_seq=seq)
+
+    def close_reservation(self, seq: int) -> None:
+        """Note that a reservation was answered or given back."""
+        self.session.run(_SETTLED, page=self.id, at_seq=seq)
+
+    def epoch(self, seq: int) -> int | None:
+        """How often a reservation was taken up; None if it is not open."""
+        row = self.session.one(_EPOCH, page=self.id, at_seq=seq)
+        return None if row is None else int(row.epoch)
+
+    def take_up(self, seq: int) -> int:
+        """Count that somebody begins to compute an answer; whoever did before has lost the right.
+
+        Raises
+        ------
+        LedgerCorrupt
+            If the reservation is not among those that are open.
+        """
+        before = self.epoch(seq)
+        if before is None:
+            raise LedgerCorrupt(
+                "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
+            )
+        self.session.run(_TAKE_UP, page=self.id, at_seq=seq, new_epoch=before + 1)
+        return before + 1
+
+    def add_terms(self, analyst: str, price: Guarantee) -> None:
+        """Count the zones and conditions of a release."""
+        for digest, term in terms_of(price):
+            self.session.run(_ADD_TERM, page=self.id, whose=analyst, digest=digest, term=term)
+
+    def remove_terms(self, analyst: str, price: Guarantee) -> None:
+        """Count the zones and conditions of a release that was given back."""
+        for digest, _ in terms_of(price):
+            self.session.run(_LESS_TERM, page=self.id, whose=analyst, digest=digest)
+        self.session.run(_NO_TERM, page=self.id, whose=analyst)
+
+    def all_terms(self) -> dict[str, dict[str, int]]:
+        """How many standing releases of each analyst have a term."""
+        found: dict[str, dict[str, int]] = {}
+        for row in self.session.rows(_ALL_TERMS, page=self.id):
+            found.setdefault(row.analyst, {})[row.term] = row.number
+        return found
+
+    def open_reservations(self) -> set[int]:
+        """The reservations that have no answer."""
+        return {row.seq for row in self.session.rows(_ALL_OPEN, page=self.id)}
+
+    def terms(self, analyst: str | None = None) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
+        """The zones and conditions of all standing releases, or of one analyst's."""
+        query = _TERMS if analyst is None else _OWN_TERMS
+        given = {} if analyst is None else {"whose": analyst}
+        return joint_terms(row.term for row in self.session.rows(query, page=self.id, **given))
+
     # Reading
 
     def share(self, analyst: str) -> Share | None:
@@ -273,10 +354,15 @@ class Page:
             self.budget, self.policy, self.spent, shares, self.seq, self.head, self.failures
         )
 
-    def outcome(self, digest: str) -> Reservation | Closed | None:
-        """What became of a question: open, closed, or never asked (or void)."""
+    def outcome(self, digest: str, *, before: int | None = None) -> Reservation | Closed | None:
+        """What became of a question: open, closed, or never asked (or void).
+
+        With ``before``, as it was before that entry.
+        """
         found: Reservation | Closed | None = None
         for row in self.session.rows(_BY_QUESTION, page=self.id, asked=digest):
+            if before is not None and row.seq >= before:
+                break
             if row.kind == "reserve":
                 found = Reservation(row.seq, digest, row.analyst)
             elif row.kind == "void":
@@ -290,14 +376,41 @@ class Page:
                 found = Closed(row.closes, row.seq, answered, answer)
         return found
 
-    def entries(self, after: int = 0, *, kinds: Iterable[str] = ()) -> Iterator[Entry]:
-        """Entries in order."""
-        query = _entries_after(tuple(kinds))
-        for row in self.session.rows(query, page=self.id, after=after):
-            yield _entry(row, self.name)
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Entries in order, read in portions."""
+        while True:
+            found = self.some_entries(after=after, limit=_AT_ONCE)
+            yield from found
+            if len(found) < _AT_ONCE:
+                return
+            after = found[-1].seq
+
+    def some_entries(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+        analyst: str | None = None,
+        kind: str | None = None,
+    ) -> list[Entry]:
+        """Entries between two others, some of them, one analyst's or one kind."""
+        limits = {"before": before, "most": limit, "whose": analyst, "of_kind": kind}
+        given = {name: value for name, value in limits.items() if value is not None}
+        query = _some_entries(frozenset(given), newest_first)
+        rows = self.session.rows(query, page=self.id, after=after, **given)
+        return [_entry(row, self.name) for row in rows]
+
+    def closing(self, seqs: Sequence[int]) -> dict[int, Entry]:
+        """What closed these entries, by the entry that was closed."""
+        if not seqs:
+            return {}
+        rows = self.session.rows(_closing_of(len(seqs)), page=self.id, **_numbered(seqs))
+        return {row.closes: _entry(row, self.name) for row in rows}
 
     def unsettled(self) -> list[Entry]:
-        """Reservations that nothing has closed, or only a failure that was not given back."""
+        """Reservations that nothing has closed, or only a failure that nobody has reviewed."""
         rows = self.session.rows(_UNSETTLED, page=self.id)
         return [_entry(row, self.name) for row in rows]
 
@@ -305,6 +418,11 @@ class Page:
         """One entry."""
         row = self.session.one(_ONE, page=self.id, at_seq=seq)
         return None if row is None else _entry(row, self.name)
+
+
+def names(session: Session) -> tuple[str, ...]:
+    """The names of all datasets."""
+    return tuple(row.name for row in session.rows(_NAMES))
 
 
 def _parsed(written: str) -> Any:
@@ -371,20 +489,59 @@ def _entry(row: Any, dataset: str) -> Entry:
     return Entry(**{**row._asdict(), "dataset": dataset})
 
 
+def joint_terms(written: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
+    """The zones and conditions that several releases have together."""
+    found = [_parsed(term) for term in written]
+    zones = intersect(Zone.from_json(one["zone"]) for one in found if "zone" in one)
+    return zones, tuple(sorted({one["condition"] for one in found if "condition" in one}))
+
+
+def terms_of(price: Guarantee) -> list[tuple[str, str]]:
+    """The zones and conditions of a promise, each with a short name."""
+    listed: list[dict[str, Any]] = []
+    if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
+        listed += [{"zone": zone.to_json()} for zone in price.zones if not zone.everyone]
+    if isinstance(price, ConditionalPrivacy):
+        listed += [{"condition": one} for one in price.conditions]
+    written = dict.fromkeys(canonical(one) for one in listed)
+    return [(hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in written]
+
+
 @lru_cache
-def _entries_after(kinds: tuple[str, ...]) -> Any:
+def _some_entries(limits: frozenset[str], newest_first: bool) -> Any:
     query = select(entries).where(
         entries.c.dataset == bindparam("page"), entries.c.seq > bindparam("after")
     )
-    if kinds:
-        query = query.where(or_(*(entries.c.kind == kind for kind in kinds)))
-    return query.order_by(entries.c.seq)
+    conditions = {
+        "before": entries.c.seq < bindparam("before"),
+        "whose": entries.c.analyst == bindparam("whose"),
+        "of_kind": entries.c.kind == bindparam("of_kind"),
+    }
+    query = query.where(*(conditions[name] for name in sorted(limits - {"most"})))
+    query = query.order_by(entries.c.seq.desc() if newest_first else entries.c.seq)
+    return query.limit(bindparam("most")) if "most" in limits else query
 
+
+@lru_cache(maxsize=32)
+def _closing_of(count: int) -> Any:
+    return select(entries).where(
+        entries.c.dataset == bindparam("page"),
+        entries.c.closes.in_([bindparam(f"closed{i}") for i in range(count)]),
+    )
+
+
+def _numbered(seqs: Sequence[int]) -> dict[str, int]:
+    return {f"closed{i}": seq for i, seq in enumerate(seqs)}
+
+
+_AT_ONCE = 2000
+"""How many entries are read at once."""
 
 _FIELDS = tuple(column.name for column in entries.columns)
 
 # Built once, compiled once. Parameters must not be called like columns that a statement sets.
 _READ = select(datasets).where(datasets.c.name == bindparam("dataset_name"))
+_NAMES = select(datasets.c.name).order_by(datasets.c.name)
 _LOCK = _READ.with_for_update()
 _REGISTER = insert(datasets).values(
     {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
@@ -418,25 +575,36 @@ _BY_QUESTION = (
     .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("asked"))
     .order_by(entries.c.seq)
 )
-_closing, _voiding = entries.alias(), entries.alias()
 _UNSETTLED = (
     select(entries)
-    .outerjoin(
-        _closing,
-        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
+    .join(
+        unsettled,
+        and_(unsettled.c.dataset == entries.c.dataset, unsettled.c.seq == entries.c.seq),
     )
-    .outerjoin(
-        _voiding,
-        and_(_voiding.c.dataset == entries.c.dataset, _voiding.c.closes == _closing.c.seq),
-    )
-    .where(
-        entries.c.dataset == bindparam("page"),
-        entries.c.kind == "reserve",
-        or_(_closing.c.kind.is_(None), _closing.c.kind == "fail"),
-        _voiding.c.seq.is_(None),
-    )
+    .where(unsettled.c.dataset == bindparam("page"))
     .order_by(entries.c.seq)
 )
 _ONE = select(entries).where(
     entries.c.dataset == bindparam("page"), entries.c.seq == bindparam("at_seq")
 )
+_AT = (unsettled.c.dataset == bindparam("page"), unsettled.c.seq == bindparam("at_seq"))
+_OPENED = insert(unsettled).values(dataset=bindparam("page"), seq=bindparam("at_seq"), epoch=1)
+_SETTLED = delete(unsettled).where(*_AT)
+_EPOCH = select(unsettled.c.epoch).where(*_AT)
+_TAKE_UP = update(unsettled).where(*_AT).values(epoch=bindparam("new_epoch"))
+_ADD_TERM = text(
+    "INSERT INTO terms (dataset, analyst, digest, term, number) "
+    "VALUES (:page, :whose, :digest, :term, 1) "
+    "ON CONFLICT (dataset, analyst, digest) DO UPDATE SET number = terms.number + 1"
+)
+_OF_TERM = (terms.c.dataset == bindparam("page"), terms.c.analyst == bindparam("whose"))
+_LESS_TERM = (
+    update(terms)
+    .where(*_OF_TERM, terms.c.digest == bindparam("digest"))
+    .values(number=terms.c.number - 1)
+)
+_NO_TERM = delete(terms).where(*_OF_TERM, terms.c.number <= 0)
+_TERMS = select(terms.c.term).where(terms.c.dataset == bindparam("page")).distinct()
+_OWN_TERMS = select(terms.c.term).where(*_OF_TERM)
+_ALL_TERMS = select(terms).where(terms.c.dataset == bindparam("page"))
+_ALL_OPEN = select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))

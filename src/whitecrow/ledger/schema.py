@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    Boolean,
     Column,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -13,11 +15,25 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
-__all__ = ["METADATA", "VERSION", "accounts", "datasets", "entries", "publishers", "versions"]
+__all__ = [
+    "FAILED",
+    "METADATA",
+    "VERSION",
+    "accounts",
+    "balls",
+    "datasets",
+    "entries",
+    "publishers",
+    "sheets",
+    "terms",
+    "unsettled",
+    "versions",
+]
 
-VERSION = "0002"
+VERSION = "0003"
 """The newest migration this code knows."""
 
 METADATA = MetaData()
@@ -68,6 +84,77 @@ entries = Table(
 )
 
 Index("entries_by_question", entries.c.dataset, entries.c.digest, entries.c.seq)
+
+FAILED = text("entries.kind IN ('fail', 'halt')")
+"""The few entries that a review may close; a query must say it in these words to use the index."""
+
+_FAILED = text("kind IN ('fail', 'halt')")
+Index(
+    "entries_failed",
+    entries.c.dataset,
+    entries.c.seq,
+    sqlite_where=_FAILED,
+    postgresql_where=_FAILED,
+)
+Index("entries_by_analyst", entries.c.dataset, entries.c.analyst, entries.c.seq)
+
+# What follows is derived from the entries, so that no decision has to read them all; a full
+# verification recomputes it.
+
+unsettled = Table(
+    "unsettled",
+    METADATA,
+    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
+    Column("seq", Integer, nullable=False),
+    # How often somebody took up this reservation: only the last of them may close it.
+    Column("epoch", Integer, nullable=False),
+    PrimaryKeyConstraint("dataset", "seq"),
+)
+
+terms = Table(
+    "terms",
+    METADATA,
+    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
+    Column("analyst", String(200), nullable=False),
+    Column("digest", String(64), nullable=False),
+    # A zone or a condition of a promise, canonical JSON, and how many releases have it.
+    Column("term", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    PrimaryKeyConstraint("dataset", "analyst", "digest"),
+)
+
+sheets = Table(
+    "sheets",
+    METADATA,
+    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
+    Column("sheet", String(64), nullable=False),
+    Column("analyst", String(200), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("bands", Text, nullable=False),
+    Column("differential", Text, nullable=False),
+    Column("sensitive", Text, nullable=False),
+    PrimaryKeyConstraint("dataset", "sheet", "analyst"),
+)
+
+balls = Table(
+    "balls",
+    METADATA,
+    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("sheet", String(64), nullable=False),
+    Column("band", Integer, nullable=False),
+    Column("u", Float(53), nullable=False),
+    Column("v", Float(53), nullable=False),
+    Column("analyst", String(200), nullable=False),
+    Column("everyone", Boolean, nullable=False),
+    Column("epsilon", Text, nullable=False),
+    Column("location", Text, nullable=False),
+    Column("depths", Text, nullable=False),
+    PrimaryKeyConstraint("dataset", "seq"),
+)
+
+Index("balls_by_place", balls.c.dataset, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
+Index("balls_by_depth", balls.c.dataset, balls.c.sheet, balls.c.analyst, balls.c.depths)
 
 publishers = Table(
     "publishers",

@@ -33,7 +33,7 @@ class Compiler:
             built: Any = statement
             compiled = built.compile(dialect=self._dialect)
             row = None
-            if built.is_select:
+            if getattr(built, "is_select", False):
                 make: Any = namedtuple  # whose names are known when the statement is
                 row = make("Row", built.selected_columns.keys())._make
             # Parameters that a caller gives need no value from the statement.

@@ -10,30 +10,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from whitecrow.errors import (
-    BudgetExhausted,
-    InvalidInput,
-    PolicyViolation,
-    Unavailable,
-)
-from whitecrow.ledger.account import Account, admit, in_unit
+from whitecrow.errors import InvalidInput, PolicyViolation, Unavailable
+from whitecrow.ledger import acts
+from whitecrow.ledger.account import admissible
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.atlases import AtlasMaker, Library, Location, Sum, recount
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
+from whitecrow.ledger.charging import Order, Quote, charge, quote, weigh
 from whitecrow.ledger.claims import Claim, claims_of
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
-from whitecrow.ledger.page import Closed, Page, Records, Reservation, Share, Standing
-from whitecrow.ledger.schema import datasets
+from whitecrow.ledger.page import Closed, Page, Records, Reservation, Standing, names
+from whitecrow.ledger.rebuilding import rebuild_all
 from whitecrow.ledger.session import Session
-from whitecrow.privacy import Guarantee, Unit
+from whitecrow.ledger.spatial import AddUp, Crowded, Geometry, Weighed
+from whitecrow.privacy import Unit
 
 __all__ = ["CLOSED", "Ledger", "Order", "Quote"]
 
@@ -49,57 +46,6 @@ PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """What is to be charged.
-
-    Parameters
-    ----------
-    analyst : str
-        Who asks.
-    digest : str
-        The identity of the question.
-    question : mapping
-        Its canonical JSON, for the record.
-    price : Guarantee
-        What the release will promise.
-    location : mapping, optional
-        The ball a located question looks at; its price must be pure.
-    actor : str
-        Who sent it, where that is not the analyst: somebody who acts for them.
-    """
-
-    analyst: str
-    digest: str
-    question: Mapping[str, Any]
-    price: Guarantee
-    location: Location | None = None
-    actor: str = ""
-
-
-@dataclass(frozen=True)
-class Quote:
-    """What questions would cost together.
-
-    Parameters
-    ----------
-    before, after : Account
-        The dataset's account now, and if all were asked.
-    budget : Budget
-        The dataset's cap.
-    charged : int
-        How many would be charged; the others were answered before, or come twice.
-    refusal : BudgetExhausted or None
-        Why not all of them fit.
-    """
-
-    before: Account
-    after: Account
-    budget: Budget
-    charged: int
-    refusal: BudgetExhausted | None
-
-
 class Ledger:
     """The durable account of what has been spent, with the released answers.
 
@@ -107,8 +53,8 @@ class Ledger:
     ----------
     url : str or Path
         ``sqlite:///file``, ``sqlite://`` (in memory), ``postgresql+psycopg://...``, or a file name.
-    atlas : callable, optional
-        Makes an empty atlas for spatial accounting; by default located questions add up.
+    atlas : Geometry, optional
+        What balls are, for spatial accounting; by default located questions add up.
 
     Examples
     --------
@@ -126,12 +72,11 @@ class Ledger:
     17
     """
 
-    def __init__(self, url: str | Path, *, atlas: AtlasMaker = Sum) -> None:
+    def __init__(self, url: str | Path, *, atlas: Geometry | None = None) -> None:
         self.database = Database(url)
         self._claims = claims_of(self.database)
-        self._atlas = atlas
-        self._libraries: dict[int, Library] = {}
-        migrate(self.database)
+        self._geometry: Geometry = atlas or AddUp()
+        migrate(self.database, lambda session: rebuild_all(session, self._geometry))
 
     def read(self, dataset: str, act: Callable[[Page], T]) -> T:
         """Look at a dataset's account, in one transaction."""
@@ -180,6 +125,7 @@ class Ledger:
         BudgetExhausted
             If the dataset's cap or the analyst's would be exceeded.
         """
+        admissible(order.price)
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
             found, standing = self._reserve(dataset, order, rule)
@@ -194,6 +140,22 @@ class Ledger:
 
     def _reserve(
         self, dataset: str, order: Order, rule: Callable[[str], None] | None
+    ) -> tuple[Reservation | Closed, Standing]:
+        known: Weighed | None = None
+        while True:
+            try:
+                return self._reserve_once(dataset, order, rule, known)
+            except Crowded:
+                # Weighed while others write; if the sheet changes meanwhile, the next attempt
+                # charges for all that the ball touches and does not come back here.
+                known = self.read(dataset, lambda page: weigh(page, order, self._geometry))
+
+    def _reserve_once(
+        self,
+        dataset: str,
+        order: Order,
+        rule: Callable[[str], None] | None,
+        known: Weighed | None,
     ) -> tuple[Reservation | Closed, Standing]:
         taken: list[Claim] = []
 
@@ -210,12 +172,14 @@ class Ledger:
             if not isinstance(found, Closed) and page.failures:
                 raise Unavailable(CLOSED)
             if found is None:
-                found, share = self._charge(page, order, share)
+                found, share = charge(page, order, share, self._geometry, known)
             if isinstance(found, Reservation):
                 # Taken before the commit: whoever can see the reservation can see the claim.
                 claim = self._claims.take(page.id, found.seq)
                 if claim is not None:
                     taken.append(claim)
+                    if not found.fresh:
+                        found = replace(found, epoch=page.take_up(found.seq))
                 found = replace(found, claim=claim)
             return found, page.standing({} if share is None else {order.analyst: share})
 
@@ -225,65 +189,21 @@ class Ledger:
             let_go()
             raise
 
-    def _charge(self, page: Page, order: Order, share: Share | None) -> tuple[Reservation, Share]:
-        mine = share or Share(Account(unit=page.spent.unit), None)
-        price = in_unit(order.price, page.spent.unit)
-        body: dict[str, Any] = {
-            "question": order.question,
-            "price": price.to_json(),
-            "location": order.location,
-        }
-        if order.actor:
-            body["actor"] = order.actor
-        extra = own = None
-        if order.location is not None:
-            charts = self._charts(page)
-            extra = charts.everybody.extra(price, order.location)
-            own = charts.own(order.analyst).extra(price, order.location)
-            body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
-        page.spent = admit(page.spent, page.budget, price, extra, whose="The dataset")
-        if mine.budget is None:
-            grown = mine.spent.with_release(price, own)
-        else:
-            whose = f"Analyst {order.analyst!r}"
-            grown = admit(mine.spent, mine.budget, price, own, whose=whose)
-        mine = Share(grown, mine.budget)
-        page.write_share(order.analyst, mine, new=share is None)
-        entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
-        if order.location is not None and extra is not None and own is not None:
-            charts.wrote(entry, price, order.location, (extra, own))
-        return Reservation(entry.seq, order.digest, order.analyst, fresh=True), mine
-
     def quote(self, dataset: str, orders: Sequence[Order]) -> Quote:
         """Say what these questions would cost together, asked in this order; nothing is spent."""
-        return self.read(dataset, lambda page: self._quote(page, orders))
-
-    def _quote(self, page: Page, orders: Sequence[Order]) -> Quote:
-        library = Library(self._atlas)
-        library.catch_up(page)
-        budget, spent = page.budget, page.spent
-        refusal: BudgetExhausted | None = None
-        seen: set[str] = set()
-        for order in orders:
-            if order.digest in seen or page.outcome(order.digest) is not None:
-                continue
-            seen.add(order.digest)
-            price, extra = in_unit(order.price, spent.unit), None
-            if order.location is not None:
-                extra = library.everybody.add(price, order.location)
-            if refusal is None:
-                try:
-                    admit(spent, budget, price, extra, whose="The dataset")
-                except BudgetExhausted as refused:
-                    refusal = refused
-            spent = spent.with_release(price, extra)
-        return Quote(page.spent, spent, budget, len(seen), refusal)
+        return self.read(dataset, lambda page: quote(page, orders, self._geometry))
 
     def settle(self, dataset: str, held: Reservation, answer: Any) -> Closed:
         """Store the answer with its spend; the first answer to a reservation is the only one.
 
         If the dataset was closed meanwhile, by a failure that nobody has reviewed, the answer is
         not stored and this is a failure too: which of several questions fail is told of none.
+
+        Raises
+        ------
+        Unavailable
+            If the claim was lost (a cut connection, a deleted file) and somebody else has taken
+            the reservation up: theirs is the answer, and this one was never released.
         """
         return self._close(dataset, held, "settle", {"answer": answer})
 
@@ -301,6 +221,13 @@ class Ledger:
                 )
             if isinstance(known, Closed):
                 return known
+            # Locks can be lost with what holds them; the count of those who took the reservation
+            # up cannot. Were both to store, the faster of two draws would be released.
+            if page.epoch(held.seq) != held.epoch:
+                raise Unavailable(
+                    "Another process has taken this question up; its answer will be the one. "
+                    "Nothing was released here; ask again: it is not charged twice."
+                )
             answered = kind == "settle" and not page.failures
             page.failures += not answered
             entry = page.append(
@@ -310,17 +237,11 @@ class Ledger:
                 closes=held.seq,
                 body=body if answered else {},
             )
-            if page.id in self._libraries:
-                self._libraries[page.id].passed(entry)
+            if answered:
+                page.close_reservation(held.seq)
             return Closed(held.seq, entry.seq, answered, body.get("answer") if answered else None)
 
         return self.write(dataset, act)
-
-    def _charts(self, page: Page) -> Library:
-        """The located questions of a dataset, up to date; inside the transaction that decides."""
-        charts = self._libraries.setdefault(page.id, Library(self._atlas))
-        charts.catch_up(page)
-        return charts
 
     # The custodian's acts
 
@@ -383,16 +304,9 @@ class Ledger:
         """
         body = custodian_act(reason=reason, actor=actor, card=card, readers=readers)
 
-        def act(page: Page) -> None:
-            if budget is not None:
-                page.budget = budget
-                body["budget"] = budget.to_json()
-            if policy is not None:
-                page.policy = canonical(policy)
-                body["policy"] = policy
-            page.append("amend", body=body)
-
-        self.write(dataset, act, connection=connection)
+        self.write(
+            dataset, lambda page: acts.amend(page, body, budget, policy), connection=connection
+        )
 
     def allow(
         self,
@@ -408,15 +322,9 @@ class Ledger:
         body = custodian_act(reason=reason, actor=actor)
         if not analyst:
             raise InvalidInput("An analyst has a name that is not empty.")
-        body["budget"] = None if budget is None else budget.to_json()
-
-        def act(page: Page) -> None:
-            share = page.share(analyst)
-            spent = Account(unit=page.spent.unit) if share is None else share.spent
-            page.write_share(analyst, Share(spent, budget), new=share is None)
-            page.append("allow", analyst=analyst, body=body)
-
-        self.write(dataset, act, connection=connection)
+        self.write(
+            dataset, lambda page: acts.allow(page, body, analyst, budget), connection=connection
+        )
 
     def void(
         self,
@@ -438,52 +346,16 @@ class Ledger:
         body = custodian_act(reason=reason, actor=actor)
 
         def act(page: Page) -> None:
-            reserved = page.entry(seq)
-            if reserved is None or reserved.kind != "reserve":
-                raise PolicyViolation(f"Entry {seq} is not a reservation; nothing to void.")
-            outcome = page.outcome(reserved.digest)
-            if outcome is None or outcome.seq != seq:
-                raise PolicyViolation(f"Entry {seq} is already void.")
-            if isinstance(outcome, Closed) and outcome.answered:
-                raise PolicyViolation(f"Entry {seq} was answered; what was released stays spent.")
+            reserved, outcome = acts.voidable(page, seq)
             claim = self._claims.take(page.id, seq)
             if claim is None:
                 raise PolicyViolation(f"Entry {seq} is being answered at this moment.")
             try:
-                self._void(page, reserved, outcome, body)
+                acts.void(page, body, reserved, outcome, self._geometry)
             finally:
                 claim.release()
 
         self.write(dataset, act, connection=connection)
-
-    def _void(
-        self, page: Page, reserved: Entry, outcome: Reservation | Closed, body: Mapping[str, Any]
-    ) -> None:
-        written = list(page.entries(kinds=("reserve", "void")))
-        own = [entry for entry in written if entry.analyst == reserved.analyst]
-        share = page.share(reserved.analyst)
-        assert share is not None
-        unit, seq = page.spent.unit, reserved.seq
-        located = reserved.content["location"] is not None
-
-        def left(entries: list[Entry], spent: Account) -> Account:
-            if located:
-                return recount(entries, unit, self._atlas, without=seq)
-            return replace(recount(entries, unit, without=seq), located=spent.located)
-
-        page.failures -= isinstance(outcome, Closed) and not outcome.reviewed
-        page.spent = left(written, page.spent)
-        mine = page.spent if len(own) == len(written) else left(own, share.spent)
-        page.write_share(reserved.analyst, Share(mine, share.budget), new=False)
-        costs = {"dataset": page.spent.located.to_json(), "analyst": mine.located.to_json()}
-        page.append(
-            "void",
-            analyst=reserved.analyst,
-            digest=reserved.digest,
-            # An entry is closed once: a void after a failure closes the failure.
-            closes=seq if isinstance(outcome, Reservation) else outcome.by,
-            body={**body, "reserve": seq, "located": costs if located else None},
-        )
 
     # Looking
 
@@ -500,11 +372,68 @@ class Ledger:
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
-        return tuple(row.name for row in self.database.read(lambda session: session.rows(_NAMES)))
+        return self.database.read(names)
 
-    def entries(self, dataset: str, *, after: int = 0) -> list[Entry]:
-        """The entries of a dataset, in order."""
-        return self.read(dataset, lambda page: list(page.entries(after)))
+    def entries(
+        self,
+        dataset: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+        analyst: str | None = None,
+        kind: str | None = None,
+    ) -> list[Entry]:
+        """Entries of a dataset, as many as are asked for.
+
+        Parameters
+        ----------
+        dataset : str
+            Whose.
+        after, before : int, optional
+            Entries above one number, below another.
+        limit : int, optional
+            How many at most; all by default.
+        newest_first : bool, default=False
+            Whether the newest come first.
+        analyst, kind : str, optional
+            One analyst's only; one kind only.
+        """
+        return self.read(
+            dataset,
+            lambda page: page.some_entries(
+                after=after,
+                before=before,
+                limit=limit,
+                newest_first=newest_first,
+                analyst=analyst,
+                kind=kind,
+            ),
+        )
+
+    def history(
+        self, dataset: str, analyst: str, *, before: int | None = None, limit: int = 100
+    ) -> list[tuple[Entry, Entry | None]]:
+        """An analyst's newest questions, each with the entry that closed it last, if any did.
+
+        Parameters
+        ----------
+        dataset, analyst : str
+            Whose.
+        before : int, optional
+            Only questions reserved before this entry: the last one of the page before.
+        limit : int, default=100
+            How many.
+        """
+
+        def look(page: Page) -> list[tuple[Entry, Entry | None]]:
+            asked = page.some_entries(
+                before=before, limit=limit, newest_first=True, analyst=analyst, kind="reserve"
+            )
+            return [(one, last) for one, last in zip(asked, _last_word(page, asked), strict=True)]
+
+        return self.read(dataset, look)
 
     def unsettled(self, dataset: str) -> list[Entry]:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""
@@ -532,4 +461,12 @@ class Ledger:
         self.close()
 
 
-_NAMES = select(datasets.c.name).order_by(datasets.c.name)
+def _last_word(page: Page, asked: Sequence[Entry]) -> list[Entry | None]:
+    """What became of these reservations: a failure may be reviewed, and either given back."""
+    last: dict[int, Entry] = {}
+    open_at = {one.seq: one.seq for one in asked}
+    while open_at:
+        closed = page.closing(list(open_at))
+        last |= {open_at[seq]: entry for seq, entry in closed.items() if entry.kind != "review"}
+        open_at = {entry.seq: open_at[seq] for seq, entry in closed.items()}
+    return [last.get(one.seq) for one in asked]

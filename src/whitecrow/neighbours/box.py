@@ -40,8 +40,8 @@ def within(asked: Matrix, values: Matrix, form: Form, metric: str) -> NDArray[np
     for place, reach in enumerate(_reaches(form, metric)):
         if math.isfinite(reach):
             # As in the condition: a rounded sum is at most one step too small.
-            low = np.nextafter(values[:, place].min() - reach, -np.inf)
-            high = np.nextafter(values[:, place].max() + reach, np.inf)
+            low = math.nextafter(float(values[:, place].min()) - reach, -math.inf)
+            high = math.nextafter(float(values[:, place].max()) + reach, math.inf)
             possible &= (low <= asked[:, place]) & (asked[:, place] <= high)
     return np.flatnonzero(possible)
 

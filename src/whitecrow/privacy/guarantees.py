@@ -5,7 +5,8 @@ apart the output laws of one edge's two ends may be. The notions differ in their
 
 * :class:`DifferentialPrivacy` and :class:`ZeroConcentrated`: every pair that differs in one record;
 * :class:`SensitivePrivacy`: the pairs in which the record that comes or goes is *sensitive*, that
-  is, has at least ``tau`` records, itself included, within ``radius`` (the larger database counts);
+  is, has at least ``tau`` records, itself included, within ``radius`` (the larger database counts;
+  records that the card leaves out are neither counted nor read, see ``identify/proof.md``);
 * :class:`ConditionalPrivacy`: the pairs on which a stated condition holds.
 """
 
@@ -215,8 +216,8 @@ class Zone:
         over = f" over {', '.join(self.columns)}" if self.columns else ""
         under = f", {self._reading()}" if which_card else ""
         return (
-            f"at least {self.tau} records (itself included) within {unrounded(self.radius)} of it "
-            f"({self.metric}{over}{under})"
+            f"at least {self.tau} records that pass the card (itself included) within "
+            f"{unrounded(self.radius)} of it ({self.metric}{over}{under})"
         )
 
     def _reading(self) -> str:

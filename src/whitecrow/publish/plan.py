@@ -97,6 +97,19 @@ def best_mechanism(noise: str, horizon: int | None) -> str:
     return min(("square_root", "tree", "independent"), key=lambda name: _worst(name, noise, length))
 
 
+def _finite(value: Fraction) -> float:
+    """Return a double; what lies beyond the doubles is moved to the last one.
+
+    Sums may grow past every double, by their values or by their noise, and whether they do must
+    not decide whether there is an answer.
+    """
+    return float(max(-_LAST_DOUBLE, min(_LAST_DOUBLE, value)))
+
+
+_LAST_DOUBLE = Fraction(math.nextafter(math.inf, 0.0)) / 4
+"""With room for the sum of two."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """The counter of one epoch and the noise drawn in it.
@@ -129,7 +142,9 @@ class Stage:
         """The standard deviation of one draw (the Gaussian's is at most this)."""
         if self.noise == "gaussian":
             return math.sqrt(self.scale)
-        return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.scale)))
+        # Beyond 700 the noise is 0 for every purpose, and sinh would overflow.
+        rate = float(min(1 / (2 * self.scale), Fraction(700)))
+        return 1.0 / (math.sqrt(2.0) * math.sinh(rate))
 
 
 @dataclass(frozen=True)
@@ -306,6 +321,15 @@ class Plan:
                 break
         return np.sqrt(variance)
 
+    def has_finite_noise(self, last: int) -> bool:
+        """Whether the standard deviation is a number at every time up to ``last``."""
+        try:
+            with np.errstate(over="ignore"):
+                worst = float(self.deviations([last])[0])
+            return float(self.step) > 0.0 and worst < math.inf
+        except OverflowError:
+            return False
+
     # ---- reading -------------------------------------------------------------------------------
 
     def deviation_at(self, t: int) -> float:
@@ -328,10 +352,10 @@ class Plan:
         refined = 1 << self.stage(0).counter.bits
         lower, step, _ = self._floats
         if self.statistic != "mean":
-            return Point(label, released[0] / refined * step, deviation)
-        above, below = (value / refined for value in released)
+            return Point(label, _finite(Fraction(released[0], refined) * self.step), deviation)
+        above, below = (_finite(Fraction(value, refined)) for value in released)
         count = (above + below) / self.levels
-        total = above * step + count * lower
+        total = _finite(Fraction(above) * self.step + Fraction(count) * self.lower)
         if count <= 0:
             return Point(label, None, None, count, total)
         part = min(1.0, max(0.0, above / (above + below)))

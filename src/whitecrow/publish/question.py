@@ -239,6 +239,11 @@ class Publish:
                 f"Between the clips {float(lower):g} and {float(upper):g} there must be 1 to 2^31 "
                 f"steps of the {step}; choose another resolution."
             )
+        if not plan.has_finite_noise(self.through):
+            raise InvalidInput(
+                "The noise of this series is beyond the numbers a computer holds; choose smaller "
+                "clips, a coarser resolution or a larger budget."
+            )
 
     def _check_time(self, column: Column) -> None:
         dated = self.calendar.dated

@@ -85,7 +85,7 @@ class Catalogue:
     ) -> None:
         """List a dataset, in a transaction that also opens its account."""
         good_name(name, "a dataset")
-        self.records(source)
+        _check(self.records(source), card)
         if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
             raise Taken(f"There is a dataset called {name!r} already.")
         connection.execute(
@@ -187,6 +187,17 @@ class Catalogue:
         if not path.is_relative_to(folder) or not path.is_file():
             raise InvalidInput(f"There is no file {name!r} in the service's data folder.")
         return path
+
+
+def _check(records: Path | SqlQuery, card: Card | None) -> None:
+    """Refuse what could write, and what would need types read from records."""
+    if isinstance(records, SqlQuery):
+        records.check()
+    elif card is None and records.suffix.lower() == ".csv":
+        raise InvalidInput(
+            "A CSV file says nothing of the types of its columns: register it with a card "
+            "(whitecrow card new drafts one)."
+        )
 
 
 def unknown(name: str) -> NotKnown:

@@ -7,7 +7,6 @@ people, tokens and access is out of date.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -17,20 +16,16 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
-    Engine,
     Float,
     Integer,
     MetaData,
     Table,
-    create_engine,
-    event,
     update,
 )
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import PoolProxiedConnection, StaticPool
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
 
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.ledger.engine import READ_ONLY, engine_for, parsed
 from whitecrow.server.refusals import NotReady
 
 __all__ = ["Store", "changes", "probes"]
@@ -49,7 +44,7 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine = _engine(url)
+        self._engine = engine_for(parsed(url), patience=_WAIT_SECONDS)
         self._looking = threading.Lock()
         self._looker: PoolProxiedConnection | None = None
 
@@ -89,7 +84,8 @@ class Store:
         away = False
         try:
             with self._engine.connect() as connection:
-                connection = connection.execution_options(whitecrow_write=write)
+                if not write:
+                    connection = connection.execution_options(**READ_ONLY)
                 with connection.begin():
                     yield connection
                     if write and counted:
@@ -124,40 +120,3 @@ probes = Table("service_probe", MetaData(), Column("at", Float, nullable=False))
 
 _COUNT = update(changes).values(number=changes.c.number + 1)
 _VERSION = "SELECT number FROM service_changes"
-
-
-def _engine(url: str) -> Engine:
-    try:
-        found = make_url(url)
-    except ArgumentError:
-        raise InvalidInput(
-            "The ledger's address is not a database URL; write sqlite:///file or "
-            "postgresql+psycopg://user@host/name."
-        ) from None
-    # Pinged before each use: a connection that was cut while it lay in the pool is replaced.
-    options: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
-    if found.get_backend_name() == "sqlite":
-        options["connect_args"] = {"timeout": _WAIT_SECONDS, "check_same_thread": False}
-        if found.database in (None, "", ":memory:"):
-            options["poolclass"] = StaticPool
-    try:
-        engine = create_engine(found, **options)
-    except (ImportError, NoSuchModuleError):
-        raise Unavailable(
-            "The driver for PostgreSQL is missing: pip install 'whitecrow[postgres]'."
-        ) from None
-    if found.get_backend_name() == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
-    connection.isolation_level = None  # the driver must not open transactions of its own
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    write = connection.get_execution_options().get("whitecrow_write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -23,10 +23,11 @@ from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.identify import every_universe, settings
 from whitecrow.verify.sensitive import Tally, Universe, flip_losses, line
 
-__all__ = ["CHECKS", "cautious_threshold"]
+__all__ = ["CHECKS", "cautious_threshold", "rounding_base"]
 
 _FLOOR = "1/100"
 _MOST = 12
+_TINY = 1e-12
 
 
 def compiled_loss(build: Callable[..., Base], epsilon: Fraction) -> Report:
@@ -72,19 +73,34 @@ def cautious_threshold(*, beta: int, epsilon: Fraction) -> Base:
     return Base(epsilon, _MOST, wrong, draw)
 
 
+def rounding_base(*, beta: int, epsilon: Fraction) -> Base:
+    """The optimal base with errors below 1e-12 taken for none, which is no promise at all.
+
+    Between two counts an answer of probability 7e-13 becomes impossible: an infinite loss, which
+    a check with an absolute slack of 1e-12 does not see.
+    """
+    exactly = optimal_base(beta=beta, epsilon=epsilon, floor="1e-15")
+
+    def wrong(copies: int, neighbours: int) -> float:
+        found = exactly.wrong(copies, neighbours)
+        return found if found >= _TINY else 0.0
+
+    return Base(epsilon, exactly.most, wrong, exactly.draw)
+
+
 def refused() -> Report:
-    """Compiling the cautious threshold is refused for each beta and k with something to gain."""
+    """Compiling either of the two is refused, for each beta and k with something to gain."""
     tried = accepted = 0
     for beta, k in settings(4):
         if k >= beta:
             continue
-        tried += 1
-        base = cautious_threshold(beta=beta, epsilon=Fraction(2))
-        try:
-            compiled(base, beta=beta, k=k)
-        except InvalidInput:
-            continue
-        accepted += 1
+        for build, epsilon in ((cautious_threshold, Fraction(2)), (rounding_base, Fraction(4))):
+            tried += 1
+            try:
+                compiled(build(beta=beta, epsilon=epsilon), beta=beta, k=k)
+            except InvalidInput:
+                continue
+            accepted += 1
     return Report(0, tried, float(accepted), 0.0, note="loss: how many were accepted")
 
 
@@ -95,6 +111,15 @@ def invalid_twin() -> Report:
     mechanism = Compiled(base, 5, 2)
     _add(tally, mechanism, mechanism.wrong, line(3, 1, 5))
     return tally.report(4.0)
+
+
+def tiny_twin() -> Report:
+    """The rounding base compiled in spite of its broken promise."""
+    tally = Tally()
+    base = rounding_base(beta=2, epsilon=Fraction(4))
+    mechanism = Compiled(base, 2, 1)
+    _add(tally, mechanism, mechanism.wrong, line(2, 1, 12))
+    return tally.report(8.0)
 
 
 CHECKS = (
@@ -112,4 +137,5 @@ CHECKS = (
     ),
     Check("compiler", "an invalid base is refused", refused),
     Check("compiler", "broken twin: an invalid base compiled", invalid_twin, must_fail=True),
+    Check("compiler", "broken twin: tiny errors rounded to none", tiny_twin, must_fail=True),
 )

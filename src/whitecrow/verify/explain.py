@@ -205,7 +205,8 @@ def _arrays(database: Database) -> tuple[list[list[int]], list[int]]:
 
 
 def _released(database: Database, **parameters: Any) -> Law:
-    law = exact_release_law(*_arrays(database), OWN, sizes=SIZES, epsilon=EPSILON, **parameters)
+    parameters = {"notion": "conditional", "epsilon": EPSILON, **parameters}
+    law = exact_release_law(*_arrays(database), OWN, sizes=SIZES, **parameters)
     return {found: chance for found, chance in law.items()}  # noqa: C416  (Hashable keys)
 
 

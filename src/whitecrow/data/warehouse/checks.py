@@ -11,7 +11,9 @@ import math
 from typing import Any
 
 from whitecrow.data.card import Card, Column
+from whitecrow.data.columns import FIRST_DAY, LAST_DAY, decoded_type
 from whitecrow.data.dialect import Dialect
+from whitecrow.data.selection import check_id_type, compared
 from whitecrow.errors import InvalidInput
 
 __all__ = ["checked"]
@@ -24,8 +26,8 @@ def checked(card: Card, schema: Any, source: str, dialect: Dialect) -> str:
     """Return a SELECT of the records that pass the card: columns ``c0``, ``c1``, ... in its order.
 
     Numbers and integers are doubles, categories codes in the card's order, dates days since
-    1970-01-01. Of a person with too many records those are kept that come first when all their
-    columns are compared in the card's order: a function of that person's records alone.
+    1970-01-01. Whose a record is and which of a person's records count is said in
+    :mod:`whitecrow.data.selection`.
 
     Raises
     ------
@@ -39,15 +41,32 @@ def checked(card: Card, schema: Any, source: str, dialect: Dialect) -> str:
     )
     listed = ", ".join(names)
     present = " AND ".join(f"{name} IS NOT NULL" for name in names)
-    kept = f"SELECT {listed} FROM (SELECT {values} FROM {source}) read_rows WHERE {present}"  # noqa: S608 - names are quoted, numbers exact
     if card.user_column is None:
-        return kept
-    person = names[card.names.index(card.user_column)]
+        return f"SELECT {listed} FROM (SELECT {values} FROM {source}) read_rows WHERE {present}"  # noqa: S608 - names are quoted, numbers exact
+    user = card.column(card.user_column)
+    person = _person(user, schema.field(user.name).type, dialect)
+    kept = (
+        f"SELECT {listed}, person FROM (SELECT {values}, {person} AS person FROM {source}) "  # noqa: S608 - as above
+        f"read_rows WHERE {present} AND person IS NOT NULL"
+    )
+    order = [names[card.names.index(name)] for name in compared(card)] or ["person"]
     return (
         f"SELECT {listed} FROM (SELECT {listed}, ROW_NUMBER() OVER "  # noqa: S608 - as above
-        f"(PARTITION BY {person} ORDER BY {listed}) AS place FROM ({kept}) kept_rows) ranked_rows "
-        f"WHERE place <= {card.contribution}"
+        f"(PARTITION BY person ORDER BY {', '.join(order)}) AS place FROM ({kept}) kept_rows) "
+        f"ranked_rows WHERE place <= {card.contribution}"
     )
+
+
+def _person(column: Column, arrow: Any, dialect: Dialect) -> str:
+    """Return the exact id as text, NULL where a record names nobody."""
+    from pyarrow import types
+
+    arrow = decoded_type(arrow)
+    check_id_type(column, arrow)
+    raw = dialect.named(column.name)
+    if types.is_decimal(arrow):
+        return dialect.whole.format(raw)
+    return dialect.exact_text.format(raw)
 
 
 def _value(column: Column, schema: Any, dialect: Dialect) -> str:
@@ -55,7 +74,7 @@ def _value(column: Column, schema: Any, dialect: Dialect) -> str:
         raise InvalidInput(
             f"The card lists the column {column.name!r}, which the data do not have."
         )
-    arrow = schema.field(column.name).type
+    arrow = decoded_type(schema.field(column.name).type)
     raw = dialect.named(column.name)
     if column.type == "text":
         return _or_filled(f"CAST({raw} AS {dialect.text})", column, dialect)
@@ -63,7 +82,9 @@ def _value(column: Column, schema: Any, dialect: Dialect) -> str:
         return _category(raw, arrow, column, dialect)
     if column.type == "date":
         return _bounded(_days(raw, arrow, column, dialect), column, dialect)
-    return _bounded(_number(raw, arrow, column, dialect), column, dialect)
+    # One zero: -0.0 and 0.0 are one value, to every comparison and on every engine.
+    number = _bounded(_number(raw, arrow, column, dialect), column, dialect)
+    return f"({number} + {dialect.number(0.0)})"
 
 
 def _or_filled(expression: str, column: Column, dialect: Dialect) -> str:
@@ -84,7 +105,7 @@ def _number(raw: str, arrow: Any, column: Column, dialect: Dialect) -> str:
         )
     if not (types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow)):
         raise _unreadable(column, arrow)
-    value = dialect.to_double(raw)
+    value = dialect.of_decimal.format(raw) if types.is_decimal(arrow) else dialect.to_double(raw)
     wrong = []
     if types.is_floating(arrow) or types.is_decimal(arrow):
         # In all three dialects NaN equals itself.
@@ -100,10 +121,13 @@ def _days(raw: str, arrow: Any, column: Column, dialect: Dialect) -> str:
     from pyarrow import types
 
     if types.is_integer(arrow):
-        return dialect.to_double(raw)
-    if types.is_date(arrow) or (types.is_timestamp(arrow) and arrow.tz is None):
-        return dialect.to_double(dialect.days.format(raw))
-    raise _unreadable(column, arrow)
+        days = dialect.to_double(raw)
+    elif types.is_date(arrow) or (types.is_timestamp(arrow) and arrow.tz is None):
+        days = dialect.to_double(dialect.days.format(raw))
+    else:
+        raise _unreadable(column, arrow)
+    known = f"{days} BETWEEN {dialect.number(FIRST_DAY)} AND {dialect.number(LAST_DAY)}"
+    return f"CASE WHEN {known} THEN {days} END"
 
 
 def _bounded(value: str, column: Column, dialect: Dialect) -> str:
@@ -126,8 +150,6 @@ def _category(raw: str, arrow: Any, column: Column, dialect: Dialect) -> str:
     from pyarrow import types
 
     categories = column.categories or ()
-    if types.is_dictionary(arrow):
-        arrow = arrow.value_type
     missing = f"{raw} IS NULL"
     if types.is_floating(arrow):
         value = dialect.to_double(raw)
@@ -144,8 +166,8 @@ def _category(raw: str, arrow: Any, column: Column, dialect: Dialect) -> str:
             for code, written in enumerate(categories)
             if written in ("true", "false")
         ]
-    elif types.is_integer(arrow) or types.is_string(arrow) or types.is_large_string(arrow):
-        text = f"CAST({raw} AS {dialect.text})"
+    elif types.is_integer(arrow) or types.is_string(arrow):
+        text = dialect.exact_text.format(raw)
         known = [
             f"WHEN {text} = {dialect.string(written)} THEN {dialect.number(code)}"
             for code, written in enumerate(categories)

@@ -53,6 +53,15 @@ class DuckWarehouse:
         self._connection.execute(f"SET temp_directory = {DUCKDB.string(folder)}")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET preserve_insertion_order = false")
+        # A query reads these files and no others, and cannot say otherwise.
+        if path.is_file():
+            self._connection.execute(f"SET allowed_paths = [{DUCKDB.string(str(path))}]")
+            self._connection.execute(f"SET allowed_directories = [{DUCKDB.string(folder)}]")
+        else:
+            folders = ", ".join(DUCKDB.string(f"{each}/") for each in (path, folder))
+            self._connection.execute(f"SET allowed_directories = [{folders}]")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
         self._wrong: tuple[type[Exception], ...] = (
             duckdb.InvalidInputException,
             duckdb.IOException,

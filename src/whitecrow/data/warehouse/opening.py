@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from whitecrow.data.card import Card
-from whitecrow.data.reading import SqlQuery, bare_card
+from whitecrow.data.reading import bare_card
+from whitecrow.data.sources import SqlQuery
 from whitecrow.data.warehouse.protocol import Warehouse
 from whitecrow.data.warehouse.remote import RemoteDataset
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from whitecrow.data.database import read_only_engine, reading_connection
 from whitecrow.data.dialect import POSTGRES, Query
+from whitecrow.data.statement import select_only
 from whitecrow.data.warehouse.protocol import BATCH, Matrix, Work
-from whitecrow.errors import InvalidInput, Unavailable
 
 __all__ = ["PostgresWarehouse"]
 
 _HEADER = 19
-_TABLE = re.compile(r"\w+(\.\w+)?")
 
 
 class PostgresWarehouse:
@@ -34,38 +33,18 @@ class PostgresWarehouse:
     spread = False
 
     def __init__(self, url: str, query: str) -> None:
-        import sqlalchemy
-
-        written = query.strip().rstrip(";")
-        if _TABLE.fullmatch(written):
-            self.source = ".".join(POSTGRES.named(part) for part in written.split("."))
-            self.name = written
-        else:
-            self.source = f"({written}) records"
-            self.name = "query"
-        try:
-            address = sqlalchemy.engine.make_url(url).set(drivername="postgresql+psycopg")
-            self._engine = sqlalchemy.create_engine(address)
-        except ModuleNotFoundError:
-            raise Unavailable(
-                "The engine 'sql' needs psycopg for PostgreSQL: pip install 'whitecrow[postgres]'."
-            ) from None
-        except sqlalchemy.exc.ArgumentError:
-            raise InvalidInput("The database address is not a SQLAlchemy URL.") from None
+        self._engine = read_only_engine(url)
+        self.source = f"({select_only(query, 'postgresql')}) records"
+        self.name = query.strip() if query.strip().isidentifier() else "query"
 
     def schema(self) -> Any:
         """Return the Arrow schema of the stored records, from the types that the server names."""
         import pyarrow
-        import sqlalchemy
 
         text = f"SELECT * FROM {self.source} LIMIT 0"  # noqa: S608 - the custodian's own query
-        try:
-            with self._engine.connect() as connection:
-                cursor: Any = connection.exec_driver_sql(text.replace("%", "%%")).cursor
-                described = [(column.name, column.type_code) for column in cursor.description]
-        except sqlalchemy.exc.SQLAlchemyError:
-            # The driver's own text may quote values; say only what failed.
-            raise Unavailable("The database did not answer the query.") from None
+        with reading_connection(self._engine) as connection:
+            cursor: Any = connection.exec_driver_sql(text.replace("%", "%%")).cursor
+            described = [(column.name, column.type_code) for column in cursor.description]
         known = _arrow_types()
         return pyarrow.schema(
             [(name, known.get(code, pyarrow.binary())) for name, code in described]
@@ -94,7 +73,6 @@ class PostgresWarehouse:
             text = text.replace(Query.LENT, lent)
         with self._engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
-            driver.read_only = True
             with driver.cursor() as cursor:
                 copying = f"COPY ({text}) TO STDOUT (FORMAT BINARY)"
                 with cursor.copy(copying) as arriving:
@@ -150,6 +128,7 @@ def _arrow_types() -> dict[int, Any]:
         701: pyarrow.float64(),
         1700: pyarrow.decimal128(38),
         25: pyarrow.string(),
+        2950: pyarrow.string(),
         1042: pyarrow.string(),
         1043: pyarrow.string(),
         1082: pyarrow.date32(),

@@ -78,6 +78,7 @@ def references(
             # No context overlaps the start more than the start itself: nothing to enumerate.
             search="direct" if utility == "population" else "bfs",
             epsilon=1,
+            notion="conditional",
         )
         start = time.perf_counter()
         facts = gather(question, study.data)

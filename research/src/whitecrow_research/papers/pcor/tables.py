@@ -299,6 +299,7 @@ def _coe(
                 attributes=study.attributes,
                 detector=detector,
                 epsilon=1,
+                notion="conditional",
             )
             for record in records
         ]

@@ -1,0 +1,162 @@
+"""What a question is charged: the spend, the caps it must fit, and what a batch would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from whitecrow.errors import BudgetExhausted
+from whitecrow.ledger.account import Account, admissible, admit, in_unit
+from whitecrow.ledger.budget import Budget
+from whitecrow.ledger.page import Page, Reservation, Share
+from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
+from whitecrow.privacy import Guarantee
+
+__all__ = ["Order", "Quote", "charge", "quote", "weigh"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be charged.
+
+    Parameters
+    ----------
+    analyst : str
+        Who asks.
+    digest : str
+        The identity of the question.
+    question : mapping
+        Its canonical JSON, for the record.
+    price : Guarantee
+        What the release will promise.
+    location : mapping, optional
+        The ball a located question looks at; its price must be pure.
+    actor : str
+        Who sent it, where that is not the analyst: somebody who acts for them.
+    """
+
+    analyst: str
+    digest: str
+    question: Mapping[str, Any]
+    price: Guarantee
+    location: Location | None = None
+    actor: str = ""
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What questions would cost together.
+
+    Parameters
+    ----------
+    before, after : Account
+        The dataset's account now, and if all were asked.
+    budget : Budget
+        The dataset's cap.
+    charged : int
+        How many would be charged; the others were answered before, or come twice.
+    refusal : BudgetExhausted or None
+        Why not all of them fit.
+    """
+
+    before: Account
+    after: Account
+    budget: Budget
+    charged: int
+    refusal: BudgetExhausted | None
+
+
+def charge(
+    page: Page,
+    order: Order,
+    share: Share | None,
+    geometry: Geometry,
+    known: Weighed | None = None,
+) -> tuple[Reservation, Share]:
+    """Write a spend, or refuse it.
+
+    Parameters
+    ----------
+    page : Page
+        The dataset's account, in a transaction that writes.
+    order : Order
+        What to charge.
+    share : Share or None
+        The analyst's account, if there is one.
+    geometry : Geometry
+        What balls are.
+    known : Weighed, optional
+        What the question's ball was found to add before the transaction.
+
+    Raises
+    ------
+    BudgetExhausted
+        If the dataset's cap or the analyst's would be exceeded.
+    Crowded
+        If the ball touches so many that it should be weighed before the transaction.
+    """
+    mine = share or Share(Account(unit=page.spent.unit), None)
+    price = in_unit(order.price, page.spent.unit)
+    body: dict[str, Any] = {
+        "question": order.question,
+        "price": price.to_json(),
+        "location": order.location,
+    }
+    if order.actor:
+        body["actor"] = order.actor
+    extra = own = weighed = None
+    if order.location is not None:
+        index = SpatialIndex(page.session, page.id, geometry)
+        ball = Ball.of(order.location, price, order.analyst, page.seq + 1)
+        weighed = index.weigh(ball, quick=True, known=known)
+        extra, own = weighed.extra, weighed.own
+        body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
+    page.spent = admit(page.spent, page.budget, price, extra, whose="The dataset")
+    if mine.budget is None:
+        grown = mine.spent.with_release(price, own)
+    else:
+        whose = f"Analyst {order.analyst!r}"
+        grown = admit(mine.spent, mine.budget, price, own, whose=whose)
+    mine = Share(grown, mine.budget)
+    page.write_share(order.analyst, mine, new=share is None)
+    page.add_terms(order.analyst, price)
+    entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
+    page.open_reservation(entry.seq)
+    if weighed is not None:
+        index.add(ball, weighed)
+    return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
+
+
+def weigh(page: Page, order: Order, geometry: Geometry) -> Weighed:
+    """Find out what an order's ball adds, however long that takes; for a transaction that reads."""
+    price = in_unit(order.price, page.spent.unit)
+    ball = Ball.of(order.location or {}, price, order.analyst)
+    return SpatialIndex(page.session, page.id, geometry).weigh(ball)
+
+
+def quote(page: Page, orders: Sequence[Order], geometry: Geometry) -> Quote:
+    """Say what these questions would cost together, asked in this order."""
+    index = SpatialIndex(page.session, page.id, geometry)
+    budget, spent = page.budget, page.spent
+    refusal: BudgetExhausted | None = None
+    seen: set[str] = set()
+    pending: list[tuple[Ball, Weighed]] = []
+    for order in orders:
+        admissible(order.price)
+        if order.digest in seen or page.outcome(order.digest) is not None:
+            continue
+        seen.add(order.digest)
+        price, extra = in_unit(order.price, spent.unit), None
+        if order.location is not None:
+            ball = Ball.of(order.location, price, order.analyst)
+            weighed = index.weigh(ball, pending=pending)
+            pending.append((ball, weighed))
+            extra = weighed.extra
+        if refusal is None:
+            try:
+                admit(spent, budget, price, extra, whose="The dataset")
+            except BudgetExhausted as refused:
+                refusal = refused
+        spent = spent.with_release(price, extra)
+    return Quote(page.spent, spent, budget, len(seen), refusal)

@@ -1,0 +1,98 @@
+"""Engines: the one place that knows how to connect to the database behind ledger and service.
+
+Durability. SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed spend survives
+the death of the process, of the system and of the power supply, at the cost of one flush to disk a
+commit. (``NORMAL`` would be faster, but a power cut could undo the last commits, and with them the
+spend of an answer already sent.) PostgreSQL's default, ``synchronous_commit=on``, is the same.
+
+Races. Every transaction that decides something locks first and reads afterwards: ``BEGIN
+IMMEDIATE`` in SQLite (one writer a file), ``SELECT ... FOR UPDATE`` on the dataset's row in
+PostgreSQL (one writer a dataset).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
+
+from whitecrow.errors import InvalidInput, Unavailable
+
+__all__ = ["READ_ONLY", "engine_for", "is_in_memory", "parsed"]
+
+READ_ONLY = {"whitecrow_write": False}
+"""Execution options of a connection whose transaction only reads; others begin for writing."""
+
+
+def parsed(url: str | Path) -> URL:
+    """Read a database URL, or a file name as the SQLite store in that file."""
+    if isinstance(url, Path) or "://" not in str(url):
+        return URL.create("sqlite", database=str(url))
+    try:
+        return make_url(url)
+    except ArgumentError:
+        raise InvalidInput(
+            "The ledger's address is not a database URL; write sqlite:///file, sqlite:// (in "
+            "memory) or postgresql+psycopg://user@host/name."
+        ) from None
+
+
+def is_in_memory(url: URL) -> bool:
+    """Whether a store is SQLite's and has no file."""
+    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def engine_for(url: URL, *, patience: float) -> Engine:
+    """Return an engine whose transactions are durable and begin as they must.
+
+    Parameters
+    ----------
+    url : URL
+        SQLite's or PostgreSQL's.
+    patience : float
+        How many seconds SQLite waits for another writer.
+    """
+    backend = url.get_backend_name()
+    if backend not in ("sqlite", "postgresql"):
+        raise InvalidInput(f"A ledger is kept in SQLite or PostgreSQL; {backend!r} is neither.")
+    # Statements carry questions and answers: they stay out of every error message.
+    options: dict[str, Any] = {"hide_parameters": True}
+    if backend == "postgresql":
+        options |= {
+            # An ask holds a second connection for its claim: a bounded pool could lock itself up.
+            "max_overflow": -1,
+            # A connection that the server has ended meanwhile is replaced before it is used.
+            "pool_pre_ping": True,
+            "connect_args": {"connect_timeout": 10},
+        }
+    else:
+        options["connect_args"] = {"timeout": patience, "check_same_thread": False}
+        if is_in_memory(url):
+            options["poolclass"] = StaticPool
+    try:
+        engine = create_engine(url, **options)
+    except (ImportError, NoSuchModuleError):
+        raise Unavailable(
+            "The driver for PostgreSQL is missing: pip install 'whitecrow[postgres]'."
+        ) from None
+    if backend == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
+    connection.isolation_level = None  # the driver must not open transactions of its own
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    write = connection.get_execution_options().get("whitecrow_write", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

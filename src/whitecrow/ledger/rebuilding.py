@@ -1,0 +1,56 @@
+"""Make what is derived from the entries anew: for a store that an older version wrote."""
+
+from __future__ import annotations
+
+from whitecrow.errors import Unavailable
+from whitecrow.ledger.account import guarantee
+from whitecrow.ledger.page import Page, names
+from whitecrow.ledger.session import Session
+from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
+
+__all__ = ["rebuild_all"]
+
+
+def rebuild_all(session: Session, geometry: Geometry) -> None:
+    """Rebuild every account of a store, in the transaction that migrates it."""
+    for dataset in names(session):
+        _rebuild(Page(session, dataset), geometry)
+
+
+def _rebuild(page: Page, geometry: Geometry) -> None:
+    """Fill the tables of open reservations, terms and balls from an account's entries.
+
+    The sums are left as they are: entries say what was charged.
+    """
+    index = SpatialIndex(page.session, page.id, geometry)
+    standing = {}
+    waiting: dict[int, int] = {}
+    failed: dict[int, int] = {}
+    for entry in page.entries():
+        if entry.kind == "reserve":
+            standing[entry.seq] = entry
+            waiting[entry.seq] = entry.seq
+        elif entry.kind == "settle":
+            del waiting[int(entry.closes or 0)]
+        elif entry.kind == "review":
+            waiting.pop(failed.get(int(entry.closes or 0), 0), None)
+        elif entry.kind == "fail":
+            failed[entry.seq] = int(entry.closes or 0)
+        elif entry.kind == "void":
+            seq = entry.content["reserve"]
+            del standing[seq]
+            waiting.pop(seq, None)
+    for seq in waiting:
+        page.open_reservation(seq)
+    for seq, entry in standing.items():
+        content = entry.content
+        price = guarantee(content["price"])
+        page.add_terms(entry.analyst, price)
+        if content["location"] is not None:
+            if isinstance(geometry, AddUp):
+                raise Unavailable(
+                    "The ledger was written by an older version of whitecrow and keeps places; "
+                    "open it once with a curator or with 'whitecrow ledger show'."
+                )
+            ball = Ball.of(content["location"], price, entry.analyst, seq)
+            index.add(ball, index.weigh(ball))

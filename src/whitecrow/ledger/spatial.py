@@ -1,0 +1,541 @@
+"""The spatial index: which balls were asked about, and how much they cost where they overlap.
+
+A located question (identify, screen) depends only on the records of one ball. A person is one
+record, so what it can lose is the sum of epsilon over the balls it lies in. The price of a *sheet*
+(balls over the same columns, metric and card) is a bound on the largest such sum; sheets add up.
+
+The index lies in the store beside the entries, so that no process has to read the account to price
+one more ball. Each ball keeps its *depth*: a bound on the sum at any point of it when it was asked,
+itself included. The last ball over the deepest point has the largest depth, so the price of a sheet
+is the largest depth of its balls, and a ball that is given back takes only its own depth with it.
+
+The work for one ball is bounded. Balls are found by two coordinates, at most ``MOST_TOUCHED`` are
+looked at, and where more touch the new one it is charged in full, which is never too little: one
+more ball cannot add more than its own epsilon. What takes long is computed before the write
+transaction and used inside it only if the sheet has not changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from whitecrow.errors import LedgerCorrupt
+from whitecrow.ledger.account import Located, charged, is_for_everyone
+from whitecrow.ledger.chain import canonical
+from whitecrow.ledger.schema import balls, sheets
+from whitecrow.ledger.session import Session
+from whitecrow.privacy import Guarantee, text
+
+__all__ = [
+    "ANYWHERE",
+    "AddUp",
+    "Ball",
+    "Crowded",
+    "Geometry",
+    "Location",
+    "SpatialIndex",
+    "Weighed",
+]
+
+Location = dict[str, Any]
+Weights = Sequence[tuple[Location, Fraction]]
+
+MOST_TOUCHED = 1024
+"""How many balls are looked at to price one more."""
+
+QUICK = 24
+"""How many touching balls are weighed inside a write transaction; more are weighed before it."""
+
+MOST_REFRESHED = 16
+"""How many depths are computed anew when a ball is given back; the others stay as bounds."""
+
+ANYWHERE = "anywhere"
+"""The sheet of balls of which only their sum is known."""
+
+_ZERO = Fraction(0)
+_LINES = ("differential", "sensitive")
+_EVERYBODY = ""
+_ENDLESS = 64
+"""Sizes are told apart from 2 to the -64 up to 2 to the 63: one look for each that occurs."""
+
+
+class Geometry(Protocol):
+    """What must be known of balls; the ledger itself knows nothing of metrics."""
+
+    def sheet(self, ball: Location) -> str:
+        """A name for the balls among which places are compared; other sheets add up."""
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """Two coordinates and a reach: balls touch only if each differs by at most both reaches."""
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """Which of the others may share a point with a ball."""
+
+    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
+        """Bound the sum of epsilon at any point of a ball, over it and the balls it meets.
+
+        A bound that is no more than ``enough`` need not be improved.
+        """
+
+
+class AddUp:
+    """The geometry that knows no places: everything adds up, which is never too little."""
+
+    def sheet(self, ball: Location) -> str:
+        """All balls are on one sheet."""
+        return ANYWHERE
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """All balls are in one place."""
+        return 0.0, 0.0, math.inf
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """All balls touch."""
+        return [True] * len(others)
+
+    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
+        """All balls add up."""
+        return sum((weight for _, weight in met), epsilon)
+
+
+class Crowded(Exception):
+    """So many balls touch a new one that it should be weighed before the transaction."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A located spend: where, how much, whose, and whether its promise is to everyone."""
+
+    location: Location
+    epsilon: Fraction
+    analyst: str
+    everyone: bool
+    seq: int = 0
+
+    @classmethod
+    def of(cls, location: Location, price: Guarantee, analyst: str, seq: int = 0) -> Ball:
+        """The ball of a release; only pure releases are located."""
+        epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
+        return cls(location, charged(epsilon), analyst, is_for_everyone(price), seq)
+
+
+Depths = tuple[Fraction | None, ...]
+"""Of one ball on four charts: the dataset's two lines, the analyst's two lines."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What one more ball adds, as of one version of its sheet.
+
+    Parameters
+    ----------
+    depths : tuple
+        The new ball's, on each chart; None on a differential chart if its promise is not to all.
+    extra, own : Located
+        What it adds to the dataset's account and to the analyst's.
+    version : int
+        The sheet's.
+    """
+
+    depths: Depths
+    extra: Located
+    own: Located
+    version: int
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """What is kept of a sheet: its version, the sizes of its balls, the prices of four charts."""
+
+    version: int
+    bands: frozenset[int]
+    prices: tuple[Fraction, ...]
+    known: tuple[bool, bool]
+
+
+class SpatialIndex:
+    """The balls of one dataset, inside one transaction.
+
+    Parameters
+    ----------
+    session : Session
+        The transaction.
+    dataset : int
+        Whose balls.
+    geometry : Geometry
+        What balls are.
+    """
+
+    def __init__(self, session: Session, dataset: int, geometry: Geometry) -> None:
+        self._session, self._dataset, self._geometry = session, dataset, geometry
+
+    # Pricing
+
+    def weigh(
+        self,
+        ball: Ball,
+        *,
+        quick: bool = False,
+        known: Weighed | None = None,
+        pending: Sequence[tuple[Ball, Weighed]] = (),
+    ) -> Weighed:
+        """Say what one more ball would add.
+
+        Parameters
+        ----------
+        ball : Ball
+            The new one.
+        quick : bool
+            Raise :class:`Crowded` rather than compute for long.
+        known : Weighed, optional
+            What was found before the transaction; used if nothing has changed since. If something
+            has, a crowded ball is charged for all that it touches.
+        pending : sequence
+            Balls of the same batch that would come before it, on nobody's chart but the dataset's.
+        """
+        name = self._geometry.sheet(ball.location)
+        sheet = self._sheet(name, ball.analyst)
+        if known is not None and known.version == sheet.version:
+            return known
+        before = [(b, w) for b, w in pending if self._geometry.sheet(b.location) == name]
+        prices = list(sheet.prices)
+        for _, weighed in before:
+            for line in (0, 1):
+                prices[line] = max(prices[line], weighed.depths[line] or _ZERO)
+        met = self._touched(name, sheet.bands, ball, [b for b, _ in before])
+        many = met is not None and len(met) > QUICK
+        if quick and many and known is None:
+            raise Crowded
+        depths = self._depths(ball, met, prices, brief=quick and many)
+        added = [
+            _ZERO if depth is None else max(_ZERO, depth - price)
+            for depth, price in zip(depths, prices, strict=True)
+        ]
+        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet.version)
+
+    def _depths(
+        self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
+    ) -> Depths:
+        """The depth of a new ball on each chart; charts that are alike are computed once."""
+        found: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
+        depths: list[Fraction | None] = []
+        for chart, price in enumerate(prices):
+            if chart % 2 == 0 and not ball.everyone:
+                depths.append(None)
+                continue
+            most = price + ball.epsilon  # one more ball adds no more than its own epsilon
+            if met is None:
+                depths.append(most)
+                continue
+            shown = _on_chart(chart, ball.analyst, met)
+            key = tuple(id(one) for one in shown), price
+            if key not in found:
+                found[key] = min(most, self._depth(ball, shown, price, brief=brief))
+            depths.append(found[key])
+        return tuple(depths)
+
+    def _depth(self, ball: Ball, met: list[Ball], enough: Fraction, *, brief: bool) -> Fraction:
+        if brief:
+            return sum((one.epsilon for one in met), ball.epsilon)
+        weights = [(one.location, one.epsilon) for one in met]
+        return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
+
+    def _touched(
+        self, name: str, bands: Iterable[int], ball: Ball, pending: Sequence[Ball] = ()
+    ) -> list[Ball] | None:
+        """The balls that touch one; None if there are too many to look at."""
+        u, v, reach = self._geometry.keys(ball.location)
+        found = list(pending)
+        for band in sorted(bands):
+            wide = _widest(band) + reach
+            # Rounding in the keys grows with their size.
+            left, right = wide + 1e-9 * abs(u), wide + 1e-9 * abs(v)
+            endless = not math.isfinite(wide)
+            rows = self._session.rows(
+                _NEAR,
+                page=self._dataset,
+                sheet_name=name,
+                in_band=band,
+                u_low=-_FAR if endless else u - left,
+                u_high=_FAR if endless else u + left,
+                v_low=-_FAR if endless else v - right,
+                v_high=_FAR if endless else v + right,
+                most=MOST_TOUCHED + 1,
+            )
+            found += [_ball(row) for row in rows]
+            if len(found) > MOST_TOUCHED:
+                return None
+        if not found:
+            return found
+        near = self._geometry.touching(ball.location, [one.location for one in found])
+        return [one for one, is_near in zip(found, near, strict=True) if is_near]
+
+    # Writing
+
+    def add(self, ball: Ball, weighed: Weighed) -> None:
+        """Put a ball that was weighed in this transaction on the charts."""
+        name, band, u, v = self.place(ball)
+        sheet = self._sheet(name, ball.analyst)
+        self._session.run(
+            _ADD,
+            page=self._dataset,
+            seq=ball.seq,
+            sheet=name,
+            band=band,
+            u=u,
+            v=v,
+            analyst=ball.analyst,
+            everyone=ball.everyone,
+            epsilon=text(ball.epsilon),
+            location=canonical(ball.location),
+            depths=_written(weighed.depths),
+        )
+        prices = tuple(
+            price if depth is None else max(price, depth)
+            for price, depth in zip(sheet.prices, weighed.depths, strict=True)
+        )
+        self._write(
+            name,
+            ball.analyst,
+            replace(sheet, bands=sheet.bands | {band}, prices=prices, version=sheet.version + 1),
+        )
+
+    def remove(self, seq: int, analyst: str) -> tuple[Located, Located]:
+        """Take a ball off the charts; return the change of the dataset's price and the analyst's.
+
+        Depths of later balls that touch it may have counted it. Those that rule the price are
+        computed anew, a bounded number of them; the others remain, never too small.
+        """
+        row = self._row(seq)
+        gone = _ball(row)
+        name: str = row.sheet
+        sheet = self._sheet(name, analyst)
+        self._session.run(_REMOVE, page=self._dataset, at_seq=seq)
+        touched = self._touched(name, sheet.bands, gone) or []
+        later = {one.seq: one for one in touched if one.seq > seq}
+        for _ in range(MOST_REFRESHED):
+            stale = self._ruling(name, analyst, later)
+            if stale is None:
+                break
+            self._refresh(name, sheet.bands, later.pop(stale))
+        prices = tuple(self._deepest(name, analyst))
+        self._write(name, analyst, replace(sheet, prices=prices, version=sheet.version + 1))
+        less = [new - old for new, old in zip(prices, sheet.prices, strict=True)]
+        return Located(*less[:2]), Located(*less[2:])
+
+    def _row(self, seq: int) -> Any:
+        row = self._session.one(_ONE_BALL, page=self._dataset, at_seq=seq)
+        if row is None:
+            raise LedgerCorrupt(
+                "A ball is missing from the spatial index; run 'whitecrow ledger verify --full'."
+            )
+        return row
+
+    def _deepest(self, name: str, analyst: str) -> list[Fraction]:
+        """The largest depth on each chart, over all balls of a sheet."""
+        most = [_ZERO] * 4
+        for row in self._session.rows(_DISTINCT, page=self._dataset, sheet_name=name):
+            for chart, depth in enumerate(_depths(row.depths)):
+                if depth is not None and (chart < 2 or row.analyst == analyst):
+                    most[chart] = max(most[chart], depth)
+        return most
+
+    def _ruling(self, name: str, analyst: str, later: dict[int, Ball]) -> int | None:
+        """A ball whose depth may be out of date and is the largest on some chart."""
+        if not later:
+            return None
+        most = self._deepest(name, analyst)
+        for seq in sorted(later, reverse=True):
+            row = self._row(seq)
+            for chart, depth in enumerate(_depths(row.depths)):
+                if depth == most[chart] and (chart < 2 or row.analyst == analyst):
+                    return seq
+        return None
+
+    def _refresh(self, name: str, bands: Iterable[int], ball: Ball) -> None:
+        """Compute a ball's depths anew, from the balls that were asked before it."""
+        met = self._touched(name, bands, ball)
+        if met is None:
+            return
+        met = [one for one in met if one.seq < ball.seq]
+        depths = tuple(
+            None
+            if chart % 2 == 0 and not ball.everyone
+            else self._depth(ball, _on_chart(chart, ball.analyst, met), _ZERO, brief=False)
+            for chart in range(4)
+        )
+        self._session.run(_DEEPEN, page=self._dataset, at_seq=ball.seq, new_depths=_written(depths))
+
+    # Checking
+
+    def rows(self) -> Iterator[tuple[Ball, tuple[str, int, float, float]]]:
+        """Every ball in the order they were asked, with where it is looked up."""
+        after = 0
+        while True:
+            found = self._session.rows(_ALL, page=self._dataset, after=after, most=_AT_ONCE)
+            for row in found:
+                yield _ball(row), (row.sheet, row.band, row.u, row.v)
+            if len(found) < _AT_ONCE:
+                return
+            after = found[-1].seq
+
+    def place(self, ball: Ball) -> tuple[str, int, float, float]:
+        """Where a ball must be looked up: sheet, size and two coordinates."""
+        u, v, reach = self._geometry.keys(ball.location)
+        return (
+            self._geometry.sheet(ball.location),
+            _band(reach),
+            max(-_FAR, min(_FAR, u)),
+            max(-_FAR, min(_FAR, v)),
+        )
+
+    def prices(self) -> dict[str, Located]:
+        """The sum over all sheets, the dataset's under the empty name and each analyst's."""
+        found: dict[str, Located] = {}
+        for row in self._session.rows(_PRICES, page=self._dataset):
+            price = Located(_fraction(row.differential), _fraction(row.sensitive))
+            found[row.analyst] = found.get(row.analyst, Located()) + price
+        return found
+
+    # Sheets
+
+    def _sheet(self, name: str, analyst: str) -> _Sheet:
+        rows = {
+            row.analyst: row
+            for row in self._session.rows(
+                _SHEET, page=self._dataset, sheet_name=name, whose=analyst, everybody=_EVERYBODY
+            )
+        }
+        shared, own = rows.get(_EVERYBODY), rows.get(analyst)
+        prices = tuple(
+            _ZERO if row is None else _fraction(getattr(row, line))
+            for row in (shared, own)
+            for line in _LINES
+        )
+        if shared is None:
+            return _Sheet(0, frozenset(), prices, (False, own is not None))
+        bands = frozenset(map(int, shared.bands.split()))
+        return _Sheet(shared.version, bands, prices, (True, own is not None))
+
+    def _write(self, name: str, analyst: str, sheet: _Sheet) -> None:
+        for place, whose in enumerate((_EVERYBODY, analyst)):
+            self._session.run(
+                _UPDATE_SHEET if sheet.known[place] else _INSERT_SHEET,
+                page=self._dataset,
+                sheet_name=name,
+                whose=whose,
+                new_version=sheet.version,
+                new_bands=" ".join(map(str, sorted(sheet.bands))),
+                new_differential=text(sheet.prices[2 * place]),
+                new_sensitive=text(sheet.prices[2 * place + 1]),
+            )
+
+
+def _on_chart(chart: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
+    """The balls that count on a chart: an analyst's own, those whose promise is to everyone."""
+    return [
+        one
+        for one in met
+        if (chart < 2 or one.analyst == analyst) and (chart % 2 == 1 or one.everyone)
+    ]
+
+
+def _band(reach: float) -> int:
+    """Balls of a similar size are looked up together: band b holds reaches below 2 to the b."""
+    if not reach < 2.0 ** (_ENDLESS - 1):
+        return _ENDLESS
+    return max(-_ENDLESS, math.frexp(reach)[1])
+
+
+def _widest(band: int) -> float:
+    return math.inf if band == _ENDLESS else 2.0**band
+
+
+_FAR = 1.7e308
+
+_fraction = lru_cache(maxsize=4096)(Fraction)
+
+
+def _written(depths: Depths) -> str:
+    return " ".join("-" if depth is None else text(depth) for depth in depths)
+
+
+@lru_cache(maxsize=1024)
+def _depths(written: str) -> Depths:
+    return tuple(None if depth == "-" else Fraction(depth) for depth in written.split())
+
+
+def _ball(row: Any) -> Ball:
+    return Ball(
+        json.loads(row.location), _fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
+    )
+
+
+_COLUMNS = (balls.c.seq, balls.c.analyst, balls.c.everyone, balls.c.epsilon, balls.c.location)
+_NEAR = (
+    select(*_COLUMNS)
+    .where(
+        balls.c.dataset == bindparam("page"),
+        balls.c.sheet == bindparam("sheet_name"),
+        balls.c.band == bindparam("in_band"),
+        balls.c.u.between(bindparam("u_low"), bindparam("u_high")),
+        balls.c.v.between(bindparam("v_low"), bindparam("v_high")),
+    )
+    .limit(bindparam("most"))
+)
+_ONE_BALL = select(*_COLUMNS, balls.c.sheet, balls.c.depths).where(
+    balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq")
+)
+_AT_ONCE = 2000
+_ALL = (
+    select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
+    .where(balls.c.dataset == bindparam("page"), balls.c.seq > bindparam("after"))
+    .order_by(balls.c.seq)
+    .limit(bindparam("most"))
+)
+_PRICES = select(sheets).where(sheets.c.dataset == bindparam("page"))
+_ADD = insert(balls).values(
+    {
+        column.name: bindparam("page" if column.name == "dataset" else column.name)
+        for column in balls.columns
+    }
+)
+_REMOVE = delete(balls).where(
+    balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq")
+)
+_DEEPEN = (
+    update(balls)
+    .where(balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq"))
+    .values(depths=bindparam("new_depths"))
+)
+_DISTINCT = (
+    select(balls.c.analyst, balls.c.depths)
+    .where(balls.c.dataset == bindparam("page"), balls.c.sheet == bindparam("sheet_name"))
+    .distinct()
+)
+_SHEET = select(sheets).where(
+    sheets.c.dataset == bindparam("page"),
+    sheets.c.sheet == bindparam("sheet_name"),
+    sheets.c.analyst.in_([bindparam("whose"), bindparam("everybody")]),
+)
+_SET: dict[str, Any] = {n: bindparam(f"new_{n}") for n in ("version", "bands", *_LINES)}
+_INSERT_SHEET = insert(sheets).values(
+    dataset=bindparam("page"), sheet=bindparam("sheet_name"), analyst=bindparam("whose"), **_SET
+)
+_UPDATE_SHEET = (
+    update(sheets)
+    .where(
+        sheets.c.dataset == bindparam("page"),
+        sheets.c.sheet == bindparam("sheet_name"),
+        sheets.c.analyst == bindparam("whose"),
+    )
+    .values(**_SET)
+)
