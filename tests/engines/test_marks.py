@@ -59,7 +59,7 @@ def test_a_database_that_may_change_unseen_gets_no_discount_for_places(
         assert curator.totals().differential.epsilon == 2
     url, _, query = source.partition("::")
     with psycopg.connect(url) as connection:
-        connection.execute(f"UPDATE {query} SET age = 91 WHERE age = 90")
+        connection.execute(f"UPDATE {query} SET age = 91 WHERE age = 90")  # noqa: S608
     with pytest.raises(wc.DataChanged):
         opened()
     with opened(advance="corrected") as curator:
