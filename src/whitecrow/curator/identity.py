@@ -17,10 +17,8 @@ Spark                                                              there get no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from whitecrow.data import Dataset
 from whitecrow.data.marks import FileStates, RowMark, file_mark, file_states
@@ -86,12 +84,8 @@ class Recognition:
         self._remote = remote
         self._path = _existing(source)
         self._files = None if self._path is None else file_states(self._path)
-        self._rows = RowMark()
-
-    @property
-    def watch(self) -> Callable[[Any], None] | None:
-        """What is to see the rows as they are read, where they come from no file."""
-        return self._rows.add if self._files is None and not self._remote else None
+        self.rows = RowMark() if self._files is None and not remote else None
+        """Takes in the rows as they are read, where they come from no file."""
 
     def unbound(self) -> Identity:
         """The records of an account that nobody else can open."""
@@ -108,25 +102,24 @@ class Recognition:
             return Identity(revision)
         return Identity(revision, self._path, self._files, steady=self._path is not None)
 
-    def mark(self, ledger: Ledger, account: str, rows: Callable[[], str]) -> str:
-        """Return what the records are recognised by: their file, else what ``rows`` returns.
-
-        The ledger keeps the digests of files, so that each is read once.
-        """
-        if self._files is None or self._path is None:
-            return rows()
-        states = States(ledger, account) if account in ledger.datasets() else None
-        version, known = (states and states.load(_DIGESTS)) or (-1, {})
-        mark, digests = file_mark(self._files, known)
-        if file_states(self._path) != self._files:
-            raise Unavailable(_MOVING)
-        if states is not None and digests != known:
-            states.save(_DIGESTS, version + 1, digests)
-        return mark
-
-    def rows_of(self, dataset: Dataset | RemoteDataset) -> str:
-        """Return what records from no file are recognised by: by their rows."""
-        return dataset.mark() if isinstance(dataset, RemoteDataset) else self._rows.text()
+    def mark(
+        self, dataset: Dataset | RemoteDataset, ledger: Ledger | None = None, account: str = ""
+    ) -> str:
+        """Return what the records are recognised by; a ledger keeps the digests of files."""
+        if self._files is not None and self._path is not None:
+            known_there = ledger is not None and account in ledger.datasets()
+            states = States(ledger, account) if ledger is not None and known_there else None
+            version, known = (states and states.load(_DIGESTS)) or (-1, {})
+            mark, digests = file_mark(self._files, known)
+            if file_states(self._path) != self._files:
+                raise Unavailable(_MOVING)
+            if states is not None and digests != known:
+                states.save(_DIGESTS, version + 1, digests)
+            return mark
+        if self.rows is not None:
+            return self.rows.text()
+        assert isinstance(dataset, RemoteDataset)
+        return dataset.mark()
 
 
 def _existing(source: object) -> Path | None:

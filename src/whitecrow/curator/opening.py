@@ -90,12 +90,12 @@ def opened(
         spark_master=spark_master,
         index=index_beside(source),
         progress=progress,
-        watch=None if private else seen.watch,
+        watch=None if private or seen.rows is None else seen.rows.add,
     )
     account = account or dataset.card.name
     store = where if isinstance(where, Ledger) else Ledger(where, atlas=new_atlas)
     try:
-        mark = None if private else seen.mark(store, account, lambda: seen.rows_of(dataset))
+        mark = None if private else seen.mark(dataset, store, account)
         opened_account(store, account, budget, policy, mark)
         identity = (
             seen.unbound() if mark is None else seen.bound(store, account, mark, advance=advance)
