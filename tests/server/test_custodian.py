@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import whitecrow as wc
+from whitecrow.data import Card
 from whitecrow.demo import CARD, DATA
 from whitecrow.server import Service
 
@@ -213,7 +214,9 @@ def test_a_registration_that_dies_at_any_step_leaves_no_name_behind(
         custodian = service.people.get("custodian")
         assert service.datasets(custodian) == []
         assert service.ledger.datasets() == ()
-        service.register(custodian, "clinic", {"file": "clinic.csv"}, readers=["ana"])
+        service.register(
+            custodian, "clinic", {"file": "clinic.csv"}, card=CARD.read_text(), readers=["ana"]
+        )
         assert service.people.may_see("clinic") == ["ana"]
     finally:
         service.close()
@@ -221,6 +224,7 @@ def test_a_registration_that_dies_at_any_step_leaves_no_name_behind(
 
 _DIES = """
 import os, signal, sqlite3, sys
+from whitecrow.demo import CARD
 from whitecrow.server import Service, Settings
 
 database, data, step = sys.argv[1:]
@@ -238,7 +242,9 @@ for engine in pool:
     event.listen(engine, "checkout", lambda raw, *_: raw.set_trace_callback(traced))
 if service.ledger.database._writer is not None:
     service.ledger.database._writer[0].driver_connection.set_trace_callback(traced)
-service.register(custodian, "clinic", {"file": "clinic.csv"}, readers=["ana"])
+service.register(
+    custodian, "clinic", {"file": "clinic.csv"}, card=CARD.read_text(), readers=["ana"]
+)
 """
 
 
@@ -250,7 +256,7 @@ def test_a_listing_without_an_account_is_removed_at_the_start(tmp_path: Path) ->
     with service.store.transaction() as connection:
         service.catalogue.add(
             *(connection, "orphan", {"file": "clinic.csv"}),
-            card=None,
+            card=Card.load(CARD),
             engine="local",
             readers=["*"],
         )
@@ -259,7 +265,7 @@ def test_a_listing_without_an_account_is_removed_at_the_start(tmp_path: Path) ->
     try:
         service.start()
         assert service.datasets(custodian) == []
-        service.register(custodian, "orphan", {"file": "clinic.csv"})
+        service.register(custodian, "orphan", {"file": "clinic.csv"}, card=CARD.read_text())
     finally:
         service.close()
 

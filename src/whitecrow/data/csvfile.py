@@ -91,19 +91,18 @@ def guessed_schema(path: Path) -> Any:
 def _records(file: BinaryIO) -> Iterator[bytes]:
     """Yield the first record alone, then blocks of whole records."""
     first = True
-    kept = file.read(_CHUNK).removeprefix(_MARK)
-    while kept:
+    kept = file.read(max(_CHUNK, len(_MARK))).removeprefix(_MARK)
+    while True:
         end = _boundary(kept, first=first)
         if end:
             yield kept[:end]
             kept = kept[end:]
-            if first:
-                first = False
-                continue
-        more = file.read(max(_CHUNK, len(kept)))
-        if not more:
-            break
-        kept += more
+        if not (end and first):  # after the header, what is kept may hold whole records
+            more = file.read(max(_CHUNK, len(kept)))
+            if not more:
+                break
+            kept += more
+        first = first and not end
     if kept:
         yield kept
 
