@@ -165,6 +165,21 @@ def test_advancing_returns_a_curator_of_the_records_as_they_are_now(file):
         opened(file, None).advance(OTHER, reason=" ")
 
 
+def test_a_publication_goes_on_over_all_revisions(ledger):
+    card = wc.Card("trips", (wc.Column("fare", lower=0, upper=9), wc.Column("day", "date")))
+    trips = pa.table({"fare": [1.0, 2.0], "day": ["2024-01-01", "2024-01-02"]})
+    question = wc.Publish("fare", time="day", start="2024-01-01", horizon=31, epsilon="1/2")
+    how = {"name": "trips", "card": card}
+    with opened(trips, ledger, **how) as april:
+        first = april.publisher(question).update("2024-01-01", [1.0, 2.0])
+    grown = pa.concat_tables([trips, trips])
+    with opened(grown, ledger, **how, advance="May was appended") as may:
+        assert may.revision == 2
+        again = may.publisher(question)
+        assert again.update("2024-01-01", [1.0, 2.0]) == first
+        assert spent(may) == Fraction(1, 2)
+
+
 def test_zones_of_two_revisions_are_two_conditions(file):
     ask = {"model": MODEL, "epsilon": "1"}
     with opened(file, None, policy={"notions": ["sensitive"]}) as first:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import opened, policy_of
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
+from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.registry import answering, code_for
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
@@ -24,7 +24,6 @@ from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
 from whitecrow.ledger.failures import failures, review
-from whitecrow.ledger.states import States
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals, of_revision
@@ -270,21 +269,10 @@ class Curator:
         Its state, which is private, is kept in the ledger's store; opening it again goes on where
         it was. The same question asked as a finished series (:meth:`ask`) is a spend of its own.
         """
-        from whitecrow.publish import Publisher
-
-        price = self.price(question)
-        order = self._order(question, price, analyst or self.analyst)
-        # A stream and a finished series of the same question draw their own noise: two spends.
-        name = f"publication {order.digest}"
-        order = replace(order, digest=hashlib.sha256(name.encode()).hexdigest())
-        found, _ = self._reserve(order)
-        if isinstance(found, Reservation):
-            try:
-                self._ledger.settle(self.name, found, name)
-            finally:
-                found.release()
-        store = States(self._ledger, self.name)
-        return Publisher(question, self.card, store=store, key=order.digest)
+        order = self._order(question, self.price(question), analyst or self.analyst)
+        return opened_publication(
+            question, self.card, order, self._ledger, self.name, self._reserve
+        )
 
     def _order(self, question: Question, price: Guarantee, who: str) -> Order:
         self._identity.check()
