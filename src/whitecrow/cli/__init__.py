@@ -14,6 +14,7 @@ import click
 
 from whitecrow import __version__
 from whitecrow.cli.screen_output import Output, report_error
+from whitecrow.cli.secrets import check_argv
 from whitecrow.errors import Unavailable, WhitecrowError
 
 __all__ = ["main", "whitecrow"]
@@ -49,6 +50,9 @@ ELSEWHERE = {"papers": "pip install ./research, in a clone"}
 """Commands of packages that come from this project but are installed apart."""
 
 
+_ARGUMENTS = "whitecrow.arguments"
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, so that help is instant."""
 
@@ -74,8 +78,13 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items(), *added])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            check_argv(ctx.meta[_ARGUMENTS])
             return super().invoke(ctx)
         except WhitecrowError as error:
             ctx.exit(report_error(error, as_json=bool(ctx.params.get("json"))))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whitecrow.cli.screen_output import Output
+from whitecrow.cli.secrets import token
 from whitecrow.errors import InvalidInput, PolicyViolation
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "answer",
     "asking",
     "json_object",
+    "ledger_option",
     "model_options",
     "opened",
     "server_option",
@@ -71,6 +73,15 @@ def server_option(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
+def ledger_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --ledger, whose address may also come from the environment."""
+    return click.option(
+        "--ledger",
+        envvar="WHITECROW_LEDGER",
+        help="Where the account is kept (default: a file beside the data).",
+    )(command)
+
+
 def asking(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command DATA, --card, --epsilon, the account's options and --price-only.
 
@@ -80,7 +91,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.argument("data")
     @click.option("--card", help="The dataset's card (TOML).")
     @click.option("--epsilon", required=True, help="The price, exact: 0.1 or 1/10.")
-    @click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
+    @ledger_option
     @click.option("--name", help="Whose account it is (default: the name of the file).")
     @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
     @click.option(
@@ -178,14 +189,9 @@ def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
 
 def _remote(url: str, dataset: str) -> Client:
     """The service's curator, for the holder of the token in the environment."""
-    import os
-
     from whitecrow.client import Client
 
-    token = os.environ.get("WHITECROW_TOKEN", "")
-    if not token:
-        raise InvalidInput("--server needs a token: put it into the variable WHITECROW_TOKEN.")
-    return Client(url, token, dataset=dataset)
+    return Client(url, token(), dataset=dataset)
 
 
 def answer(

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from whitecrow.cli.common import Asking, opened, server_option
+from whitecrow.cli.common import Asking, ledger_option, opened, server_option
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput
 
@@ -19,7 +19,7 @@ from whitecrow.errors import InvalidInput
 @click.argument("data")
 @click.argument("questions", type=click.File(encoding="utf-8"))
 @click.option("--card", help="The dataset's card (TOML).")
-@click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
+@ledger_option
 @click.option("--name", help="Whose account it is (default: the name of the file).")
 @click.option("--analyst", default="owner", show_default=True, help="Who would ask.")
 @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")

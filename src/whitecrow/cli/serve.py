@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whitecrow.cli.secrets import named, read_secret
 from whitecrow.errors import InvalidInput, PolicyViolation, Unavailable
 
 if TYPE_CHECKING:
@@ -47,11 +48,32 @@ def application() -> FastAPI:
 )
 @click.option("--demo", is_flag=True, help="Bundled data, and tokens for a custodian and analyst.")
 @click.option(
-    "--ledger", help="Where accounts, people and tokens are kept: a file or database URL."
+    "--ledger",
+    envvar="WHITECROW_LEDGER",
+    help="Where accounts, people and tokens are kept: a file or database URL.",
+)
+@click.option(
+    "--ledger-file",
+    envvar="WHITECROW_LEDGER_FILE",
+    type=click.Path(dir_okay=False),
+    help="A file that holds what --ledger would say, password and all.",
 )
 @click.option("--data", type=click.Path(exists=True, file_okay=False), help="Folder of data files.")
 @click.option(
-    "--database", "databases", multiple=True, metavar="NAME=URL", help="A SQL source; repeatable."
+    "--database",
+    "databases",
+    envvar="WHITECROW_DATABASE",
+    multiple=True,
+    metavar="NAME=URL",
+    help="A SQL source; repeatable.",
+)
+@click.option(
+    "--database-file",
+    "database_files",
+    envvar="WHITECROW_DATABASE_FILE",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    help="A file of lines NAME=URL, passwords and all.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
@@ -59,7 +81,15 @@ def application() -> FastAPI:
 @click.option("--hostname", "hosts", multiple=True, help="A name people reach it by; repeatable.")
 @click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False))
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False))
-@click.option("--behind-tls-proxy", is_flag=True, help="A proxy on this machine ends TLS.")
+@click.option("--behind-tls-proxy", is_flag=True, help="A proxy in front ends TLS.")
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A proxy (or network of them) whose X-Forwarded-For counts; repeatable. Behind a proxy on "
+    "this machine: loopback.",
+)
 @click.option("--public-without-tls", is_flag=True, help="Listen beyond loopback in the open.")
 @click.option("--pad/--no-pad", default=True, show_default=True, help="Reply at fixed moments.")
 @click.option(
@@ -69,14 +99,24 @@ def application() -> FastAPI:
     "--asks-at-once", default=16, show_default=True, type=click.IntRange(1, 1000), help="A worker."
 )
 @click.option("--rate", default=50.0, show_default=True, help="Requests a second and person.")
+@click.option(
+    "--longest-token", default=365, show_default=True, type=click.IntRange(1, 3650), help="Days."
+)
+@click.option(
+    "--custodian-log",
+    type=click.Path(dir_okay=False),
+    help="The file with causes of faults (default: beside the ledger's, or here).",
+)
 @click.option("--console/--no-console", default=True, show_default=True, help="The web pages.")
 @click.pass_obj
 def command(
     output: Output,
     demo: bool,
     ledger: str | None,
+    ledger_file: str | None,
     data: str | None,
     databases: tuple[str, ...],
+    database_files: tuple[str, ...],
     host: str,
     port: int,
     workers: int,
@@ -84,11 +124,14 @@ def command(
     tls_certificate: str | None,
     tls_key: str | None,
     behind_tls_proxy: bool,
+    proxies: tuple[str, ...],
     public_without_tls: bool,
     pad: bool,
     deadlines: tuple[str, ...],
     asks_at_once: int,
     rate: float,
+    longest_token: int,
+    custodian_log: str | None,
     console: bool,
 ) -> None:
     """Serve datasets to many analysts, over HTTP.
@@ -106,6 +149,10 @@ def command(
         **(DEADLINES if pad else {}),
         **{kind: seconds(value) for kind, value in pairs(deadlines)},
     }
+    if ledger_file is not None:
+        if ledger is not None:
+            raise InvalidInput("Say it once: --ledger or --ledger-file.")
+        ledger = read_secret(ledger_file)
     with contextlib.ExitStack() as stack:
         if demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
@@ -119,14 +166,19 @@ def command(
         settings = Settings(
             database=ledger if "://" in ledger else f"sqlite:///{Path(ledger).resolve()}",
             data=data,
-            databases=dict(pairs(databases)),
+            databases=dict(pairs((*databases, *named(database_files)))),
             deadlines=times,
             hosts=known_hosts(host, hosts),
             secure=secure,
             asks_at_once=asks_at_once,
             rate=rate,
             console=console,
+            proxies=trusted(host, behind_tls_proxy, proxies),
+            longest_token_days=longest_token,
+            token_days=min(Settings.token_days, longest_token),
+            custodian_log=None if custodian_log is None else str(Path(custodian_log).resolve()),
         )
+        check_log(settings.log_file)
         scheme = "https" if tls_certificate else "http"
         invite(output, settings, demo=demo, url=f"{scheme}://{host}:{port}")
         shared = stack.enter_context(_shared_folder(workers))
@@ -148,6 +200,31 @@ def check_exposure(host: str, tls: bool, explicit: bool) -> None:
         )
 
 
+def trusted(host: str, behind: bool, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The proxies whose word on a caller's address counts."""
+    from whitecrow.server.settings import LOOPBACK
+
+    if given or not behind:
+        return given
+    if host not in LOOPBACK:
+        raise InvalidInput(
+            "Behind a proxy that is not on this machine all callers seem to have its address, and "
+            "one who fails to sign in locks out all others. Say which proxy is to be believed: "
+            "--trusted-proxy 172.17.0.1 (an address or a network)."
+        )
+    return ("127.0.0.0/8", "::1")
+
+
+def check_log(file: Path) -> None:
+    """Refuse to start where the causes of faults could not be written down."""
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
+    except OSError:
+        raise InvalidInput(
+            f"The custodian's log {str(file)!r} cannot be written; say --custodian-log FILE."
+        ) from None
+
+
 def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
     """The host names to answer to: any if it listens widely and none was named."""
     from whitecrow.server.settings import LOOPBACK
@@ -163,7 +240,8 @@ def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
     for one in given:
         name, equals, value = one.partition("=")
         if not (name and equals and value):
-            raise InvalidInput(f"Write NAME=VALUE, not {one!r}.")
+            # An address is not repeated: it may hold a password.
+            raise InvalidInput(f"Write NAME=VALUE, not {'URL' if '://' in one else repr(one)}.")
         found.append((name, value))
     return found
 
@@ -255,6 +333,7 @@ def _run(host: str, port: int, workers: int, certificate: str | None, key: str |
         workers=workers,
         ssl_certfile=certificate,
         ssl_keyfile=key,
+        proxy_headers=False,  # whom to believe is our own business: server/proxies.py
         access_log=False,  # our own line says more, and no query strings
         log_level="warning",
         server_header=False,

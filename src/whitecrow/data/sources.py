@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class SqlQuery:
     ``URL::SELECT ...``.
     """
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     query: str
 
     def check(self) -> None:
