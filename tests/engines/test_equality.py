@@ -72,6 +72,18 @@ def globe() -> Matrix:
     return np.column_stack([rng.uniform(-90, 90, 700), rng.uniform(-180, 180, 700)])
 
 
+def one_place() -> Matrix:
+    """Places of the globe with two names: the date line, a pole, the two zeros."""
+    places = [[10, 180], [10, -180], [90, 0], [90, 77], [-90, 5], [0.0, -0.0], [-0.0, 0.0]]
+    return np.vstack([np.tile(places, (3, 1)), globe()[:100]])
+
+
+def underflows() -> Matrix:
+    """The smallest steps: their squares and quotients are 0."""
+    steps = np.array([0.0, -0.0, 5e-324, 1e-323, 2e-323, 1.0])
+    return np.column_stack([np.repeat(steps, 6), np.tile(steps, 6)])
+
+
 ALL = (("euclidean", 1.0, 30), ("manhattan", 1.5, 20), ("chebyshev", 0.75, 40))
 CASES = {
     "ties at the radius": Case(
@@ -90,6 +102,10 @@ CASES = {
         mixed(), (("hamming", 1.0, 500), ("gower", 0.1, 90)), (0, 0, 30)
     ),
     "latitude and longitude": Case(globe(), (("haversine", 900.0, 12), ("haversine", 0.0, 2))),
+    "one place on the globe": Case(one_place(), (("haversine", 0.0, None), ("haversine", 0.0, 4))),
+    "steps that underflow": Case(
+        underflows(), (("gower", 0.0, None), ("euclidean", 0.0, 5)), (10, 1000)
+    ),
     "no records": Case(np.empty((0, 2)), (("euclidean", 1.0, 3),)),
     "one record": Case(np.array([[3.0, -4.0]]), (("euclidean", 1.0, None), ("manhattan", 1.0, 5))),
 }
@@ -140,7 +156,10 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
         assert paired(points, counts) == paired(values[below], np.array(degrees)[below])
     records = np.vstack([values[:3], values[-3:], np.full((1, values.shape[1]), 0.5)])
     assert engine.neighbours(records, asked, cap).tolist() == expected(values, records, asked, cap)
-    assert engine.copies(records, asked, 7).tolist() == copies(values, records, 7).tolist()
+    place = replace(asked, radius=0.0)
+    assert engine.copies(records, asked, 7).tolist() == expected(values, records, place, 7)
+    assert engine.neighbours(records, place, 7).tolist() == expected(values, records, place, 7)
+    assert copies(values, records, 7, asked.metric).tolist() == expected(values, records, place, 7)
     if kind != "spark":
         assert sorted(engine.degrees(asked, cap).tolist()) == sorted(degrees)
 

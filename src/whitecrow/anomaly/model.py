@@ -29,7 +29,8 @@ class DistanceAnomaly:
     beta : int
         The most records an anomaly may have within the radius; at least 1.
     radius : float
-        Closed ball, in the metric's unit. 0 compares records for equality.
+        Closed ball, in the metric's unit. 0 means the same place: equal values, and
+        for haversine one point of the globe.
     metric : {"euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower"}
         How far apart two records are; see :class:`whitecrow.neighbours.Closeness`.
 

@@ -64,6 +64,6 @@ def identify(
         epsilon=epsilon,
     )
     most = beta + error_cap(question.epsilon, question.floor)
-    same = int(copies(values, place, most)[0])
+    same = int(copies(values, place, most, metric)[0])
     near = same if radius == 0 else int(count_close(values, place, radius, metric, most)[0])
     return release(question, IdentifyFacts(same, near, question.epsilon), rng)

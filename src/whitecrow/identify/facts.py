@@ -24,7 +24,7 @@ class IdentifyFacts(Facts):
     Parameters
     ----------
     copies : int
-        Records equal to the one asked about.
+        Records at the place asked about: within 0 of it by the metric.
     neighbours : int
         Records within the radius, the copies included.
     step : Fraction
@@ -46,7 +46,7 @@ def gather(
     beta = question.model.beta
     most = beta + law.error_cap(step, question.floor)
     if question.model.radius == 0:
-        # Radius 0 means equality, also where the metric's own arithmetic would underflow.
+        # Within 0 is one place, an equivalence: copies and neighbours are the same records.
         copies = int(engine.copies(place, closeness, most)[0])
         return IdentifyFacts(copies, copies, step)
     copies = int(engine.copies(place, closeness, beta)[0])

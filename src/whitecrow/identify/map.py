@@ -21,6 +21,7 @@ from whitecrow.errors import Unavailable, invalid
 from whitecrow.identify import law
 from whitecrow.identify.checks import FLOOR, checked_floor, whole
 from whitecrow.neighbours import count_all
+from whitecrow.neighbours.border import embedded
 from whitecrow.privacy import Facts, exact
 
 __all__ = ["PrivacyMap", "draw", "map_of_counts", "privacy_map"]
@@ -85,7 +86,8 @@ def privacy_map(
     """
     model = DistanceAnomaly(beta, radius, metric)
     values = np.atleast_2d(np.asarray(data, dtype=np.float64))
-    _, place, times = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    compared = embedded(values, metric) + 0.0  # -0.0 and 0.0 are one value
+    _, place, times = np.unique(compared, axis=0, return_inverse=True, return_counts=True)
     copies = near = np.asarray(times[place.ravel()], dtype=np.int64)
     if model.radius > 0:
         most = None

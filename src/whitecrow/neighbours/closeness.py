@@ -102,8 +102,11 @@ def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Fo
     ``haversine`` becomes euclidean on the unit sphere: a great circle of length ``radius`` has
     the chord ``2 sin(radius / 2R)``. ``hamming`` becomes ``mixed`` without numbers. The mean of
     ``gower`` is compared as a sum: the threshold is the largest sum whose mean, as rounded by
-    the division, is at most the radius. ``euclidean`` at radius 0 is equality: the squares of tiny
-    differences underflow to 0, and records that are close to one would not be close to each other.
+    the division, is at most the radius.
+
+    Radius 0 is equality of what is compared (for ``haversine`` of points of the sphere), an
+    equivalence, as the mechanisms at radius 0 need it. The squares and quotients of tiny
+    differences underflow to 0: records that are close to one would not be close to each other.
     """
     plain = (1.0,) * width
     if metric == "euclidean" and radius > 0.0:
@@ -116,10 +119,14 @@ def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Fo
         return Form(LARGEST, radius, plain)
     if metric == "hamming":
         return Form(MIXED, radius, (0.0,) * width)
+    if metric == "haversine" and radius == 0.0:
+        return Form(LARGEST, 0.0, (1.0, 1.0, 1.0))
     if metric == "haversine":
         angle = radius / (2.0 * EARTH_RADIUS_KM)
         chord = 2.0 * math.sin(angle) if angle < math.pi / 2.0 else math.inf
         return Form(SQUARES, chord * chord, (1.0, 1.0, 1.0))
+    if radius == 0.0:
+        return Form(MIXED, 0.0, (0.0,) * width)
     return Form(MIXED, _largest_sum(radius, width), tuple(ranges))
 
 

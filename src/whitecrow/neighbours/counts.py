@@ -84,18 +84,25 @@ def count_all(
     return count_every(lambda: placed, form, cap)
 
 
-def copies(data: ArrayLike, records: ArrayLike, cap: int | None = None) -> Counts:
-    """Count, for each record asked about, the data records equal to it in every column.
+def copies(
+    data: ArrayLike, records: ArrayLike, cap: int | None = None, metric: str = "euclidean"
+) -> Counts:
+    """Count, for each record asked about, the data records at the same place by the metric.
+
+    These are the records equal to it in every column; for haversine, equal on the globe.
 
     Examples
     --------
     >>> copies([[1, 2], [1, 2], [3, 4]], [[1, 2], [0, 0]])
     array([2, 0])
+    >>> copies([[10.0, 180.0]], [[10.0, -180.0]], metric="haversine")
+    array([1])
     """
     values = checked_data(data, "copies")
     asked = checked_records(records, values.shape[1], "copies")
     limit = checked_cap(cap, len(values), "copies")
-    return count_records(values, equality(values.shape[1]), asked, limit)
+    same = equality(values.shape[1], metric)
+    return count_records(embedded(values, metric), same, embedded(asked, metric), limit)
 
 
 def count_related(

@@ -54,7 +54,10 @@ class Engine(Protocol):
     def copies(
         self, records: ArrayLike, closeness: Closeness, cap: int | None = None
     ) -> NDArray[np.int64]:
-        """Return min(number of data records equal in all the columns, cap) for each record."""
+        """Return min(number of data records at the same place, cap) for each record.
+
+        The same place: within radius 0 by the metric, whatever the radius of the closeness.
+        """
 
     def degrees(self, closeness: Closeness, cap: int | None = None) -> NDArray[np.int64]:
         """Return min(number of close records, itself included, cap) for each data record."""

@@ -63,10 +63,11 @@ class GpuEngine:
         return self._count(_placed(asked, sphere), closeness.columns, sphere, _form(closeness), cap)
 
     def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
-        """Return min(number of data records equal in all the columns, cap) for each record."""
+        """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(closeness.columns), "copies")
-        same = equality(len(closeness.columns))
-        return self._count(asked, closeness.columns, False, same, cap)
+        sphere = closeness.metric == "haversine"
+        same = equality(len(closeness.columns), closeness.metric)
+        return self._count(_placed(asked, sphere), closeness.columns, sphere, same, cap)
 
     def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""

@@ -118,12 +118,10 @@ class LocalEngine:
         return self._count(form, space, embedded(asked, closeness.metric), cap)
 
     def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
-        """Return min(number of data records equal in all the columns, cap) for each record."""
+        """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(closeness.columns), "copies")
-        space = _space(closeness)
-        if space.layout == "sphere":
-            space = Space(closeness.columns)
-        return self._count(equality(len(closeness.columns)), space, asked, cap)
+        same = equality(len(closeness.columns), closeness.metric)
+        return self._count(same, _space(closeness), embedded(asked, closeness.metric), cap)
 
     def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""

@@ -40,9 +40,13 @@ _MANY = 8
 _GRID_FROM = 5_000
 
 
-def equality(width: int) -> Form:
-    """Return the form of "equal in every column"."""
-    return Form(MIXED, 0.0, (0.0,) * width)
+def equality(width: int, metric: str) -> Form:
+    """Return the form of "one place by the metric": equal in all that it compares.
+
+    These are the columns; for haversine the coordinates on the sphere, where a pole has every
+    longitude and the date line has two.
+    """
+    return Form(MIXED, 0.0, (0.0,) * (3 if metric == "haversine" else width))
 
 
 def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:

@@ -79,9 +79,10 @@ class RemoteEngine:
         return self._few(asked, closeness, _form(closeness), closeness.metric, cap)
 
     def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
-        """Return min(number of data records equal in all the columns, cap) for each record."""
+        """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(closeness.columns), "copies")
-        return self._few(asked, closeness, equality(asked.shape[1]), "", cap)
+        same = equality(asked.shape[1], closeness.metric)
+        return self._few(asked, closeness, same, closeness.metric, cap)
 
     def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record.

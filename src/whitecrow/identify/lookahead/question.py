@@ -74,6 +74,9 @@ class Lookahead:
                 "paper); ask Identify or Screen instead."
             )
             raise invalid(owner, "model", "have radius 0", model.radius, hint)
+        if model.metric == "haversine":
+            hint = "Cells hold equal values, and on the globe two longitudes can be one place."
+            raise invalid(owner, "model", "have another metric than haversine", model.metric, hint)
         object.__setattr__(self, "columns", tuple(sorted(names)))
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "k", whole(k, owner, "k"))
