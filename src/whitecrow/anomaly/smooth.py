@@ -269,7 +269,6 @@ def weights(decay: Fraction, last: int) -> Iterator[Fraction]:
         yield weight
 
 
-@lru_cache(maxsize=256)
 def horizon(cap: int, decay: Fraction, relation: str, size: int) -> int:
     """Return a t beyond which no term of any database of this size can matter.
 

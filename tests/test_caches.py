@@ -1,0 +1,120 @@
+"""A warm cache must not tell a fact: whatever is remembered is known by something public.
+
+A reply that comes sooner because the same value was met before tells that it was met. So every
+cache that outlives a question is listed here, with what its entries are known by.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import whitecrow
+from whitecrow.anomaly.calibration import Calibration, draw
+from whitecrow.anomaly.smooth import horizon
+from whitecrow.noise._integers import _gaussian, _geometric
+from whitecrow.noise._seeded import SeededSource
+
+ROOT = Path(whitecrow.__file__).parent
+
+RESEARCH = ("verify", "audit")
+"""Checks on made-up universes: nothing there is private."""
+
+CACHES = {
+    ("anomaly/detectors/registry.py", "_enable"): "nothing",
+    ("anomaly/smooth.py", "least_bound"): "the calibration: cap, decay, relation",
+    ("console/static.py", "_packed"): "nothing",
+    ("console/static.py", "plotly_styles"): "nothing",
+    ("curator/opening.py", "policy_of"): "a policy's text",
+    ("curator/registry.py", "answering"): "a kind of question",
+    ("data/card.py", "_fingerprint"): "the card",
+    ("explain/contexts.py", "bits"): "the question and the card",
+    ("explain/contexts.py", "shifts"): "the question and the card",
+    ("explain/graph.py", "__init__"): "the shape of a context, and it ends with the question",
+    ("explain/law.py", "_flip_law"): "exact laws, for hazmat and the checks; no question uses it",
+    ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
+    ("identify/overlap.py", "_sheet_name"): "a queried ball",
+    ("ledger/account.py", "<module>"): "a number of the account",
+    ("ledger/page.py", "_budget"): "a budget's text",
+    ("ledger/page.py", "_budget_text"): "a budget",
+    ("ledger/page.py", "_closing_of"): "a number of entries to look up",
+    ("ledger/page.py", "_some_entries"): "a number of entries to look up",
+    ("ledger/spatial.py", "<module>"): "a number of the account",
+    ("ledger/spatial.py", "_depths"): "queried balls",
+    ("neighbours/devices.py", "cupy_device"): "nothing",
+    ("neighbours/devices.py", "torch_device"): "the name of a device",
+    ("neighbours/local.py", "_form"): "the question's closeness",
+    ("neighbours/local.py", "_space"): "the question's closeness",
+    ("neighbours/parallel.py", "_cores"): "nothing",
+    ("neighbours/tiles.py", "_kernel"): "a measure and a number of columns",
+    ("noise/_enclose.py", "_factors"): "a precision",
+    ("noise/_integers.py", "_gaussian"): "a public variance (or remember=False)",
+    ("noise/_integers.py", "_geometric"): "a public scale",
+    ("privacy/guarantees.py", "_odds"): "a price",
+    ("publish/periods.py", "_first"): "the question",
+    ("publish/periods.py", "_numbers"): "the question",
+    ("publish/plan.py", "_deviations"): "the plan",
+    ("publish/plan.py", "_floats"): "the plan",
+    ("publish/plan.py", "_json"): "the plan",
+    ("publish/plan.py", "_stages"): "the plan",
+    ("publish/plan.py", "best_mechanism"): "kind of noise and horizon of the series",
+    ("publish/plan.py", "bound"): "the plan",
+    ("publish/plan.py", "first"): "the plan",
+    ("publish/plan.py", "levels"): "the plan",
+    ("publish/plan.py", "step"): "the plan",
+    ("publish/question.py", "calendar"): "the question",
+    ("publish/square_root.py", "_strategy"): "the plan",
+    ("publish/square_root.py", "coefficients"): "the plan",
+    ("question.py", "_sentence"): "a price",
+    ("sklearn.py", "_common_ledger"): "nothing",
+}  # fmt: skip
+"""Where something is remembered, and what it is known by."""
+
+_MAKERS = {"lru_cache", "cache", "cached_property"}
+
+
+def _makes_a_cache(node: ast.AST) -> bool:
+    return any(
+        (isinstance(part, ast.Name) and part.id in _MAKERS)
+        or (isinstance(part, ast.Attribute) and part.attr in _MAKERS)
+        for part in ast.walk(node)
+    )
+
+
+def _caches(node: ast.AST, function: str = "<module>") -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(map(_makes_a_cache, child.decorator_list)):
+                yield child.name
+            for part in child.body:
+                yield from _caches(ast.Module([part], []), child.name)
+        elif isinstance(child, ast.Call) and _makes_a_cache(child.func):
+            yield function
+        elif not isinstance(child, ast.ImportFrom):
+            yield from _caches(child, function)
+
+
+def test_every_cache_is_listed_with_what_it_is_known_by():
+    found = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in ROOT.rglob("*.py")
+        if path.relative_to(ROOT).parts[0] not in RESEARCH
+        for name in _caches(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found == set(CACHES)
+
+
+def test_the_horizon_of_a_count_is_not_remembered_by_the_private_size():
+    assert not hasattr(horizon, "cache_info")
+
+
+def test_a_private_sensitivity_leaves_no_table_behind():
+    for mechanism in ("smooth", "gaussian"):
+        given = {"relation": "add_remove", "cap": 10, "multiplier": Fraction(2)}
+        how = Calibration(mechanism, **given, decay=Fraction(9, 10), tail=3)
+        before = _gaussian.cache_info().currsize, _geometric.cache_info().currsize
+        for sensitivity in (Fraction(7, 3), Fraction(11, 5)):
+            draw(how, sensitivity, SeededSource(1))
+        assert (_gaussian.cache_info().currsize, _geometric.cache_info().currsize) == before
