@@ -33,6 +33,9 @@ LOOKUPS = {
     ("audit/shipped.py", "same_facts"): "fields of a dataclass",
     ("client.py", "_error"): "an error that errors.__all__ lists",
     ("curator/registry.py", "answering"): "the class that KINDS lists",
+    ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
+    ("ledger/spatial.py", "_sheet"): "lines of LINES",
+    ("ledger/verification.py", "_misplaced"): "lines of LINES",
     ("neighbours/store.py", "save"): "names of _TABLES",
     ("server/service.py", "question_from"): "a key of MOST_OF",
 }
