@@ -65,7 +65,7 @@ def test_records_of_a_database_are_registered_by_name(
         warehouse.execute("CREATE TABLE people (age REAL)")
         warehouse.executemany("INSERT INTO people VALUES (?)", [(float(i),) for i in range(50)])
     warehouse.close()
-    call = Caller(opened(databases={"warehouse": f"sqlite:///{path}"}))
+    call = Caller(opened(databases={"warehouse": f"sqlite:///{path}"}, patience=60.0))
     body = {
         "name": "people",
         "source": {"database": "warehouse", "query": "SELECT age FROM people"},
