@@ -63,6 +63,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "metric": "cost",
         "detector": "grubbs",
         "epsilon": "1/10",
+        "notion": "conditional",
     },
     "publish": {
         "column": "cost",
