@@ -87,6 +87,11 @@ class Recognition:
         self.rows = RowMark() if self._files is None and not remote else None
         """Takes in the rows as they are read, where they come from no file."""
 
+    @property
+    def by_file(self) -> bool:
+        """Whether the records are recognised by a file, so that they need not be read for it."""
+        return self._files is not None
+
     def unbound(self) -> Identity:
         """The records of an account that nobody else can open."""
         return self._identity(0)
@@ -103,7 +108,10 @@ class Recognition:
         return Identity(revision, self._path, self._files, steady=self._path is not None)
 
     def mark(
-        self, dataset: Dataset | RemoteDataset, ledger: Ledger | None = None, account: str = ""
+        self,
+        dataset: Dataset | RemoteDataset | None,
+        ledger: Ledger | None = None,
+        account: str = "",
     ) -> str:
         """Return what the records are recognised by; a ledger keeps the digests of files."""
         if self._files is not None and self._path is not None:

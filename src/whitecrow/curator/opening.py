@@ -18,13 +18,14 @@ from whitecrow.data import Card, Dataset
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Budget, Ledger, Standing
-from whitecrow.ledger.revisions import first_records
+from whitecrow.ledger.revisions import bind, first_records
 from whitecrow.neighbours import REMOTE, Engine, open_data
 from whitecrow.question import Progress
 
 __all__ = [
     "Opened",
     "account_name",
+    "advanced",
     "beside",
     "index_beside",
     "is_private",
@@ -107,6 +108,34 @@ def opened(
             dataset.close()
         raise
     return Opened(dataset, found, store, account, identity)
+
+
+def advanced(
+    source: object,
+    *,
+    card: Card | None,
+    engine: str,
+    ledger: Ledger,
+    account: str,
+    reason: str,
+    actor: str = "",
+) -> int:
+    """Look at records and record them as the next revision of an account, without opening it.
+
+    For a service, whose workers open the records themselves when told to. A file is only hashed;
+    the rows of a query are read here once.
+    """
+    seen = Recognition(source, remote=engine in REMOTE)
+    dataset = None
+    if not seen.by_file:
+        watch = None if seen.rows is None else seen.rows.add
+        dataset, _ = open_data(source, card, engine, watch=watch)
+    try:
+        mark = seen.mark(dataset, ledger, account)
+    finally:
+        if isinstance(dataset, RemoteDataset):
+            dataset.close()
+    return bind(ledger, account, mark, reason=reason, actor=actor)
 
 
 def is_private(ledger: Ledger | str | Path) -> bool:

@@ -202,6 +202,12 @@ class Review(_Strict):
     reason: Text
 
 
+class Advance(_Strict):
+    """Why the records of a dataset changed."""
+
+    reason: Text
+
+
 class Invitation(_Strict):
     """Somebody to be made known."""
 

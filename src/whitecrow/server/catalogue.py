@@ -123,6 +123,15 @@ class Catalogue:
             .values(card=_written(card), revision=sources.c.revision + 1)
         )
 
+    def reload(self, name: str) -> None:
+        """Let the workers read the records of a dataset again."""
+        with self._store.transaction() as connection:
+            connection.execute(
+                update(sources)
+                .where(sources.c.name == name)
+                .values(revision=sources.c.revision + 1)
+            )
+
     def admit(self, connection: Connection, name: str, readers: Iterable[str]) -> None:
         """Say which analysts may know of a dataset, in an open transaction; others may not."""
         query = select(people.c.name).where(people.c.role == "analyst")

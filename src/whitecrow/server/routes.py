@@ -293,6 +293,15 @@ def router_of(desk: Desk) -> APIRouter:
         """Change budget, policy, card or readers (custodian); the chain keeps the reason."""
         return await desk.act(request, bearer, lambda who: service.amend(who, name, **dict(body)))
 
+    @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
+    async def advance(
+        request: Request, bearer: Bearer, name: str, body: bodies.Advance
+    ) -> Response:
+        """Record that the records changed: the next revision of the account (custodian)."""
+        return await desk.act(
+            request, bearer, lambda who: service.advance(who, name, reason=body.reason)
+        )
+
     @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
     async def allow(
         request: Request, bearer: Bearer, name: str, body: bodies.Allowance

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator, Policy, read_question
-from whitecrow.curator.opening import policy_of
+from whitecrow.curator.opening import advanced, policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
@@ -310,6 +310,25 @@ class Service:
                 connection=connection,
             )
         return self.dataset(who, name)
+
+    def advance(self, who: Person, name: str, *, reason: str) -> dict[str, Any]:
+        """Record the records as they are now as the account's next revision, and read them again.
+
+        Until this is done, a dataset whose records are not those of its account waits.
+        """
+        _need(who, "custodian")
+        listing = self.listing(who, name)
+        revision = advanced(
+            self.catalogue.records(listing.source),
+            card=listing.card,
+            engine=listing.engine,
+            ledger=self.ledger,
+            account=name,
+            reason=reason,
+            actor=who.signature,
+        )
+        self.catalogue.reload(name)
+        return {"revision": revision}
 
     # People and tokens
 
