@@ -96,6 +96,12 @@ ACTS = (
         (401, 403, 403, 403, 200),
         lambda house: {"analyst": "ana", "budget": "500", "reason": "half"},
     ),
+    Act(
+        "POST",
+        "/v1/datasets/{name}/revisions",
+        (401, 403, 403, 403, 200),
+        lambda house: {"reason": "May was appended"},
+    ),
     Act("POST", "/v1/datasets/{name}/price", (401, 200, 404, 403, 200), _question),
     Act("POST", "/v1/datasets/{name}/ask", (401, 200, 404, 403, 403), _question),
     Act(
