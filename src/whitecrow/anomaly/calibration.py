@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, core_tail, discrete_gaussian, discrete_laplace, laws
@@ -151,6 +152,7 @@ def calibrate(
     return _paper(epsilon, delta, relation, cap)
 
 
+@lru_cache(maxsize=256)
 def _smooth(epsilon: Fraction, relation: str, cap: int, crowding: int) -> Calibration:
     """Split ε into ``alpha + tail * smoothing`` for the least expected error at 95 %.
 

@@ -260,13 +260,15 @@ def weights(decay: Fraction, last: int) -> Iterator[Fraction]:
     >>> [float(w) for w in weights(Fraction(1, 2), 3)]
     [1.0, 0.5, 0.25, 0.125]
     """
-    weight = Fraction(1)
-    yield weight
+    yield Fraction(1)
+    above, below = decay.numerator, decay.denominator
+    weight, places = 1 << 64, 64  # the weight is this whole number over 2^places
     for _ in range(last):
-        weight *= decay
-        scale = 1 << (64 + weight.denominator.bit_length() - weight.numerator.bit_length())
-        weight = Fraction(math.ceil(weight * scale), scale)
-        yield weight
+        weight = -(-weight * above // below)
+        short = max(0, 65 - weight.bit_length())
+        # Doubling is exact, so that the next rounding is as fine as the last.
+        weight, places = weight << short, places + short
+        yield Fraction(weight, 1 << places)
 
 
 def horizon(cap: int, decay: Fraction, relation: str, size: int) -> int:

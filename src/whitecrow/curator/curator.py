@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
+from whitecrow.curator.costs import checked_limits
 from whitecrow.curator.execution import Execution, InProcess, failure
 from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import opened, policy_of
@@ -66,6 +68,8 @@ class Curator:
         name: str,
         analyst: str,
         execution: Execution | None = None,
+        lent: Limits = UNLIMITED,
+        records_at_most: int | None = None,
         identity: Identity | None = None,
     ) -> None:
         self._dataset = dataset
@@ -75,6 +79,7 @@ class Curator:
         path = ledger.database.path
         log = None if path is None else path.with_name(f"{path.name}-custodian.log")
         self._execution = execution or InProcess(dataset, engine, log=log)
+        self._lent, self._records_at_most = lent, records_at_most
         self.name = name
         self.analyst = analyst
 
@@ -93,6 +98,8 @@ class Curator:
         name: str | None = None,
         advance: str | None = None,
         progress: Progress | None = None,
+        most_seconds: float = math.inf,
+        most_bytes: float = math.inf,
     ) -> Curator:
         """Open a dataset and its account.
 
@@ -128,6 +135,9 @@ class Curator:
             were corrected. Spends go on adding up. Without it such records are refused.
         progress : callable, optional
             Told how far the load is; it sees the number of rows, so it is for the custodian.
+        most_seconds, most_bytes : float, default=inf
+            A question that may need more, for the worst records within the card's
+            ``records_at_most``, is refused when it is priced.
 
         Raises
         ------
@@ -142,7 +152,8 @@ class Curator:
         how: dict[str, Any] = {"card": card, "engine": engine, "spark_master": spark_master}
         account: dict[str, Any] = {"ledger": ledger, "budget": budget, "policy": policy}
         found = opened(source, **how, **account, name=name, advance=advance, progress=progress)
-        curator = cls(**vars(found), analyst=analyst)
+        lent = Limits(most_seconds, most_bytes)
+        curator = cls(**vars(found), analyst=analyst, lent=lent)
         curator._opening = {"source": source, **how, "analyst": analyst}
         return curator
 
@@ -171,18 +182,25 @@ class Curator:
 
     def price(self, question: Question) -> Guarantee:
         """Return what a question will promise, hence cost. Touches no data."""
-        code_for(question)
-        question.check(self.card)
+        self._check(question)
         return of_revision(question.price(self.card), self._identity.revision)
 
     def limits(self, question: Question) -> Limits:
-        """Say how much time and memory a question may take, from public facts. Touches no data."""
-        return UNLIMITED
+        """Say how much time and memory a question may take, from public facts. Touches no data.
+
+        Infinite where nothing bounds the number of records: neither the card (``size``,
+        ``records_at_most``) nor the operator.
+
+        Raises
+        ------
+        PolicyViolation
+            If that is more than is lent to a question.
+        """
+        return checked_limits(question, self.card, self._lent, self._records_at_most)
 
     def describe(self, question: Question, **public: object) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""
-        code_for(question)
-        question.check(self.card)
+        self._check(question)
         return question.describe(self.card, **public)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
@@ -206,8 +224,7 @@ class Curator:
         **public
             Guesses for the question's ``describe``, such as ``typical_neighbours=3``.
         """
-        code_for(question)
-        question.check(self.card)
+        self._check(question)
         return advise(question, self.card, error=error, public=public)
 
     def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
@@ -221,6 +238,13 @@ class Curator:
         made_up = simulated(self.card, size)
         facts = code.gather(question, made_up, open_engine(made_up), None)
         return tuple(code.release(question, facts, None) for _ in range(runs))
+
+    def _check(self, question: Question) -> None:
+        """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
+        code_for(question)
+        question.check(self.card)
+        if self._lent != UNLIMITED:
+            self.limits(question)
 
     # Asking
 

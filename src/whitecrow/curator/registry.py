@@ -39,7 +39,8 @@ def register(kind: str, module: str, question: str) -> None:
     """Let curators answer one more kind of question.
 
     The module is trusted like whitecrow's own: its ``price`` is what the ledger charges and its
-    ``release`` is what analysts see.
+    ``release`` is what analysts see. Where it has a ``cost(question, card, records)``, that says
+    what the question may use (:class:`whitecrow.limits.Limits`); without one nothing limits it.
     """
     KINDS[kind] = Kind(module, question)
     answering.cache_clear()
@@ -52,6 +53,7 @@ class Answering:
     question: type[Question]
     gather: Callable[..., Any]
     release: Callable[..., Any]
+    cost: Callable[..., Any] | None = None
 
 
 @lru_cache
@@ -61,7 +63,12 @@ def answering(kind: str) -> Answering:
         raise InvalidInput(f"There is no question {kind!r}; there are {', '.join(sorted(KINDS))}.")
     where = KINDS[kind]
     module = importlib.import_module(where.module)
-    return Answering(getattr(module, where.question), module.gather, module.release)
+    return Answering(
+        getattr(module, where.question),
+        module.gather,
+        module.release,
+        getattr(module, "cost", None),
+    )
 
 
 def code_for(question: Question) -> Answering:

@@ -28,7 +28,8 @@ SOURCES = ("expert", "public data", "priced question", "schema")
 UNITS = ("record", "user")
 MISSING = ("reject", "fill")
 OUTSIDE = ("reject", "clip")
-_PUBLIC_EXTRAS = ("name", "sources", "size_public", "size")
+_SIZES = ("size_public", "size", "records_at_most")
+_PUBLIC_EXTRAS = ("name", "sources", *_SIZES)
 _RULES = {"reading": 2}
 _USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
 """What the card does not say but decides which records there are; see selection.py."""
@@ -238,6 +239,9 @@ class Card:
         Whether the number of records is public.
     size : int, optional
         That number, when it is.
+    records_at_most : int, optional
+        A public bound on the number of records, where the number itself is private; far above
+        it, for it is checked at load. Limits of time and memory come from it.
     sources : mapping
         Where the parameters of models (beta, radius) came from, by name, in words.
 
@@ -255,6 +259,7 @@ class Card:
     contribution: int = 1
     size_public: bool = False
     size: int | None = None
+    records_at_most: int | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -290,6 +295,37 @@ class Card:
             )
         if self.size is not None and (isinstance(self.size, bool) or self.size < 0):
             raise invalid("the card", "size", "a whole number of at least 0", self.size)
+        most = self.records_at_most
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise invalid("the card", "records_at_most", "a whole number of at least 1", most)
+        if most is not None and self.size is not None:
+            raise InvalidInput(
+                "The card gives both 'size' and 'records_at_most': a public size needs no bound."
+            )
+
+    @property
+    def most_records(self) -> int | None:
+        """The public bound on the number of records: the size where it is public, or none."""
+        return self.records_at_most if self.size is None else self.size
+
+    def check_size(self, records: int) -> None:
+        """Refuse to load more records than the card says there are; for the custodian.
+
+        Raises
+        ------
+        InvalidInput
+            Guarantees rest on a public size, and limits of time and memory on a public bound.
+        """
+        if self.size is not None and records > self.size:
+            raise InvalidInput(
+                "The data hold more records than the size on the card. Guarantees that rest on a "
+                "public size would be wrong: write the true size, or leave it out."
+            )
+        if self.records_at_most is not None and records > self.records_at_most:
+            raise InvalidInput(
+                "The data hold more records than 'records_at_most' on the card allows. Limits of "
+                "time and memory rest on that bound: write a larger one."
+            )
 
     def column(self, name: str) -> Column:
         """Return the column of that name, or say which there are."""
@@ -325,7 +361,16 @@ class Card:
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Card:
         """Build a card from the object its TOML says."""
-        known = {"name", "columns", "unit", "user_column", "contribution", "size_public", "size"}
+        known = {
+            "name",
+            "columns",
+            "unit",
+            "user_column",
+            "contribution",
+            "size_public",
+            "size",
+            "records_at_most",
+        }
         _only(data, known | {"sources"}, "the card")
         if "name" not in data:
             raise InvalidInput("The card has no 'name'; give the dataset one.")
@@ -365,6 +410,8 @@ class Card:
         found["size_public"] = self.size_public
         if self.size is not None:
             found["size"] = self.size
+        if self.records_at_most is not None:
+            found["records_at_most"] = self.records_at_most
         if self.sources:
             found["sources"] = dict(self.sources)
         found["columns"] = [column.to_json() for column in self.columns]

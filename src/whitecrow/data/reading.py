@@ -185,11 +185,7 @@ class _Loader:
         if self.ids:
             columns = self._bound_contributions(columns)
         kept = len(next(iter(columns.values())))
-        if self.card.size is not None and kept > self.card.size:
-            raise InvalidInput(
-                "The data hold more records than the size on the card. Guarantees that rest on a "
-                "public size would be wrong: write the true size, or leave it out."
-            )
+        self.card.check_size(kept)
         rejections = Rejections(self.read, kept, dict(self.reasons))
         return Dataset(self.card, columns, rejections=rejections, origin=origin)
 

@@ -85,7 +85,7 @@ def kept(file: Path, card: Card) -> Dataset | None:
             if values.dtype.kind == "U":
                 columns[name] = values.astype(object)
         size = len(columns[card.names[0]])
-        if card.size is not None and size > card.size:
+        if card.most_records is not None and size > card.most_records:
             return None  # reading will say that the card's size is wrong
         return Dataset(
             card,

@@ -15,6 +15,7 @@ _HEAD = """\
 name = {name}
 unit = "record"          # or "user": then name the user_column and the contribution bound
 size_public = false      # true only if everyone may know how many records there are; then add size
+# records_at_most = 1000000   # a public bound, far above; limits of time and memory come from it
 
 # Where the parameters of your questions came from, for the record.
 [sources]

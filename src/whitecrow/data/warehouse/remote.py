@@ -38,11 +38,8 @@ class RemoteDataset:
         self.origin = warehouse.name
         self._checked = checked(card, warehouse.schema(), warehouse.source, warehouse.dialect)
         self._size: int | None = None
-        if card.size is not None and self.size > card.size:
-            raise InvalidInput(
-                "The data hold more records than the size on the card. Guarantees that rest on a "
-                "public size would be wrong: write the true size, or leave it out."
-            )
+        if card.most_records is not None:
+            card.check_size(self.size)
 
     def __repr__(self) -> str:
         return f"<RemoteDataset {self.card.name!r}: {len(self.card.columns)} columns, elsewhere>"

@@ -1,0 +1,95 @@
+"""Limits of time and memory come from public facts, and refuse when a question is priced."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+
+import pyarrow as pa
+import pytest
+from test_faults import CARD, QUESTIONS, ROWS
+
+import whitecrow as wc
+from whitecrow.curator.costs import limits_of
+from whitecrow.limits import UNLIMITED, Limits
+from whitecrow.question import Question
+
+BOUNDED = dataclasses.replace(CARD, records_at_most=10_000)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
+def test_limits_are_finite_grow_with_the_bound_and_ignore_the_records(question: Question) -> None:
+    assert limits_of(question, CARD) == UNLIMITED
+    small, large = (limits_of(question, CARD, records) for records in (100, 10**6))
+    assert small.seconds < large.seconds < math.inf
+    assert small.bytes < large.bytes < math.inf
+    seen = {
+        wc.Curator.open(ROWS[:size], card=BOUNDED, name=f"m{size}").limits(question)
+        for size in (0, 1, 20)
+    }
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
+def test_a_question_that_may_need_too_much_is_refused_when_priced(question: Question) -> None:
+    said = set()
+    for rows in (ROWS[:0], ROWS[:1], ROWS):
+        curator = wc.Curator.open(rows, card=BOUNDED, name="members", most_seconds=1.0)
+        for act in (curator.price, curator.describe, curator.advise, curator.ask):
+            with pytest.raises(wc.PolicyViolation) as refused:
+                act(question)
+            said.add(str(refused.value))
+        with pytest.raises(wc.PolicyViolation):
+            curator.plan([question])
+        assert curator.remaining()["differential"] == 1
+        assert curator.failures() == []
+    assert len(said) == 1
+    assert "records_at_most" in said.pop()
+
+
+def test_without_a_bound_on_the_records_nothing_is_refused_by_size() -> None:
+    curator = wc.Curator.open(ROWS, card=CARD, name="members", most_seconds=1.0)
+    curator.price(QUESTIONS[0])
+    bounded = wc.Curator(
+        curator._dataset,
+        None,  # type: ignore[arg-type]
+        curator.ledger,
+        name="members",
+        analyst="ana",
+        lent=Limits(1.0),
+        records_at_most=10**6,
+    )
+    with pytest.raises(wc.PolicyViolation, match="seconds"):
+        bounded.price(QUESTIONS[0])
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
+def test_worst_shapes_stay_far_within_their_limits(question: Question) -> None:
+    """All records in one place, and each alone: a tenth of the limit at the most."""
+    card = dataclasses.replace(CARD, records_at_most=2000)
+    for spread in (0, 1):
+        rows = pa.table(
+            {
+                "x": [spread * number * 37 % 100 for number in range(2000)],
+                "y": [spread * number * 53 % 100 for number in range(2000)],
+                "ward": ["ab"[number % 2] for number in range(2000)],
+                "day": [number % 30 for number in range(2000)],
+            }
+        )
+        curator = wc.Curator.open(rows, card=card, name=f"m{spread}")
+        began = time.process_time()
+        curator.ask(question)
+        assert time.process_time() - began < curator.limits(question).seconds / 2
+
+
+def test_more_records_than_the_bound_do_not_load() -> None:
+    card = dataclasses.replace(CARD, records_at_most=19)
+    with pytest.raises(wc.InvalidInput, match="records_at_most"):
+        wc.Curator.open(ROWS, card=card, name="members")
+    assert wc.Card.from_json(card.to_json()) == card
+    assert card.fingerprint() == CARD.fingerprint()
+    with pytest.raises(wc.InvalidInput, match="at least 1"):
+        dataclasses.replace(CARD, records_at_most=0)
+    with pytest.raises(wc.InvalidInput, match="needs no bound"):
+        dataclasses.replace(card, size=5, size_public=True)
