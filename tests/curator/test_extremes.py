@@ -66,7 +66,7 @@ def test_twenty_thousand_extreme_questions_fail_for_no_records(
     search = Search()
     draw = random.Random(1_000 + part)
     while search.questions < STUDY_QUESTIONS // STUDY_PARTS:
-        search.run(Family(draw), 27)
+        search.run(Family(draw), 54)
     record_property("questions", search.questions)
     assert not search.findings, search.findings[0]
     assert search.answers == 7 * search.questions
