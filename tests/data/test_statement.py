@@ -167,5 +167,7 @@ def test_reading_makes_no_database_that_is_not_there(tmp_path):
 
 
 def test_a_table_may_be_named(people):
+    assert select_only("select", "postgresql") == 'SELECT * FROM "select"'
+    assert select_only(" own.Visits ", "postgresql") == 'SELECT * FROM "own"."Visits"'
     assert read(SqlQuery(f"sqlite:///{people}", "people"), CARD).size == 2
     assert read("::".join([f"sqlite:///{people}", "SELECT age FROM people"]), CARD).size == 2

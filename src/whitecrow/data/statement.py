@@ -83,9 +83,8 @@ def select_only(query: str, backend: str) -> str:
     dialect = _DIALECTS.get(backend, "")
     written = query.strip()
     if _TABLE.fullmatch(written):
-        named = exp.to_table(written, dialect=dialect)
-        for part in named.parts:
-            part.set("quoted", True)
+        schema, _, name = written.rpartition(".")
+        named = exp.table_(name, db=schema or None, quoted=True)
         return exp.select("*").from_(named).sql(dialect=dialect)
     if "\0" in query:
         raise _refused("it holds a zero byte")
