@@ -18,6 +18,7 @@ NAMES = (
     "explain",
     "publish",
     "ledger",
+    "ledger_size",
     "server",
     "spark",
     "gpu",

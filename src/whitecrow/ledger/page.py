@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, insert, select, text, update
+from sqlalchemy import bindparam, delete, insert, select, text, update
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger.account import Account
@@ -577,11 +577,10 @@ _BY_QUESTION = (
 )
 _UNSETTLED = (
     select(entries)
-    .join(
-        unsettled,
-        and_(unsettled.c.dataset == entries.c.dataset, unsettled.c.seq == entries.c.seq),
+    .where(
+        entries.c.dataset == bindparam("page"),
+        entries.c.seq.in_(select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))),
     )
-    .where(unsettled.c.dataset == bindparam("page"))
     .order_by(entries.c.seq)
 )
 _ONE = select(entries).where(
