@@ -23,7 +23,7 @@ from whitecrow.ledger.failures import failures, halt, review
 from whitecrow.ledger.page import Page
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import CLOSED
-from whitecrow.ledger.verification import verify
+from whitecrow.ledger.verification import checkpoint, verify
 from whitecrow.privacy import Guarantee
 
 QUARTER = wc.DifferentialPrivacy("1/4")
@@ -448,6 +448,107 @@ def test_an_honest_ledger_verifies_with_and_without_an_atlas(tmp_path: Path) -> 
             finding = verify(ledger, "clinic", atlas=atlas)
             assert finding.ok, finding
             assert finding.entries == len(ledger.entries("clinic"))
+
+
+def test_pages_of_entries_come_from_the_store_and_not_from_the_whole_account(
+    tmp_path: Path,
+) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        written = ledger.entries("clinic")
+        newest = ledger.entries("clinic", limit=3, newest_first=True)
+        assert newest == written[-3:][::-1]
+        older = ledger.entries("clinic", limit=3, newest_first=True, before=newest[-1].seq)
+        assert older == written[-6:-3][::-1]
+        assert ledger.entries("clinic", after=10) == written[10:]
+        own = [entry for entry in written if entry.analyst == "bo"]
+        assert ledger.entries("clinic", analyst="bo") == own
+        told = [
+            (reserved.digest, None if closed is None else closed.kind)
+            for reserved, closed in ledger.history("clinic", "ana")
+        ]
+        assert told == [("e", None), ("c", "fail"), ("b", "void"), ("a", "settle")]
+        assert [one.digest for one, _ in ledger.history("clinic", "ana", limit=2, skip=1)] == [
+            "c",
+            "b",
+        ]
+
+
+# Checkpoints
+
+
+def test_a_check_goes_on_from_a_checkpoint_and_a_full_one_finds_what_lies_before(
+    tmp_path: Path,
+) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        assert checkpoint(ledger, "clinic", atlas=new_atlas, actor="cleo", least=5).ok
+        assert checkpoint(ledger, "clinic", least=5).since == 16  # too soon for another
+        ledger.allow("clinic", "bo", Budget.of("3"), reason="a share")
+        finding = verify(ledger, "clinic", atlas=new_atlas)
+        assert (finding.ok, finding.since, finding.entries) == (True, 16, 17)
+        assert verify(ledger, "clinic", atlas=new_atlas, full=True).since == 0
+        tamper(ledger, "UPDATE entries SET at = '1999' WHERE seq = 6")
+        assert verify(ledger, "clinic").ok
+        found = verify(ledger, "clinic", full=True)
+        assert (found.bad, found.ok) == (6, False)
+
+
+@pytest.mark.parametrize(
+    ("statement", "full", "bad"),
+    [
+        ("UPDATE entries SET body = replace(body, '20', '30') WHERE seq = 16", False, 16),
+        ("UPDATE entries SET analyst = 'di' WHERE seq = 17", False, 17),
+        ("DELETE FROM entries WHERE seq = 17", False, 18),
+        ("DELETE FROM entries WHERE seq = 9", True, 10),
+    ],
+)
+def test_tampering_with_a_checkpoint_or_after_it_is_found(
+    tmp_path: Path, statement: str, full: bool, bad: int
+) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        checkpoint(ledger, "clinic", least=5)
+        waiting = ledger.unsettled("clinic")[-1]
+        ledger.void("clinic", waiting.seq, reason="never answered")
+        ledger.allow("clinic", "bo", Budget.of("3"), reason="a share")
+        assert verify(ledger, "clinic").ok
+        tamper(ledger, statement)
+        assert verify(ledger, "clinic", full=full).bad == bad
+
+
+def test_a_forged_checkpoint_is_found_by_a_full_check(tmp_path: Path) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        checkpoint(ledger, "clinic", least=5)
+        state = dict(ledger.entries("clinic")[-1].content["state"])
+        state["budget"] = Budget.of("99").to_json()
+        ledger.write("clinic", lambda page: page.append("checkpoint", body={"state": state}))
+        found = verify(ledger, "clinic", full=True)
+        assert (found.bad, "state it keeps" in found.reason) == (17, True)
+
+
+def tamper(ledger: Ledger, statement: str) -> None:
+    with ledger.database.connection() as connection:
+        assert connection.execute(sa.text(statement)).rowcount, "the tampering changed nothing"
+
+
+INDEX_TAMPERINGS = {
+    "DELETE FROM balls WHERE seq = 4": "the balls in the spatial index",
+    "UPDATE balls SET epsilon = '1/5' WHERE seq = 4": "the balls in the spatial index",
+    "UPDATE balls SET u = 7 WHERE seq = 4": "is not where it should be",
+    "UPDATE sheets SET differential = '5', sensitive = '5'": "less than their places say",
+    "DELETE FROM unsettled": "spends without an answer",
+    "UPDATE terms SET number = 9": "terms of the promises",
+}
+
+
+@pytest.mark.parametrize("statement", INDEX_TAMPERINGS)
+def test_tampering_with_what_is_derived_from_the_entries_is_found(
+    tmp_path: Path, statement: str
+) -> None:
+    with busy(tmp_path / "l.db") as ledger:
+        held = charge(ledger, order("s", wc.SensitivePrivacy("1/4", 5, 1.0)))
+        ledger.settle("clinic", held, 1)
+        tamper(ledger, statement)
+        finding = verify(ledger, "clinic", atlas=new_atlas)
+        assert INDEX_TAMPERINGS[statement] in finding.reason, finding
 
 
 TAMPERINGS: dict[str, tuple[str, int | None]] = {

@@ -42,21 +42,29 @@ def show(output: Output, source: str, dataset: str | None) -> None:
 
 @command.command("verify", epilog="Example: whitecrow ledger verify patients.parquet")
 @_SOURCE
-@click.option("--head", help="The newest hash as noted earlier; the chain must contain it.")
+@click.option(
+    "--head", help="The newest hash as noted earlier; the chain must contain it (implies --full)."
+)
+@click.option("--full", is_flag=True, help="From the first entry, not from the newest checkpoint.")
+@click.option(
+    "--checkpoint", "mark", is_flag=True, help="If all is right, let the next check begin here."
+)
 @click.pass_obj
-def verify(output: Output, source: str, head: str | None) -> None:
+def verify(output: Output, source: str, head: str | None, full: bool, mark: bool) -> None:
     """Recompute every chain and every sum; exit 1 and name the first bad entry otherwise."""
     from whitecrow.curator.spatial import new_atlas
     from whitecrow.ledger import verification
 
     with _opened(source) as ledger:
-        found = [verification.verify(ledger, name, atlas=new_atlas) for name in ledger.datasets()]
-        known = {entry.hash for one in found for entry in ledger.entries(one.dataset)}
+        whole = full or head is not None
+        check = verification.checkpoint if mark else verification.verify
+        found = [check(ledger, one, atlas=new_atlas, full=whole) for one in ledger.datasets()]
+        known = head is None or ledger.has_hash(head)
     for finding in found:
         if not finding.ok:
             where = "" if finding.bad is None else f", entry {finding.bad}"
             raise LedgerCorrupt(f"The account of {finding.dataset!r}{where}: {finding.reason}.")
-    if head is not None and head not in known:
+    if not known:
         raise LedgerCorrupt("No entry has the noted hash: the chain was cut or replaced.")
     lines = [
         f"{one.dataset}: {one.entries} entries, chain and sums are right, head {one.head}"

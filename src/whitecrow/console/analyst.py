@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = ["add"]
 
 _ANALYST = ("analyst",)
 _A_PAGE = 25
+_MOST_PAGES = 10**6
 
 
 def add(site: Site) -> None:
@@ -92,25 +94,38 @@ def add(site: Site) -> None:
         again = "" if release.charged else "?again=1"
         return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")
 
+    def all_questions(visit: Visit, name: str) -> Iterator[dict[str, Any]]:
+        """An analyst's questions, the newest first, read page by page."""
+        skip = 0
+        while True:
+            listed = service.account(visit.who, name, skip=skip)["questions"]
+            yield from reversed(listed)
+            if not listed:
+                return
+            skip += len(listed)
+
     def history(visit: Visit) -> Page:
         found, _ = opened(visit)
-        questions = [
-            {**one, "kind": one["question"]["kind"], "digest": _digest(one["question"])}
-            for one in service.account(visit.who, found["name"])["questions"]
-        ][::-1]
         page = int(visit.query("page")) if visit.query("page").isdecimal() else 1
-        pages = max(1, -(-len(questions) // _A_PAGE))
-        page = min(max(1, page), pages)
-        for one in (shown := questions[(page - 1) * _A_PAGE : page * _A_PAGE]):
+        page = min(max(1, page), _MOST_PAGES)
+        listed = service.account(
+            visit.who, found["name"], skip=(page - 1) * _A_PAGE, limit=_A_PAGE + 1
+        )["questions"][::-1]
+        shown = [
+            {**one, "kind": one["question"]["kind"], "digest": _digest(one["question"])}
+            for one in listed[:_A_PAGE]
+        ]
+        for one in shown:
             if one["outcome"] == "answered":
                 one["said"] = answers.said(one["kind"], one["question"], one["answer"])
-        values = {"questions": shown, "page": page, "pages": pages, "total": len(questions)}
+        more = len(listed) > _A_PAGE
+        values = {"questions": shown, "page": page, "pages": page + more}
         return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
 
     def answer(visit: Visit) -> Page:
         found, card = opened(visit)
         key = visit.part("digest")
-        for one in service.account(visit.who, found["name"])["questions"]:
+        for one in all_questions(visit, found["name"]):
             if one["outcome"] == "answered" and _digest(one["question"]) == key:
                 break
         else:

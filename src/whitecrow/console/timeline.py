@@ -16,8 +16,8 @@ __all__ = ["add"]
 
 _READERS = ("custodian", "auditor")
 _A_PAGE = 40
-_CHECKED_AT_ONCE = 2_000
-"""A longer account is checked when somebody asks for it."""
+_AT_ONCE = 1_000
+"""How many entries are read for the timeline; a longer account is checked when somebody asks."""
 
 ACTS = {
     "open": "opened the account",
@@ -30,6 +30,7 @@ ACTS = {
     "halt": "an update of a publication failed; nothing was released",
     "review": "looked at a failure",
     "void": "gave a spend back",
+    "checkpoint": "found everything right up to here",
 }
 
 
@@ -40,24 +41,29 @@ def add(site: Site) -> None:
     def ledger(visit: Visit) -> Page:
         name = visit.part("name")
         found = service.dataset(visit.who, name)
-        account = service.account(visit.who, name)
-        entries = account["entries"]
+        before = whole(visit.query("before") or "0", "before")
+        account = service.account(
+            visit.who, name, before=before or None, limit=_AT_ONCE, newest_first=True
+        )
+        entries = account["entries"][::-1]
         wanted = {key: visit.query(key) for key in ("analyst", "act", "kind")}
         shown = [one for one in _told(entries) if _fits(one, wanted)][::-1]
         pages = max(1, -(-len(shown) // _A_PAGE))
         page = min(max(1, whole(visit.query("page") or "1", "page")), pages)
-        check = visit.query("check") or len(entries) <= _CHECKED_AT_ONCE
+        check = visit.query("check") or account["total"] <= _AT_ONCE
         values = {
             "dataset": found,
             "gauges": gauges(found),
             "entries": shown[(page - 1) * _A_PAGE : page * _A_PAGE],
             "total": len(shown),
-            "all": len(entries),
+            "all": account["total"],
+            "older": entries[0]["seq"] if entries and entries[0]["seq"] > 1 else None,
+            "before": before or "",
             "page": page,
             "pages": pages,
             "wanted": wanted,
             "acts": ACTS,
-            "analysts": sorted({one["analyst"] for one in entries if one["analyst"]}),
+            "analysts": sorted(account["analysts"]),
             "kinds": sorted({one["asked"] for one in _told(entries) if one["asked"]}),
             "head": account["head"],
             "finding": service.verify(visit.who, name) if check else None,
@@ -67,8 +73,9 @@ def add(site: Site) -> None:
 
     def recovery(visit: Visit, wrong: str = "", status: int = 200) -> Page:
         name = visit.part("name")
-        account = service.account(visit.who, name)
-        told = _told(account["entries"])
+        account = service.account(visit.who, name, limit=1)
+        waiting = service.unsettled(visit.who, name)
+        told = _told(waiting)
         values = {
             "dataset": service.dataset(visit.who, name),
             "entries": [one for one in told if one["seq"] in set(account["unsettled"])],

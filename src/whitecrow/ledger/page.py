@@ -39,6 +39,7 @@ __all__ = [
     "Reservation",
     "Share",
     "Standing",
+    "has_hash",
     "joint_terms",
     "names",
     "terms_of",
@@ -391,12 +392,19 @@ class Page:
         after: int = 0,
         before: int | None = None,
         limit: int | None = None,
+        skip: int | None = None,
         newest_first: bool = False,
         analyst: str | None = None,
         kind: str | None = None,
     ) -> list[Entry]:
         """Entries between two others, some of them, one analyst's or one kind."""
-        limits = {"before": before, "most": limit, "whose": analyst, "of_kind": kind}
+        limits = {
+            "before": before,
+            "most": limit,
+            "skipped": skip,
+            "whose": analyst,
+            "of_kind": kind,
+        }
         given = {name: value for name, value in limits.items() if value is not None}
         query = _some_entries(frozenset(given), newest_first)
         rows = self.session.rows(query, page=self.id, after=after, **given)
@@ -489,6 +497,11 @@ def _entry(row: Any, dataset: str) -> Entry:
     return Entry(**{**row._asdict(), "dataset": dataset})
 
 
+def has_hash(session: Session, hash_: str) -> bool:
+    """Whether any entry of any dataset has this hash."""
+    return session.one(_HASH, noted=hash_) is not None
+
+
 def joint_terms(written: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
     """The zones and conditions that several releases have together."""
     found = [_parsed(term) for term in written]
@@ -517,9 +530,11 @@ def _some_entries(limits: frozenset[str], newest_first: bool) -> Any:
         "whose": entries.c.analyst == bindparam("whose"),
         "of_kind": entries.c.kind == bindparam("of_kind"),
     }
-    query = query.where(*(conditions[name] for name in sorted(limits - {"most"})))
+    query = query.where(*(conditions[name] for name in sorted(limits - {"most", "skipped"})))
     query = query.order_by(entries.c.seq.desc() if newest_first else entries.c.seq)
-    return query.limit(bindparam("most")) if "most" in limits else query
+    if "most" in limits:
+        query = query.limit(bindparam("most"))
+    return query.offset(bindparam("skipped")) if "skipped" in limits else query
 
 
 @lru_cache(maxsize=32)
@@ -607,3 +622,4 @@ _TERMS = select(terms.c.term).where(terms.c.dataset == bindparam("page")).distin
 _OWN_TERMS = select(terms.c.term).where(*_OF_TERM)
 _ALL_TERMS = select(terms).where(terms.c.dataset == bindparam("page"))
 _ALL_OPEN = select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))
+_HASH = select(entries.c.seq).where(entries.c.hash == bindparam("noted")).limit(1)

@@ -26,7 +26,7 @@ from whitecrow.ledger.charging import Order, Quote, charge, quote, weigh
 from whitecrow.ledger.claims import Claim, claims_of
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
-from whitecrow.ledger.page import Closed, Page, Records, Reservation, Standing, names
+from whitecrow.ledger.page import Closed, Page, Records, Reservation, Standing, has_hash, names
 from whitecrow.ledger.rebuilding import rebuild_all
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Crowded, Geometry, Weighed
@@ -413,7 +413,7 @@ class Ledger:
         )
 
     def history(
-        self, dataset: str, analyst: str, *, before: int | None = None, limit: int = 100
+        self, dataset: str, analyst: str, *, limit: int = 100, skip: int = 0
     ) -> list[tuple[Entry, Entry | None]]:
         """An analyst's newest questions, each with the entry that closed it last, if any did.
 
@@ -421,19 +421,21 @@ class Ledger:
         ----------
         dataset, analyst : str
             Whose.
-        before : int, optional
-            Only questions reserved before this entry: the last one of the page before.
-        limit : int, default=100
-            How many.
+        limit, skip : int, default=100, 0
+            How many, and how many newer ones to leave out.
         """
 
         def look(page: Page) -> list[tuple[Entry, Entry | None]]:
             asked = page.some_entries(
-                before=before, limit=limit, newest_first=True, analyst=analyst, kind="reserve"
+                limit=limit, skip=skip, newest_first=True, analyst=analyst, kind="reserve"
             )
-            return [(one, last) for one, last in zip(asked, _last_word(page, asked), strict=True)]
+            return list(zip(asked, _last_word(page, asked), strict=True))
 
         return self.read(dataset, look)
+
+    def has_hash(self, hash_: str) -> bool:
+        """Whether any entry of any dataset has this hash."""
+        return self.database.read(lambda session: has_hash(session, hash_))
 
     def unsettled(self, dataset: str) -> list[Entry]:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""

@@ -34,7 +34,7 @@ from whitecrow.server.refusals import (
     retry_after,
     status_of,
 )
-from whitecrow.server.service import Service
+from whitecrow.server.service import MOST_ENTRIES, Service
 from whitecrow.server.threads import Seats, Threads
 
 __all__ = ["Desk", "refusal", "router_of"]
@@ -351,20 +351,33 @@ def router_of(desk: Desk) -> APIRouter:
         bearer: Bearer,
         name: str,
         after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ENTRIES)] = MOST_ENTRIES,
+        skip: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+        newest_first: bool = False,
     ) -> Response:
-        """The account: entries for custodians and auditors, your own questions for analysts."""
-        return await desk.act(
-            request, bearer, lambda who: service.account(who, name, after=after), asking=True
-        )
+        """A page of the account: entries for custodians and auditors, an analyst's own questions.
+
+        Entries after one number, or the newest first; an analyst's newest questions but the first
+        so many that are skipped.
+        """
+
+        def look(who: Person) -> dict[str, Any]:
+            return service.account(
+                who, name, after=after, limit=limit, skip=skip, newest_first=newest_first
+            )
+
+        return await desk.act(request, bearer, look, asking=True)
 
     @router.get(
         "/v1/datasets/{name}/ledger/verification",
         responses=replies("ok", "entries", "head"),
         tags=["ledger"],
     )
-    async def verify(request: Request, bearer: Bearer, name: str) -> Response:
-        """Check the chain and the sums (custodian, auditor)."""
-        return await desk.act(request, bearer, lambda who: service.verify(who, name), asking=True)
+    async def verify(request: Request, bearer: Bearer, name: str, full: bool = False) -> Response:
+        """Check the chain and the sums since the newest checkpoint, or all (custodian, auditor)."""
+        return await desk.act(
+            request, bearer, lambda who: service.verify(who, name, full=full), asking=True
+        )
 
     @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
     async def void(request: Request, bearer: Bearer, name: str, body: bodies.Voiding) -> Response:

@@ -47,6 +47,12 @@ LIGHT = frozenset({"identify", "screen"})
 MOST_QUESTIONS = 200
 """How long a plan may be."""
 
+MOST_ENTRIES = 1000
+"""How many entries of a ledger, or questions of an analyst, are told at once."""
+
+_MANY_ENTRIES = 10_000
+"""After how many entries a check is worth a checkpoint."""
+
 MOST_OF = {"through": 10_000, "radii": 1_000}
 """How much of what one question may ask for: time grows with it, whatever the data are."""
 
@@ -180,31 +186,71 @@ class Service:
 
     # The account
 
-    def account(self, who: Person, name: str, *, after: int = 0) -> dict[str, Any]:
-        """The ledger: all of it for custodians and auditors, an analyst's own part for them.
+    def account(
+        self,
+        who: Person,
+        name: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = MOST_ENTRIES,
+        skip: int = 0,
+        newest_first: bool = False,
+    ) -> dict[str, Any]:
+        """A page of the ledger: entries for custodians and auditors, an analyst's own questions.
 
-        Custodians and auditors may leave out the entries up to ``after``.
+        Parameters
+        ----------
+        who, name : Person, str
+            Who looks, at which dataset.
+        after, before : int, optional
+            For custodians and auditors: entries above one number, below another.
+        limit : int, default=1000
+            How many entries or questions at most.
+        skip : int, default=0
+            For analysts: how many of their newest questions to leave out; the others come the
+            oldest first.
+        newest_first : bool, default=False
+            For custodians and auditors: whether the newest entries come first.
         """
         self.listing(who, name)
         standing = self.ledger.standing(name)
-        entries = self.ledger.entries(name, after=after if who.role != "analyst" else 0)
+        limit = max(1, min(limit, MOST_ENTRIES))
         found = {"dataset": name, **views.balance(standing, who.name)}
         if who.role == "analyst":
-            return {**found, "questions": views.own(entries, who.name)}
+            history = self.ledger.history(name, who.name, limit=limit, skip=skip)
+            return {**found, "questions": views.own(history[::-1])}
+        entries = self.ledger.entries(
+            name, after=after, before=before, limit=limit, newest_first=newest_first
+        )
         return {
             **found,
             "head": standing.head,
+            "total": standing.seq,
             "analysts": views.shares(standing),
             "unsettled": [entry.seq for entry in self.ledger.unsettled(name)],
             "failures": [entry.seq for entry in failures.failures(self.ledger, name)],
             "entries": [entry.to_json() for entry in entries],
         }
 
-    def verify(self, who: Person, name: str) -> dict[str, Any]:
-        """Check the account's chain and sums."""
+    def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
+        """Check the account's chain and sums, since the newest checkpoint or from the beginning.
+
+        An account that has grown by thousands of entries gets a new checkpoint if all is right.
+        """
         _need(who, "custodian", "auditor")
         self.listing(who, name)
-        return verification.verify(self.ledger, name, atlas=new_atlas).to_json()
+        found = verification.checkpoint(
+            self.ledger, name, atlas=new_atlas, full=full, actor=who.name, least=_MANY_ENTRIES
+        )
+        return found.to_json()
+
+    def unsettled(self, who: Person, name: str) -> list[dict[str, Any]]:
+        """The spends without an answer and the failures nobody has reviewed, in their order."""
+        _need(who, "custodian", "auditor")
+        self.listing(who, name)
+        waiting = [*self.ledger.unsettled(name), *failures.failures(self.ledger, name)]
+        return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
 
     def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Give back a spend that never led to an answer."""

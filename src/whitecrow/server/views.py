@@ -64,34 +64,26 @@ def shares(standing: Standing) -> dict[str, Any]:
     }
 
 
-def own(entries: Iterable[Entry], analyst: str) -> list[dict[str, Any]]:
-    """An analyst's own questions and what became of them, the oldest first.
+def own(history: Iterable[tuple[Entry, Entry | None]]) -> list[dict[str, Any]]:
+    """An analyst's own questions and what became of them, in the order given.
 
     No entry numbers, hashes or located costs: numbers would count other people's questions, hashes
     would let a guess at them be checked, and located costs depend on where they lie.
     """
-    found: dict[int, dict[str, Any]] = {}
-    failed: dict[int, int] = {}
-    for entry in entries:
-        if entry.analyst != analyst:
-            continue
-        content = entry.content
-        if entry.kind == "reserve":
-            asked = content["question"]
-            found[entry.seq] = {
-                "at": entry.at,
+    outcomes = {"settle": "answered", "fail": "failed", "void": "void"}
+    found = []
+    for reserved, closed in history:
+        content = reserved.content
+        asked = content["question"]
+        found.append(
+            {
+                "at": reserved.at,
                 "question": {"kind": asked["kind"], **asked["question"]},
                 "price": content["price"],
-                "outcome": "open",
-                "answer": None,
+                "outcome": "open" if closed is None else outcomes[closed.kind],
+                "answer": None if closed is None else closed.content.get("answer"),
                 # Whoever else could have asked it in this analyst's name.
                 "acting": content.get("actor", ""),
             }
-        elif entry.closes is not None:
-            seq = failed.get(entry.closes, entry.closes)
-            if entry.kind in ("fail", "review"):
-                failed[entry.seq] = seq
-            if entry.kind != "review":
-                outcome = {"settle": "answered", "fail": "failed", "void": "void"}[entry.kind]
-                found[seq] |= {"outcome": outcome, "answer": content.get("answer")}
-    return list(found.values())
+        )
+    return found
