@@ -1,0 +1,113 @@
+"""What an account costs does not grow with its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import whitecrow as wc
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger.session import Session
+from whitecrow.ledger.spatial import QUICK
+from whitecrow.ledger.verification import verify
+
+SMALL = wc.DifferentialPrivacy("1/1000")
+
+
+def located(name: str, x: float, y: float = 0.0) -> Order:
+    ball = {"columns": ["x", "y"], "metric": "euclidean", "center": [x, y], "radius": 1.0}
+    return Order("ana", name, {}, SMALL, ball)
+
+
+def reserved(ledger: Ledger, order: Order) -> Reservation:
+    held, _ = ledger.reserve("d", order)
+    assert isinstance(held, Reservation)
+    held.release()
+    return held
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "l.db", atlas=new_atlas) as made:
+        made.open("d", budget=Budget.of("10"))
+        yield made
+
+
+def test_a_plan_a_void_and_a_page_do_not_read_the_account(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in rows that come back: as many from 40 questions as from 400."""
+    read: list[int] = []
+    plain = Session.rows
+
+    def counted(session: Session, statement: Any, **given: Any) -> list[Any]:
+        found = plain(session, statement, **given)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Session, "rows", counted)
+    costs = []
+    for start, stop in ((0, 40), (40, 400)):
+        for number in range(start, stop):
+            ledger.settle("d", reserved(ledger, located(str(number), 5.0 * number)), 1)
+        held = reserved(ledger, located(f"void {stop}", -5.0))
+        read.clear()
+        ledger.quote("d", [located(f"new {stop}", 7.0)])
+        ledger.void("d", held.seq, reason="never answered")
+        ledger.entries("d", limit=20, newest_first=True)
+        ledger.unsettled("d")
+        with Ledger(ledger.database.path or "", atlas=new_atlas) as fresh:
+            reserved(fresh, located(f"fresh {stop}", -9.0 * stop))
+            fresh.void("d", fresh.standing("d").seq, reason="never answered")
+        costs.append(sum(read))
+    assert costs[0] == costs[1] < 100
+    monkeypatch.undo()
+    assert verify(ledger, "d", atlas=new_atlas).ok
+
+
+def test_a_crowd_is_weighed_before_the_write_transaction(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing: list[bool] = []
+    weighed: list[tuple[bool, int]] = []
+    plain_write, plain_depth = ledger.database.write, type(new_atlas).depth
+
+    def write(act: Any) -> Any:
+        def noted(session: Session) -> Any:
+            writing.append(True)
+            try:
+                return act(session)
+            finally:
+                writing.pop()
+
+        return plain_write(noted)
+
+    def depth(self: Any, ball: Any, epsilon: Any, met: Any, enough: Any) -> Any:
+        weighed.append((bool(writing), len(met)))
+        return plain_depth(self, ball, epsilon, met, enough)
+
+    monkeypatch.setattr(ledger.database, "write", write)
+    monkeypatch.setattr(type(new_atlas), "depth", depth)
+    for number in range(3 * QUICK):
+        reserved(ledger, located(str(number), number / 1000, number / 997))
+    assert max(met for inside, met in weighed if inside) <= QUICK
+    assert max(met for inside, met in weighed if not inside) == 3 * QUICK - 1
+    assert ledger.standing("d").spent.located.differential == 3 * QUICK * SMALL.epsilon
+    assert verify(ledger, "d", atlas=new_atlas).ok
+
+
+def test_one_more_ball_never_costs_more_than_itself(ledger: Ledger) -> None:
+    """In three columns, a large ball over many small ones that do not meet."""
+    ball = {"columns": ["x", "y", "z"], "metric": "euclidean", "radius": 1.0}
+    for number in range(30):
+        place = {**ball, "center": [3.0 * number, 0.0, 0.0]}
+        reserved(ledger, Order("ana", str(number), {}, SMALL, place))
+    before = ledger.standing("d").spent.located.differential
+    wide = {**ball, "center": [0.0, 0.0, 0.0], "radius": 500.0}
+    reserved(ledger, Order("ana", "wide", {}, SMALL, wide))
+    after = ledger.standing("d").spent.located.differential
+    assert (before, after) == (SMALL.epsilon, 2 * SMALL.epsilon)
