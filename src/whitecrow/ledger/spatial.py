@@ -23,16 +23,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
-
-from sqlalchemy import bindparam, delete, insert, select, update
+from typing import Any
 
 from whitecrow.errors import LedgerCorrupt
-from whitecrow.ledger.account import Located, charged, is_for_everyone
+from whitecrow.ledger import spatial_statements as sql
+from whitecrow.ledger.account import Located
 from whitecrow.ledger.chain import canonical
-from whitecrow.ledger.schema import balls, sheets
+from whitecrow.ledger.geometry import ANYWHERE, AddUp, Ball, Geometry, Location
 from whitecrow.ledger.session import Session
-from whitecrow.privacy import Guarantee, text
+from whitecrow.privacy import text
 
 __all__ = [
     "ANYWHERE",
@@ -45,9 +44,6 @@ __all__ = [
     "Weighed",
 ]
 
-Location = dict[str, Any]
-Weights = Sequence[tuple[Location, Fraction]]
-
 MOST_TOUCHED = 1024
 """How many balls are looked at to price one more."""
 
@@ -57,9 +53,6 @@ QUICK = 24
 MOST_REFRESHED = 16
 """How many depths are computed anew when a ball is given back; the others stay as bounds."""
 
-ANYWHERE = "anywhere"
-"""The sheet of balls of which only their sum is known."""
-
 _ZERO = Fraction(0)
 _LINES = ("differential", "sensitive")
 _EVERYBODY = ""
@@ -67,64 +60,8 @@ _ENDLESS = 64
 """Sizes are told apart from 2 to the -64 up to 2 to the 63: one look for each that occurs."""
 
 
-class Geometry(Protocol):
-    """What must be known of balls; the ledger itself knows nothing of metrics."""
-
-    def sheet(self, ball: Location) -> str:
-        """A name for the balls among which places are compared; other sheets add up."""
-
-    def keys(self, ball: Location) -> tuple[float, float, float]:
-        """Two coordinates and a reach: balls touch only if each differs by at most both reaches."""
-
-    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
-        """Which of the others may share a point with a ball."""
-
-    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
-        """Bound the sum of epsilon at any point of a ball, over it and the balls it meets.
-
-        A bound that is no more than ``enough`` need not be improved.
-        """
-
-
-class AddUp:
-    """The geometry that knows no places: everything adds up, which is never too little."""
-
-    def sheet(self, ball: Location) -> str:
-        """All balls are on one sheet."""
-        return ANYWHERE
-
-    def keys(self, ball: Location) -> tuple[float, float, float]:
-        """All balls are in one place."""
-        return 0.0, 0.0, math.inf
-
-    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
-        """All balls touch."""
-        return [True] * len(others)
-
-    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
-        """All balls add up."""
-        return sum((weight for _, weight in met), epsilon)
-
-
 class Crowded(Exception):
     """So many balls touch a new one that it should be weighed before the transaction."""
-
-
-@dataclass(frozen=True)
-class Ball:
-    """A located spend: where, how much, whose, and whether its promise is to everyone."""
-
-    location: Location
-    epsilon: Fraction
-    analyst: str
-    everyone: bool
-    seq: int = 0
-
-    @classmethod
-    def of(cls, location: Location, price: Guarantee, analyst: str, seq: int = 0) -> Ball:
-        """The ball of a release; only pure releases are located."""
-        epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
-        return cls(location, charged(epsilon), analyst, is_for_everyone(price), seq)
 
 
 Depths = tuple[Fraction | None, ...]
@@ -260,7 +197,7 @@ class SpatialIndex:
             left, right = wide + 1e-9 * abs(u), wide + 1e-9 * abs(v)
             endless = not math.isfinite(wide)
             rows = self._session.rows(
-                _NEAR,
+                sql.NEAR,
                 page=self._dataset,
                 sheet_name=name,
                 in_band=band,
@@ -285,7 +222,7 @@ class SpatialIndex:
         name, band, u, v = self.place(ball)
         sheet = self._sheet(name, ball.analyst)
         self._session.run(
-            _ADD,
+            sql.ADD,
             page=self._dataset,
             seq=ball.seq,
             sheet=name,
@@ -318,7 +255,7 @@ class SpatialIndex:
         gone = _ball(row)
         name: str = row.sheet
         sheet = self._sheet(name, analyst)
-        self._session.run(_REMOVE, page=self._dataset, at_seq=seq)
+        self._session.run(sql.REMOVE, page=self._dataset, at_seq=seq)
         touched = self._touched(name, sheet.bands, gone) or []
         later = {one.seq: one for one in touched if one.seq > seq}
         for _ in range(MOST_REFRESHED):
@@ -332,7 +269,7 @@ class SpatialIndex:
         return Located(*less[:2]), Located(*less[2:])
 
     def _row(self, seq: int) -> Any:
-        row = self._session.one(_ONE_BALL, page=self._dataset, at_seq=seq)
+        row = self._session.one(sql.ONE_BALL, page=self._dataset, at_seq=seq)
         if row is None:
             raise LedgerCorrupt(
                 "A ball is missing from the spatial index; run 'whitecrow ledger verify --full'."
@@ -342,7 +279,7 @@ class SpatialIndex:
     def _deepest(self, name: str, analyst: str) -> list[Fraction]:
         """The largest depth on each chart, over all balls of a sheet."""
         most = [_ZERO] * 4
-        for row in self._session.rows(_DISTINCT, page=self._dataset, sheet_name=name):
+        for row in self._session.rows(sql.DISTINCT, page=self._dataset, sheet_name=name):
             for chart, depth in enumerate(_depths(row.depths)):
                 if depth is not None and (chart < 2 or row.analyst == analyst):
                     most[chart] = max(most[chart], depth)
@@ -372,7 +309,9 @@ class SpatialIndex:
             else self._depth(ball, _on_chart(chart, ball.analyst, met), _ZERO, brief=False)
             for chart in range(4)
         )
-        self._session.run(_DEEPEN, page=self._dataset, at_seq=ball.seq, new_depths=_written(depths))
+        self._session.run(
+            sql.DEEPEN, page=self._dataset, at_seq=ball.seq, new_depths=_written(depths)
+        )
 
     # Checking
 
@@ -380,7 +319,7 @@ class SpatialIndex:
         """Every ball in the order they were asked, with where it is looked up."""
         after = 0
         while True:
-            found = self._session.rows(_ALL, page=self._dataset, after=after, most=_AT_ONCE)
+            found = self._session.rows(sql.ALL, page=self._dataset, after=after, most=_AT_ONCE)
             for row in found:
                 yield _ball(row), (row.sheet, row.band, row.u, row.v)
             if len(found) < _AT_ONCE:
@@ -400,7 +339,7 @@ class SpatialIndex:
     def prices(self) -> dict[str, Located]:
         """The sum over all sheets, the dataset's under the empty name and each analyst's."""
         found: dict[str, Located] = {}
-        for row in self._session.rows(_PRICES, page=self._dataset):
+        for row in self._session.rows(sql.PRICES, page=self._dataset):
             price = Located(_fraction(row.differential), _fraction(row.sensitive))
             found[row.analyst] = found.get(row.analyst, Located()) + price
         return found
@@ -411,7 +350,7 @@ class SpatialIndex:
         rows = {
             row.analyst: row
             for row in self._session.rows(
-                _SHEET, page=self._dataset, sheet_name=name, whose=analyst, everybody=_EVERYBODY
+                sql.SHEET, page=self._dataset, sheet_name=name, whose=analyst, everybody=_EVERYBODY
             )
         }
         shared, own = rows.get(_EVERYBODY), rows.get(analyst)
@@ -428,7 +367,7 @@ class SpatialIndex:
     def _write(self, name: str, analyst: str, sheet: _Sheet) -> None:
         for place, whose in enumerate((_EVERYBODY, analyst)):
             self._session.run(
-                _UPDATE_SHEET if sheet.known[place] else _INSERT_SHEET,
+                sql.UPDATE_SHEET if sheet.known[place] else sql.INSERT_SHEET,
                 page=self._dataset,
                 sheet_name=name,
                 whose=whose,
@@ -479,63 +418,5 @@ def _ball(row: Any) -> Ball:
     )
 
 
-_COLUMNS = (balls.c.seq, balls.c.analyst, balls.c.everyone, balls.c.epsilon, balls.c.location)
-_NEAR = (
-    select(*_COLUMNS)
-    .where(
-        balls.c.dataset == bindparam("page"),
-        balls.c.sheet == bindparam("sheet_name"),
-        balls.c.band == bindparam("in_band"),
-        balls.c.u.between(bindparam("u_low"), bindparam("u_high")),
-        balls.c.v.between(bindparam("v_low"), bindparam("v_high")),
-    )
-    .limit(bindparam("most"))
-)
-_ONE_BALL = select(*_COLUMNS, balls.c.sheet, balls.c.depths).where(
-    balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq")
-)
 _AT_ONCE = 2000
-_ALL = (
-    select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
-    .where(balls.c.dataset == bindparam("page"), balls.c.seq > bindparam("after"))
-    .order_by(balls.c.seq)
-    .limit(bindparam("most"))
-)
-_PRICES = select(sheets).where(sheets.c.dataset == bindparam("page"))
-_ADD = insert(balls).values(
-    {
-        column.name: bindparam("page" if column.name == "dataset" else column.name)
-        for column in balls.columns
-    }
-)
-_REMOVE = delete(balls).where(
-    balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq")
-)
-_DEEPEN = (
-    update(balls)
-    .where(balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq"))
-    .values(depths=bindparam("new_depths"))
-)
-_DISTINCT = (
-    select(balls.c.analyst, balls.c.depths)
-    .where(balls.c.dataset == bindparam("page"), balls.c.sheet == bindparam("sheet_name"))
-    .distinct()
-)
-_SHEET = select(sheets).where(
-    sheets.c.dataset == bindparam("page"),
-    sheets.c.sheet == bindparam("sheet_name"),
-    sheets.c.analyst.in_([bindparam("whose"), bindparam("everybody")]),
-)
-_SET: dict[str, Any] = {n: bindparam(f"new_{n}") for n in ("version", "bands", *_LINES)}
-_INSERT_SHEET = insert(sheets).values(
-    dataset=bindparam("page"), sheet=bindparam("sheet_name"), analyst=bindparam("whose"), **_SET
-)
-_UPDATE_SHEET = (
-    update(sheets)
-    .where(
-        sheets.c.dataset == bindparam("page"),
-        sheets.c.sheet == bindparam("sheet_name"),
-        sheets.c.analyst == bindparam("whose"),
-    )
-    .values(**_SET)
-)
+"""How many balls are read at once."""

@@ -385,21 +385,7 @@ class Ledger:
         analyst: str | None = None,
         kind: str | None = None,
     ) -> list[Entry]:
-        """Entries of a dataset, as many as are asked for.
-
-        Parameters
-        ----------
-        dataset : str
-            Whose.
-        after, before : int, optional
-            Entries above one number, below another.
-        limit : int, optional
-            How many at most; all by default.
-        newest_first : bool, default=False
-            Whether the newest come first.
-        analyst, kind : str, optional
-            One analyst's only; one kind only.
-        """
+        """Entries of a dataset, as many as are asked for; all by default, the oldest first."""
         return self.read(
             dataset,
             lambda page: page.some_entries(
@@ -429,7 +415,7 @@ class Ledger:
             asked = page.some_entries(
                 limit=limit, skip=skip, newest_first=True, analyst=analyst, kind="reserve"
             )
-            return list(zip(asked, _last_word(page, asked), strict=True))
+            return list(zip(asked, page.last_words(asked), strict=True))
 
         return self.read(dataset, look)
 
@@ -461,14 +447,3 @@ class Ledger:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-
-def _last_word(page: Page, asked: Sequence[Entry]) -> list[Entry | None]:
-    """What became of these reservations: a failure may be reviewed, and either given back."""
-    last: dict[int, Entry] = {}
-    open_at = {one.seq: one.seq for one in asked}
-    while open_at:
-        closed = page.closing(list(open_at))
-        last |= {open_at[seq]: entry for seq, entry in closed.items() if entry.kind != "review"}
-        open_at = {entry.seq: open_at[seq] for seq, entry in closed.items()}
-    return [last.get(one.seq) for one in asked]

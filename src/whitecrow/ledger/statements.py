@@ -1,0 +1,110 @@
+"""The statements that touch entries and accounts, built once and compiled once.
+
+Parameters must not be called like columns that a statement sets.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import bindparam, delete, insert, select, text, update
+
+from whitecrow.ledger.schema import accounts, datasets, entries, publishers, terms, unsettled
+
+
+@lru_cache
+def some_entries(limits: frozenset[str], newest_first: bool) -> Any:
+    query = select(entries).where(
+        entries.c.dataset == bindparam("page"), entries.c.seq > bindparam("after")
+    )
+    conditions = {
+        "before": entries.c.seq < bindparam("before"),
+        "whose": entries.c.analyst == bindparam("whose"),
+        "of_kind": entries.c.kind == bindparam("of_kind"),
+    }
+    query = query.where(*(conditions[name] for name in sorted(limits - {"most", "skipped"})))
+    query = query.order_by(entries.c.seq.desc() if newest_first else entries.c.seq)
+    if "most" in limits:
+        query = query.limit(bindparam("most"))
+    return query.offset(bindparam("skipped")) if "skipped" in limits else query
+
+
+@lru_cache(maxsize=32)
+def closing_of(count: int) -> Any:
+    return select(entries).where(
+        entries.c.dataset == bindparam("page"),
+        entries.c.closes.in_([bindparam(f"closed{i}") for i in range(count)]),
+    )
+
+
+_FIELDS = tuple(column.name for column in entries.columns)
+
+READ = select(datasets).where(datasets.c.name == bindparam("dataset_name"))
+NAMES = select(datasets.c.name).order_by(datasets.c.name)
+LOCK = READ.with_for_update()
+REGISTER = insert(datasets).values(
+    {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
+)
+KEEP = insert(publishers).values(
+    {name: bindparam(name) for name in ("dataset", "name", "version", "state")}
+)
+APPEND = insert(entries).values({name: bindparam(name) for name in _FIELDS})
+MOVE = (
+    update(datasets)
+    .where(datasets.c.id == bindparam("page"))
+    .values(
+        {n: bindparam(f"new_{n}") for n in ("seq", "head", "budget", "policy", "spent", "failures")}
+    )
+)
+INSERT_SHARE = insert(accounts).values(
+    dataset=bindparam("page"),
+    analyst=bindparam("whose"),
+    spent=bindparam("new_spent"),
+    budget=bindparam("new_budget"),
+)
+UPDATE_SHARE = (
+    update(accounts)
+    .where(accounts.c.dataset == bindparam("page"), accounts.c.analyst == bindparam("whose"))
+    .values(spent=bindparam("new_spent"), budget=bindparam("new_budget"))
+)
+SHARES = select(accounts).where(accounts.c.dataset == bindparam("page"))
+SHARE = SHARES.where(accounts.c.analyst == bindparam("whose"))
+BY_QUESTION = (
+    select(entries.c.seq, entries.c.kind, entries.c.analyst, entries.c.closes, entries.c.body)
+    .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("asked"))
+    .order_by(entries.c.seq)
+)
+UNSETTLED = (
+    select(entries)
+    .where(
+        entries.c.dataset == bindparam("page"),
+        entries.c.seq.in_(select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))),
+    )
+    .order_by(entries.c.seq)
+)
+ONE = select(entries).where(
+    entries.c.dataset == bindparam("page"), entries.c.seq == bindparam("at_seq")
+)
+_AT = (unsettled.c.dataset == bindparam("page"), unsettled.c.seq == bindparam("at_seq"))
+OPENED = insert(unsettled).values(dataset=bindparam("page"), seq=bindparam("at_seq"), epoch=1)
+SETTLED = delete(unsettled).where(*_AT)
+EPOCH = select(unsettled.c.epoch).where(*_AT)
+TAKE_UP = update(unsettled).where(*_AT).values(epoch=bindparam("new_epoch"))
+ADD_TERM = text(
+    "INSERT INTO terms (dataset, analyst, digest, term, number) "
+    "VALUES (:page, :whose, :digest, :term, 1) "
+    "ON CONFLICT (dataset, analyst, digest) DO UPDATE SET number = terms.number + 1"
+)
+_OF_TERM = (terms.c.dataset == bindparam("page"), terms.c.analyst == bindparam("whose"))
+LESS_TERM = (
+    update(terms)
+    .where(*_OF_TERM, terms.c.digest == bindparam("digest"))
+    .values(number=terms.c.number - 1)
+)
+NO_TERM = delete(terms).where(*_OF_TERM, terms.c.number <= 0)
+TERMS = select(terms.c.term).where(terms.c.dataset == bindparam("page")).distinct()
+OWN_TERMS = select(terms.c.term).where(*_OF_TERM)
+ALL_TERMS = select(terms).where(terms.c.dataset == bindparam("page"))
+ALL_OPEN = select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))
+HASH = select(entries.c.seq).where(entries.c.hash == bindparam("noted")).limit(1)

@@ -1,0 +1,122 @@
+"""What the ledger hands out: accounts as they stand, reservations, recorded outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from whitecrow.ledger.account import Account
+from whitecrow.ledger.budget import Budget
+from whitecrow.ledger.claims import Claim
+
+__all__ = ["Closed", "Records", "Reservation", "Share", "Standing"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """An analyst's own account: what was spent, and the cap if there is one."""
+
+    spent: Account
+    budget: Budget | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a dataset stands: the promise in force and the accounts under it.
+
+    Parameters
+    ----------
+    budget : Budget
+        The dataset's cap.
+    policy : str
+        The custodian's policy, canonical JSON.
+    spent : Account
+        What all analysts together have spent.
+    shares : mapping
+        The analysts' own accounts, by name.
+    seq, head : int, str
+        The end of the chain.
+    failures : int
+        How many wait for their review; the dataset is closed to new questions while any does.
+    """
+
+    budget: Budget
+    policy: str
+    spent: Account
+    shares: Mapping[str, Share]
+    seq: int
+    head: str
+    failures: int = 0
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A spend that is committed and waits for its answer.
+
+    Parameters
+    ----------
+    seq : int
+        The reserving entry.
+    digest, analyst : str
+        The question, and who asked it first.
+    fresh : bool
+        False if an earlier, interrupted ask had already paid.
+    epoch : int
+        How often the reservation had been taken up when the claim was taken; only the last one to
+        take it up may close it.
+    claim : Claim, optional
+        The right to compute the answer.
+    """
+
+    seq: int
+    digest: str
+    analyst: str
+    fresh: bool = False
+    epoch: int = 0
+    claim: Claim | None = field(default=None, compare=False, repr=False)
+
+    def release(self) -> None:
+        """Give up the right to compute."""
+        if self.claim is not None:
+            self.claim.release()
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A question that was asked before: its stored answer, or that it failed.
+
+    Parameters
+    ----------
+    seq, by : int
+        The reserving entry, and the one that closed it.
+    answered : bool
+        False if the computation failed.
+    reviewed : bool
+        Whether the custodian has looked at the failure.
+    answer : JSON value
+        What was released.
+    """
+
+    seq: int
+    by: int
+    answered: bool
+    answer: Any = None
+    reviewed: bool = False
+
+
+@dataclass(frozen=True)
+class Records:
+    """What binds a new account to its records, see :mod:`whitecrow.ledger.revisions`.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Keyed; for the chain.
+    state, key : str
+        The name of a private state, and what it keeps: the key.
+    """
+
+    fingerprint: str
+    state: str = field(repr=False)
+    key: str = field(repr=False)
