@@ -223,7 +223,7 @@ class Family:
             {name: whole[name] for name in ("ward", "level", metric)},
             metric=metric,
             detector=detector,
-            search=draw.choice((*("auto", "direct", "walk", "dfs", "bfs") * 6, "uniform")),
+            search=draw.choice((*("auto", "direct") * 8, "walk", "dfs", "bfs", "uniform")),
             samples=draw.choice((1, 2, 4)),
             epsilon=self.price(),
             notion=notion,

@@ -161,7 +161,8 @@ def smooth_bound(
         # Of c = k - 1 the terms without removals; its other ones are below those with c = k.
         search.additions(beta - 1, 0)
         for removals in range(last + 1):
-            search.additions(beta, removals)
+            if not search.additions(beta, removals):
+                break
     return search.best
 
 
@@ -205,11 +206,13 @@ class _Maximum:
         if found > floor:
             self.raise_to(self._weights[t] * (found + extra))
 
-    def additions(self, centre: int, removals: int) -> None:
+    def additions(self, centre: int, removals: int) -> bool:
         """Take in the terms with one number of removals and any of additions.
 
         Their sets are parts of P[0, c + b]: if its mu is too small for all of them, they are all
-        done; otherwise it bounds each, and is the mu of those that reach down to 0.
+        done; otherwise it bounds each, and is the mu of those that reach down to 0. The mu that
+        would matter grows with the removals: once it is more than there are points, this returns
+        False, and no further removals need be looked at.
         """
         high = centre + removals
         weights = self._rough[removals:]
@@ -218,17 +221,18 @@ class _Maximum:
         least = max(0, min(math.floor(enough), len(self._points)))
         most = self._mu(0, high, least, self._cap)
         if most <= least:
-            return
+            return len(self._points) > least
         values = weights * np.minimum(float(min(self._cap, _FAR)), most + extras)
         for place in np.argsort(-values, kind="stable"):
             if values[place] < self._low():
-                return
+                break
             extra = int(place)
             t = removals + extra
             if extra < centre:
                 self.term(t, extra, centre - extra, high, most)
             else:
                 self.raise_to(self._weights[t] * min(most + extra, self._cap))
+        return True
 
     def _low(self) -> float:
         """A double below the maximum so far."""
