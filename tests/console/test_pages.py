@@ -13,6 +13,7 @@ import pytest
 
 from whitecrow.curator import Policy
 from whitecrow.ledger import Budget, Order
+from whitecrow.ledger.failures import halt
 from whitecrow.question import digest
 from whitecrow.server.service import question_from
 
@@ -325,6 +326,21 @@ def test_a_spend_without_an_answer_is_found_and_given_back(house: House) -> None
     ledger = custodian.get("/datasets/clinic/ledger?act=void").text
     assert "it died” (custodian)" in ledger
     assert "Whole." in ledger
+
+
+def test_a_closed_dataset_says_so_and_is_opened_by_a_review(house: House) -> None:
+    service, custodian = house.service, house.visitor("custodian")
+    path = "/datasets/clinic/recovery"
+    assert "Closed to new questions" not in custodian.get(path).text
+    halt(service.ledger, "clinic")
+    page = custodian.get(path).text
+    assert "Closed to new questions" in page
+    fields = {"act": "review", "entry": hidden(page, "entry"), "reason": ""}
+    assert custodian.post(path, fields).status_code == 422
+    assert custodian.post(path, {**fields, "reason": "a full disk"}).status_code == 303
+    assert "Closed to new questions" not in custodian.get(path).text
+    assert service.ledger.standing("clinic").failures == 0
+    assert "a full disk" in custodian.get("/datasets/clinic/ledger?act=review").text
 
 
 def test_people_change_their_own_password(house: House) -> None:

@@ -118,6 +118,23 @@ def test_an_interrupted_spend_is_reported_kept_and_voided(data: str) -> None:
     assert account["spent"]["sensitive"] == "1/10"
 
 
+def test_a_failure_is_shown_and_reviewed_and_the_dataset_takes_questions_again(data: str) -> None:
+    run("identify", data, *ASKED, "--epsilon", "0.1")
+    with Ledger(Path(data).with_name("people.whitecrow.db")) as ledger:
+        held, _ = ledger.reserve("people", Order("ana", "d", {}, wc.DifferentialPrivacy("1/2")))
+        ledger.fail("people", held)  # type: ignore[arg-type]
+        held.release()  # type: ignore[union-attr]
+    refused = run("identify", data, *ASKED, "--epsilon", "0.2")
+    assert refused.exit_code != 0
+    assert "takes no new questions" in refused.output
+    assert "CLOSED to new questions: entry 5" in run("ledger", "show", data).output
+    assert run("ledger", "review", data, "3", "--reason", "haste").exit_code == 1
+    reviewed = said("ledger", "review", data, "5", "--reason", "a full disk")
+    assert reviewed == {"reviewed": 5, "failures": 0}
+    assert run("identify", data, *ASKED, "--epsilon", "0.2").exit_code == 0
+    assert said("ledger", "verify", data)["ok"]
+
+
 def test_tampering_exits_1_and_names_the_entry(data: str) -> None:
     run("identify", data, *ASKED, "--epsilon", "0.1")
     head = said("ledger", "verify", data)["accounts"][0]["head"]

@@ -13,6 +13,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.data import Card
 from whitecrow.demo import CARD, DATA
+from whitecrow.ledger.failures import halt
 from whitecrow.server import Service
 
 from .conftest import Caller, House, identify, person, settings_for
@@ -176,6 +177,27 @@ def test_another_card_is_read_again(call: Caller) -> None:
     question = identify()
     question["record"]["age"] = 99
     assert call("bob", "POST", "/v1/datasets/clinic/price", json=question).status_code == 200
+
+
+def test_a_failure_closes_a_dataset_until_its_custodian_has_looked(call: Caller) -> None:
+    service = call.house.service
+    service.curator(person("ana"), "clinic")  # waits for the load
+    known = call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(71)).json()
+    halt(service.ledger, "clinic")
+    refused = call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(72))
+    assert refused.status_code == 503
+    assert "until its custodian has looked" in refused.text
+    again = call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(71)).json()
+    assert again["answer"] == known["answer"]
+    [entry] = call("custodian", "GET", "/v1/datasets/clinic/ledger").json()["failures"]
+    path = "/v1/datasets/clinic/ledger/reviews"
+    looked = {"entry": entry, "reason": "a full disk"}
+    assert call("ana", "POST", path, json=looked).status_code == 403
+    assert call("custodian", "POST", path, json=looked).status_code == 200
+    assert call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(72)).status_code == 200
+    last = call("auditor", "GET", "/v1/datasets/clinic/ledger").json()["entries"]
+    acts = [entry["body"]["actor"] for entry in last if entry["kind"] == "review"]
+    assert acts == ["custodian"]
 
 
 def test_an_answered_spend_cannot_be_voided(call: Caller) -> None:
