@@ -24,11 +24,14 @@ RESEARCH = ("verify", "audit")
 
 CACHES = {
     ("anomaly/detectors/registry.py", "_enable"): "nothing",
+    ("anomaly/calibration.py", "_smooth"): "the question and the card",
     ("anomaly/smooth.py", "least_bound"): "the calibration: cap, decay, relation",
     ("console/static.py", "_packed"): "nothing",
     ("console/static.py", "plotly_styles"): "nothing",
     ("curator/opening.py", "policy_of"): "a policy's text",
-    ("curator/registry.py", "answering"): "a kind of question",
+    ("questions.py", "_built_in"): "a kind of question",
+    ("questions.py", "_installed"): "nothing",
+    ("questions.py", "_plugged_in"): "a kind of question",
     ("data/card.py", "_fingerprint"): "the card",
     ("explain/contexts.py", "bits"): "the question and the card",
     ("explain/contexts.py", "shifts"): "the question and the card",

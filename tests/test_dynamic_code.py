@@ -21,8 +21,7 @@ IMPORTS = {
     ("verify/__init__.py", "checks"): "names of MECHANISMS",
     ("demo/__init__.py", "run"): "names of CHAPTERS",
     ("cli/__init__.py", "get_command"): "names of COMMANDS",
-    ("cli/price.py", "command"): "a choice among QUESTIONS",
-    ("curator/registry.py", "answering"): "modules that KINDS lists; register() is Python's alone",
+    ("questions.py", "_built_in"): "modules that BUILT_IN lists",
     ("neighbours/devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""
@@ -30,18 +29,20 @@ IMPORTS = {
 LOOKUPS = {
     ("__init__.py", "__getattr__"): "a key of _WHERE",
     ("hazmat.py", "__getattr__"): "a key of _WHERE",
+    ("declaration/parameter.py", "__getattr__"): "what our own surfaces ask of a parameter",
     ("audit/shipped.py", "same_facts"): "fields of a dataclass",
     ("client.py", "_error"): "an error that errors.__all__ lists",
-    ("curator/registry.py", "answering"): "the class that KINDS lists",
     ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
     ("ledger/spatial.py", "_sheet"): "lines of LINES",
     ("ledger/verification.py", "_misplaced"): "lines of LINES",
     ("neighbours/store.py", "save"): "names of _TABLES",
     ("server/service.py", "question_from"): "a key of MOST_OF",
+    ("testing.py", "_declared"): "parameters of a question's own declaration",
 }
 """Functions that get or set an attribute, not of themselves, whose name is computed."""
 
 ENTRY_POINTS = {
+    "questions.py": "questions of packages that the owner of the process installed",
     "cli/__init__.py": "commands of packages that the owner of the terminal installed",
     "anomaly/detectors/registry.py": "names that the operator lists in WHITECROW_DETECTORS",
 }

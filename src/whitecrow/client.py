@@ -20,10 +20,10 @@ from fractions import Fraction
 from typing import Any, Self
 
 from whitecrow import errors
+from whitecrow.asks import Asks
 from whitecrow.curator.balance import Remaining
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
-from whitecrow.curator.registry import answering
 from whitecrow.data import Card
 from whitecrow.errors import BudgetExhausted, InvalidInput, Unavailable, WhitecrowError
 from whitecrow.ledger.account import guarantee
@@ -37,7 +37,7 @@ _LONGEST_WAIT = 30.0
 _AGAIN = (429, 502, 503, 504)  # too many at once, or the service or a proxy says: not now
 
 
-class Client:
+class Client(Asks):
     """Asks a server's curator.
 
     Parameters
@@ -157,44 +157,6 @@ class Client:
         """This analyst's own questions and what became of them."""
         found = self._connection.call("GET", f"{self._path()}/ledger")
         return list(found.get("questions", []))
-
-    # Thin conveniences: the question, asked
-
-    def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Identify` about a record."""
-        return self._asked("identify", record, **parameters)
-
-    def screen(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Screen` about a record."""
-        return self._asked("screen", record, **parameters)
-
-    def explain(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Explain` about a record."""
-        return self._asked("explain", record, **parameters)
-
-    def lookahead(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Lookahead`."""
-        return self._asked("lookahead", *given, **parameters)
-
-    def count(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Count`."""
-        return self._asked("count", *given, **parameters)
-
-    def subspaces(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Subspaces`."""
-        return self._asked("subspaces", *given, **parameters)
-
-    def tune(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Tune`."""
-        return self._asked("tune", *given, **parameters)
-
-    def publish(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Publish`."""
-        return self._asked("publish", *given, **parameters)
-
-    def _asked(self, kind: str, *given: Any, **parameters: Any) -> Release:
-        make: Any = answering(kind).question
-        return self.ask(make(*given, **parameters))
 
     def _path(self) -> str:
         return f"/v1/datasets/{urllib.parse.quote(self.name, safe='')}"

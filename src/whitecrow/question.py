@@ -13,12 +13,27 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar
 
 from whitecrow.data import Card
-from whitecrow.privacy import Guarantee, reading
+from whitecrow.declaration import Declared
+from whitecrow.limits import Limits
+from whitecrow.neighbours import Engine
+from whitecrow.noise import Source
+from whitecrow.privacy import Facts, Guarantee, reading
 
-__all__ = ["JSON", "Description", "Progress", "Question", "Release", "digest", "statement"]
+__all__ = [
+    "JSON",
+    "Description",
+    "Progress",
+    "Question",
+    "QuestionType",
+    "Release",
+    "Said",
+    "Shortcuts",
+    "digest",
+    "statement",
+]
 
 JSON = Any
 """A plain JSON value: None, bool, int, float, str, list or dict of the same."""
@@ -27,31 +42,115 @@ Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)`` during long work; sees sizes of public things only."""
 
 
-@runtime_checkable
-class Question(Protocol):
+class Shortcuts(Declared):
+    """Inputs that stand for parameters which are hard to type."""
+
+    def expand(self, given: dict[str, JSON]) -> dict[str, JSON]:
+        """Return the question's JSON with what the shortcuts stand for."""
+        return given
+
+    @classmethod
+    def contract(cls, written: Mapping[str, JSON]) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        """Return a question's JSON without what shortcuts can say, and the shortcuts that say it.
+
+        The way back from :meth:`expand`; whoever uses it checks that it leads to the same question.
+        """
+        return dict(written), {}
+
+
+class Question(Declared):
     """The public side of a question: parameters, validation, price, expected error.
 
-    A question is a frozen dataclass whose constructor validates everything that needs no card.
+    Its parameters are declared once, in the body of the class; the check of what is given, the
+    JSON, the schema, the terminal's options, the console's form and the code samples follow.
     Nothing here ever reads a record of the dataset.
     """
 
     kind: ClassVar[str]
+    """What programs call it."""
 
-    def to_json(self) -> dict[str, JSON]:
-        """Return the canonical form; two spellings of one question give the same object."""
+    asks: ClassVar[str] = ""
+    """The question in words, on one line."""
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, JSON]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
+    example: ClassVar[str] = ""
+    """What to write after ``whitecrow KIND`` in an example."""
+
+    guesses: ClassVar[type[Declared]] = Declared
+    """Public guesses that make the expected error more telling; they change nothing else."""
+
+    shortcuts: ClassVar[type[Shortcuts]] = Shortcuts
+    """Other ways to say some parameters, for terminals and forms."""
+
+    caveat: ClassVar[str] = ""
+    """Whom the promise leaves out, where the question itself names somebody."""
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
+        raise NotImplementedError
 
     def price(self, card: Card) -> Guarantee:
         """Return what the release will promise, hence cost; uses public facts only."""
+        raise NotImplementedError
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say in words what will be released, at which price and with which expected error."""
+        raise NotImplementedError
+
+    def says(self, answer: JSON) -> Said:
+        """Say an answer in words."""
+        return Said(json.dumps(answer, ensure_ascii=False))
+
+    def draw(self, answer: JSON, path: str) -> None:
+        """Draw a picture of an answer, where a question has one."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer in words.
+
+    Parameters
+    ----------
+    headline, detail : str
+        The answer, and how to read it.
+    rows : list
+        A table, its heading first, where the answer is more than one value.
+    series : list
+        The points of a publication, for its chart.
+    """
+
+    headline: str
+    detail: str = ""
+    rows: list[list[str]] = field(default_factory=list)
+    series: list[dict[str, JSON]] = field(default_factory=list)
+
+
+Q = TypeVar("Q", bound=Question)
+F = TypeVar("F", bound=Facts)
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class QuestionType(Generic[Q, F, A]):
+    """A kind of question with the code that answers it.
+
+    Parameters
+    ----------
+    question : type
+        The public side.
+    gather : callable
+        ``gather(question, dataset, engine, progress)``: what must be known of the data. Private.
+    release : callable
+        ``release(question, facts, source)``: the crossing. The only code that opens the facts.
+    cost : callable, optional
+        ``cost(question, card, records)``: the :class:`~whitecrow.limits.Limits` that no records
+        within the public bounds can reach. Without one nothing limits the question.
+    """
+
+    question: type[Q]
+    gather: Callable[[Q, Any, Engine, Progress | None], F]
+    release: Callable[[Q, F, Source | None], A]
+    cost: Callable[[Q, Card, int], Limits] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +232,7 @@ def statement(question: Question, price: Guarantee, card: Card) -> str:
         parts.append(
             f'"Record" stands for all records of one person here (at most {card.contribution}).'
         )
-    parts.append(getattr(question, "caveat", ""))
+    parts.append(question.caveat)
     return " ".join(part for part in parts if part)
 
 

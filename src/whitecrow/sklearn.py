@@ -41,6 +41,7 @@ except ModuleNotFoundError:
 if TYPE_CHECKING:
     from whitecrow.curator import Curator
     from whitecrow.ledger import Ledger
+    from whitecrow.privacy import Exactly
     from whitecrow.question import Question
 
 __all__ = ["PrivateNoveltyDetector", "PrivateOutlierDetector"]
@@ -244,7 +245,7 @@ class PrivateOutlierDetector(_PrivateDetector):
         radius: float = 1.0,
         metric: str = "euclidean",
         k: int = 1,
-        epsilon: object = "1/10",
+        epsilon: Exactly = "1/10",
         notion: str = "sensitive",
         budget: object = "1",
         ledger: object = None,
@@ -299,7 +300,7 @@ class PrivateNoveltyDetector(_PrivateDetector):
         beta: int = 20,
         radius: float = 1.0,
         metric: str = "euclidean",
-        epsilon: object = "1/10",
+        epsilon: Exactly = "1/10",
         budget: object = "1",
         ledger: object = None,
         account: str | None = None,

@@ -16,13 +16,13 @@ from whitecrow.audit.identify import CARD, places, records
 from whitecrow.audit.run import ATTEMPTS, CONFIDENCE, Design
 from whitecrow.audit.shipped import Asked, same_facts, table
 from whitecrow.audit.tester import visible
-from whitecrow.curator.registry import KINDS, code_for
 from whitecrow.data import read
 from whitecrow.errors import InvalidInput
 from whitecrow.identify import Identify
 from whitecrow.neighbours import open_engine
 from whitecrow.noise import _source
 from whitecrow.noise._seeded import seeded
+from whitecrow.questions import BUILT_IN, type_of
 from whitecrow.verify.sensitive import line
 
 
@@ -53,7 +53,7 @@ def name(case: Case) -> str:
 def test_every_question_and_every_mechanism_has_rows_and_a_twin(every, shipped, twins):
     asked = {case.mechanism for case in shipped}
     caught = {case.mechanism for case in twins}
-    assert {kind for kind in KINDS if KINDS[kind].module.startswith("whitecrow.")} <= asked
+    assert set(BUILT_IN) <= asked
     assert set(MECHANISMS) <= asked
     assert asked == caught
     assert len({name(case) for case in every}) == len(every)
@@ -156,7 +156,7 @@ def test_databases_that_are_no_neighbours_are_refused():
 
 def test_facts_are_compared_by_what_they_hold():
     question = Identify({"x": 1}, model=DistanceAnomaly(1, 1), epsilon=1)
-    code = code_for(question)
+    code = type_of(question)
 
     def facts(counts):
         dataset = read(table(records(counts)), CARD)
@@ -170,14 +170,14 @@ def test_facts_that_change_are_an_error(monkeypatch):
     """Gathering twice must give the same; a mechanism with a hidden state is not audited."""
     question = Identify({"x": 1}, model=DistanceAnomaly(1, 1), epsilon=1)
     asked = Asked(question, CARD, (records((1, 1)), records((1, 2))))
-    code = code_for(question)
+    code = type_of(question)
     ticks = itertools.count()
 
     def moody(*given):
         return dataclasses.replace(code.gather(*given), copies=next(ticks))
 
     monkeypatch.setattr(
-        "whitecrow.audit.shipped.code_for", lambda asked: dataclasses.replace(code, gather=moody)
+        "whitecrow.audit.shipped.type_of", lambda asked: dataclasses.replace(code, gather=moody)
     )
     with pytest.raises(RuntimeError, match="other facts"):
         asked.draws()

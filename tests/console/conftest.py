@@ -48,8 +48,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "start": "2024-01-01",
         "period": "week",
         "horizon": "8",
-        "lower": "0",
-        "upper": "20000",
+        "clip": "0,20000",
         "epsilon": "1/2",
     },
 }

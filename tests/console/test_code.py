@@ -15,12 +15,12 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow.cli import common, whitecrow
 from whitecrow.console.code import listings
-from whitecrow.console.questions import QUESTIONS as FORMS
+from whitecrow.console.forms import read_question_form
 from whitecrow.console.site import Form
-from whitecrow.curator import read_question
 from whitecrow.data import Card
 from whitecrow.demo import CARD
 from whitecrow.question import digest
+from whitecrow.questions import question_type, read_question
 
 from .conftest import QUESTIONS
 
@@ -31,9 +31,12 @@ MORE: dict[str, tuple[str, dict[str, Any]]] = {
     "identify for everyone": ("identify", {"notion": "differential", "metric": "manhattan"}),
     "count with a delta": ("count", {"mechanism": "analytic_gaussian", "delta": "1e-6"}),
     "subspaces without counts": ("subspaces", {"count_share": "0", "top": "2"}),
-    "explain by lof": ("explain", {"detector": "lof", "notion": "conditional"}),
-    "publish a count": ("publish", {"statistic": "count", "lower": "", "upper": ""}),
-    "publish under rho": ("publish", {"noise": "rho", "epsilon": "1/8"}),
+    "explain by lof": (
+        "explain",
+        {"detector": "lof", "notion": "conditional", "beta": "", "radius": ""},
+    ),
+    "publish a count": ("publish", {"statistic": "count", "column": "", "clip": ""}),
+    "publish under rho": ("publish", {"noise": "gaussian", "epsilon": "1/2"}),
     **{kind: (kind, {}) for kind in QUESTIONS},
 }
 
@@ -45,7 +48,8 @@ def stored(name: str) -> dict[str, Any]:
     form = Form(
         {key: value if isinstance(value, list) else [value] for key, value in fields.items()}
     )
-    question = read_question({"kind": kind, **FORMS[kind].read(form, CLINIC).question})
+    asked = read_question_form(question_type(kind).question, form, CLINIC)
+    question = read_question({"kind": kind, **asked.question})
     question.check(CLINIC)
     return {"kind": kind, **question.to_json()}
 
@@ -138,6 +142,7 @@ def test_what_the_terminal_cannot_say_is_said_so() -> None:
             "time": "day",
             "start": "2024-01-01",
             "rho": "1/3",
+            "clip": {"smallest": "1", "largest": "8", "share": "1/3"},
         }
     )
     found = texts({"kind": "publish", **question.to_json()})["terminal"]

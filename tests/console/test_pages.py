@@ -241,11 +241,11 @@ def test_a_question_of_another_kind_does_not_slip_through_a_form(visitors: Peopl
 def test_mistakes_are_told_where_they_were_made(visitors: People) -> None:
     ana = visitors("ana")
     for kind, changes, words in (
-        ("identify", {"beta": "many"}, "write a whole number"),
-        ("identify", {"radius": ""}, "Radius: this is missing"),
+        ("identify", {"beta": "many"}, "must be a whole number"),
+        ("identify", {"radius": ""}, "Radius is missing"),
         ("screen", {"record.age": "5"}, "between the card"),
-        ("count", {"epsilon": "0"}, "epsilon"),
-        ("publish", {"start": "soon"}, "start"),
+        ("count", {"epsilon": "0"}, "Price ε must be"),
+        ("publish", {"start": "soon"}, "Starts must be"),
     ):
         reply = ana.priced(kind, **changes)
         assert reply.status_code == 422

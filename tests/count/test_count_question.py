@@ -94,8 +94,8 @@ def dataset_frame() -> pa.Table:
         ({"relation": "swap"}, "relation"),
         ({"mechanism": "magic"}, "mechanism"),
         ({"mechanism": "paper_gaussian"}, "delta"),
-        ({"crowding": -1}, "crowding"),
-        ({"crowding": 1.5}, "crowding"),
+        ({"expected_cluster_size": -1}, "expected_cluster_size"),
+        ({"expected_cluster_size": 1.5}, "expected_cluster_size"),
         ({"model": "no"}, "model"),
         ({"model": DistanceAnomaly(3, 1.0, "hamming")}, "hamming"),
         ({"model": DistanceAnomaly(3, 1.0, "haversine")}, "haversine"),
@@ -148,7 +148,9 @@ def test_the_description_names_the_mechanism_and_the_errors_from_public_facts():
     assert found.figures["error_95"] < found.figures["worst_error_95"]
     assert "median" in found.words
     assert "95 %" in found.words
-    crowded = Count(["age", "bmi", "weight"], model=MODEL, epsilon=1).describe(CARD, crowding=30)
+    crowded = Count(["age", "bmi", "weight"], model=MODEL, epsilon=1).describe(
+        CARD, expected_cluster_size=30
+    )
     assert crowded.figures["median_error"] > found.figures["median_error"]
     json.dumps(found.to_json())
 

@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import whitecrow as wc
-from whitecrow.curator.registry import code_for
 from whitecrow.neighbours import open_data
 from whitecrow.question import Question
+from whitecrow.questions import type_of
 
 PATIENCE = 30.0
 """Seconds for one answer over a handful of records."""
@@ -273,7 +273,7 @@ class Search:
             try:
                 with _alarm():
                     question = build()
-                    code = code_for(question)
+                    code = type_of(question)
                     question.check(family.card)
                     question.price(family.card)
             except wc.WhitecrowError:

@@ -150,7 +150,7 @@ def test_questions_are_read_from_json(curator: wc.Curator) -> None:
         ({"kind": "gossip"}, "no question 'gossip'"),
         ({"record": {}}, 'a "kind"'),
         ([], 'a "kind"'),
-        ({"kind": "identify"}, "lacks 'record'"),
+        ({"kind": "identify"}, "needs 'record'"),
     ]
     for bad, words in cases:
         with pytest.raises(wc.InvalidInput, match=words):

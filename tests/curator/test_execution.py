@@ -23,7 +23,8 @@ import toy_question
 from toy_question import Toy
 
 import whitecrow as wc
-from whitecrow.curator import execution, registry
+from whitecrow import questions as registry
+from whitecrow.curator import execution
 from whitecrow.ledger import Entry
 from whitecrow.ledger.store import CLOSED
 from whitecrow.limits import UNLIMITED
@@ -215,7 +216,7 @@ def test_what_holds_records_refuses_to_be_pickled_or_shown() -> None:
         with pytest.raises(TypeError, match="never pickled"):
             pickle.dumps(holder)
         assert not CANARIES.search(repr(holder))
-    code = registry.answering("toy")
+    code = registry.question_type("toy")
     facts = code.gather(Toy(1), curator._dataset, None, None)
     assert f"{facts} {facts!r}" == "<facts withheld> <facts withheld>"
     with pytest.raises(TypeError):
@@ -227,7 +228,7 @@ def test_what_holds_records_refuses_to_be_pickled_or_shown() -> None:
 def transcript(table: pa.Table, monkeypatch: pytest.MonkeyPatch, asks: int) -> list[str]:
     """Everything visible, and the order in which the house calls its parts; answers frozen."""
     watcher = Watcher(table)
-    plain = registry.answering.__wrapped__
+    plain = registry.question_type
 
     def told(name: str, act: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*given: Any, **named: Any) -> Any:
@@ -236,7 +237,7 @@ def transcript(table: pa.Table, monkeypatch: pytest.MonkeyPatch, asks: int) -> l
 
         return wrapped
 
-    def frozen(kind: str) -> registry.Answering:
+    def frozen(kind: str) -> Any:
         code = plain(kind)
         return dataclasses.replace(
             code,
@@ -245,7 +246,7 @@ def transcript(table: pa.Table, monkeypatch: pytest.MonkeyPatch, asks: int) -> l
         )
 
     with monkeypatch.context() as patch:
-        patch.setattr(registry, "answering", frozen)
+        patch.setattr(registry, "question_type", frozen)
         for name in ("reserve", "settle", "fail"):
             patch.setattr(
                 watcher.curator.ledger, name, told(name, getattr(watcher.curator.ledger, name))
@@ -295,10 +296,10 @@ def test_an_answer_that_is_not_plain_json_is_a_failure(monkeypatch: pytest.Monke
     curator = wc.Curator.open(pa.table({"x": [1.0]}), name="toys")
     for answer in (float("nan"), object(), {1, 2}):
         code = dataclasses.replace(
-            registry.answering("toy"), release=lambda *given, answer=answer: answer
+            registry.question_type("toy"), release=lambda *given, answer=answer: answer
         )
         with monkeypatch.context() as patch:
-            patch.setattr(execution, "code_for", lambda question, code=code: code)
+            patch.setattr(execution, "type_of", lambda question, code=code: code)
             found = curator._execution.answer(Toy(1), limits=UNLIMITED, progress=None)
         assert found is None
 

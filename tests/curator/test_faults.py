@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator import execution, registry
+from whitecrow import questions as registry
+from whitecrow.curator import execution
 from whitecrow.curator.execution import FAILED, Answer
 from whitecrow.ledger.store import CLOSED
 from whitecrow.limits import Limits
@@ -79,7 +80,7 @@ def _late(plain: Callable[..., Any], cause: Callable[[], BaseException]) -> Call
 
 def _broken(step: str, cause: Callable[[], BaseException]) -> Callable[[Question], Any]:
     """The code of a question that breaks at one step."""
-    plain = registry.code_for
+    plain = registry.type_of
 
     def code(question: Question) -> Any:
         found = plain(question)
@@ -130,7 +131,7 @@ def test_every_fault_is_one_constant_reply_and_a_closed_dataset(
             for cause in CAUSES if "the" in step else CAUSES[:1]:
                 before = curator.remaining()["differential"]
                 with monkeypatch.context() as patch:
-                    patch.setattr(execution, "code_for", _broken(step, cause))
+                    patch.setattr(execution, "type_of", _broken(step, cause))
                     replies.add(_seen(curator, question))
                 # Charged, and closed for this question, for others, and for publications.
                 assert len(curator.unsettled()) == len(curator.failures()) == 1

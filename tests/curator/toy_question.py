@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import whitecrow as wc
-from whitecrow.curator import register
+from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Whole
 from whitecrow.noise import bernoulli_logistic
-from whitecrow.privacy import Facts, Guarantee, exact, text
-from whitecrow.question import Description
+from whitecrow.privacy import Facts, Guarantee
+from whitecrow.question import Description, Question, QuestionType
+from whitecrow.questions import register
+
+NOTIONS = ("differential", "sensitive", "conditional", "concentrated", "replace_one")
 
 ON_GATHER: list[Callable[[], None]] = []
 """What tests want to happen while private values are at hand."""
 
 
-@dataclass(frozen=True)
-class Toy:
+class Toy(Question):
     """``number`` makes questions differ; ``notion`` chooses the promise."""
 
-    number: int
-    epsilon: Any = "1/100"
-    notion: str = "differential"
-    delta: Any = 0
-    place: float | None = None
-    kind: ClassVar[str] = "toy"
+    kind = "toy"
+    asks = "Is the number of records even?"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", exact(self.epsilon, owner="Toy"))
-        object.__setattr__(self, "delta", exact(self.delta, owner="Toy", positive=False))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "number": self.number,
-            "epsilon": text(self.epsilon),
-            "notion": self.notion,
-            "delta": text(self.delta),
-            "place": self.place,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**data)
+    number: Whole = Whole(least=-(10**9), help="Makes questions differ.", kw_only=False)
+    epsilon: Epsilon = Epsilon(default="1/100", kw_only=False)
+    notion: Choice[str] = Choice(NOTIONS, help="The promise.", default=NOTIONS[0], kw_only=False)
+    delta: Exact = Exact(positive=False, help="A delta.", default=0, kw_only=False)
+    place: Maybe[float, float] = Maybe(Number(help="Where."), default=None, kw_only=False)
 
     def check(self, card: wc.Card) -> None:
         if self.number < 0:
@@ -88,4 +75,5 @@ def release(question: Toy, facts: ToyFacts, source: Any = None) -> bool:
     return facts.even != bernoulli_logistic(Fraction(question.epsilon), source)
 
 
-register("toy", "toy_question", "Toy")
+TYPE = QuestionType(Toy, gather, release)
+register(TYPE)

@@ -18,8 +18,8 @@ from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.curator.registry import answering
 from whitecrow.data import Card, Column
+from whitecrow.questions import question_type
 
 Opening = Callable[..., tuple[Any, Any]]
 Storing = Callable[[str, pa.Table], object]
@@ -127,7 +127,7 @@ def test_every_question_finds_the_same_facts(remote_kind: str, opening: Opening)
     local = opening("local", patients(), CARD)
     remote = opening(remote_kind, patients(), CARD)
     for kind, question in questions().items():
-        gather = answering(kind).gather
+        gather = question_type(kind).gather
         assert told(kind, gather(question, *remote)) == told(kind, gather(question, *local)), kind
 
 

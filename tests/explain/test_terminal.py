@@ -40,7 +40,7 @@ def test_an_unconditional_explanation_is_answered_and_repeated_for_free(clinic):
 
 
 def test_the_answer_can_be_sql(clinic):
-    line = (*clinic, *DISTANCE, "--epsilon", "1", "--notion", "differential", "--sql")
+    line = (*clinic, *DISTANCE, "--epsilon", "1", "--notion", "differential")
     result = CliRunner().invoke(whitecrow, list(line))
     assert result.exit_code == 0, result.output
     assert "WHERE" in result.output
@@ -66,7 +66,7 @@ def test_a_conditional_release_needs_a_policy_that_names_it(clinic):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--detector", "distance"), "both --beta and --radius"),
+        (("--detector", "distance"), "both a beta and a radius"),
         ((*LOF, "--beta", "3"), "belongs to --detector distance"),
         (("--detector", "lof"), "the distance model"),
         (("--detector", "grubbs", "--k", "3"), "belongs to --detector lof"),

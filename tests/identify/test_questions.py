@@ -76,7 +76,10 @@ def ask_identify(dataset, record, source, **given):
         (lambda: Identify(RECORD, model=MODEL, k=1, epsilon=-1), "'epsilon'.*Got -1"),
         (lambda: Identify(RECORD, model=(18, 0.1), k=1, epsilon=1), "'model'.*DistanceAnomaly"),
         (lambda: Identify(RECORD, model=MODEL, k=1, epsilon=1, notion="x"), "'notion'"),
-        (lambda: Identify(RECORD, model=MODEL, k=1, epsilon=1, floor="0.6"), "'floor'.*below 1/2"),
+        (
+            lambda: Identify(RECORD, model=MODEL, k=1, epsilon=1, error_floor="0.6"),
+            "'error_floor'.*below 1/2",
+        ),
         (lambda: Identify({}, model=MODEL, k=1, epsilon=1), "'record'.*at least one column"),
         (lambda: Identify([61, 24], model=MODEL, k=1, epsilon=1), "'record'.*mapping"),
         (
@@ -144,7 +147,9 @@ def test_spellings_of_one_question_have_one_digest():
 @pytest.mark.parametrize(
     "question",
     [
-        Identify(RECORD, model=MODEL, k=2, epsilon="0.1", notion="differential", floor="1e-6"),
+        Identify(
+            RECORD, model=MODEL, k=2, epsilon="0.1", notion="differential", error_floor="1e-6"
+        ),
         Screen({"seen": datetime.date(2021, 5, 4)}, model=MODEL, epsilon="1/3"),
         Lookahead(["ward", "visits"], model=DistanceAnomaly(5, 0), k=2, epsilon=1),
     ],
@@ -430,5 +435,5 @@ def test_which_column_is_the_latitude_is_part_of_a_questions_identity(ask):
         stored = json.loads(json.dumps(question.to_json(), sort_keys=True))
         assert ask.from_json(stored).columns == question.columns
         assert digest(ask.from_json(stored)) == digest(question)
-    with pytest.raises(InvalidInput, match="columns"):
-        ask.from_json({**one.to_json(), "columns": ["x"]})
+    with pytest.raises(InvalidInput, match="order"):
+        ask.from_json({**one.to_json(), "order": ["x"]})

@@ -37,7 +37,8 @@ def test_identify_answers_charges_once_and_answers_again_for_free(clinic):
     again = run(*line)
     assert not again["charged"]
     assert again["answer"] == first["answer"]
-    assert "error" not in json.dumps(first), "how likely the answer is wrong is not for the analyst"
+    said = json.dumps({**first, "question": {}})
+    assert "error" not in said, "how likely the answer is wrong is not for the analyst"
 
 
 def test_screen_is_differentially_private(clinic):

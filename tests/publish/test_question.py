@@ -159,7 +159,7 @@ def test_a_card_that_cannot_serve_is_refused(card, given, what):
 
 
 def test_from_json_refuses_what_it_does_not_know():
-    with pytest.raises(InvalidInput, match="parameters"):
+    with pytest.raises(InvalidInput, match="no parameter 'colour'"):
         Publish.from_json({**asked().to_json(), "colour": "red"})
 
 

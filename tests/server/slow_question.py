@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from whitecrow.data import Card
-from whitecrow.privacy import DifferentialPrivacy, Guarantee
-from whitecrow.question import Description
+from whitecrow.declaration import Flag, Whole
+from whitecrow.privacy import DifferentialPrivacy, Facts, Guarantee
+from whitecrow.question import Description, Question, QuestionType
 
 EXTRA_SECONDS = 0.1
 
 
-@dataclass(frozen=True)
-class Slowly:
+class Slowly(Question):
     """Says nothing of the record, but takes its time over an outlier."""
 
-    kind: ClassVar[str] = "slowly"
-    outlier: bool
-    number: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {"outlier": self.outlier, "number": self.number}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["outlier"], data["number"])
+    kind = "slowly"
+    outlier: Flag = Flag(help="Whether it takes its time.", kw_only=False)
+    number: Whole = Whole(least=0, help="Makes questions differ.", kw_only=False)
 
     def check(self, card: Card) -> None:
         pass
@@ -39,13 +31,21 @@ class Slowly:
         return Description("Nothing.", self.price(card))
 
 
-def gather(question: Slowly, dataset: Any, engine: Any, progress: Any) -> bool:
+@dataclass(frozen=True, repr=False, eq=False)
+class SlowFacts(Facts):
+    outlier: bool
+
+
+def gather(question: Slowly, dataset: Any, engine: Any, progress: Any) -> SlowFacts:
     """Take longer for an outlier."""
     if question.outlier:
         time.sleep(EXTRA_SECONDS)
-    return question.outlier
+    return SlowFacts(question.outlier)
 
 
-def release(question: Slowly, facts: bool, source: Any = None) -> int:
+def release(question: Slowly, facts: SlowFacts, source: Any = None) -> int:
     """Say nothing."""
     return 0
+
+
+TYPE = QuestionType(Slowly, gather, release)

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.curator import read_question
 from whitecrow.demo import CARD, DATA
 from whitecrow.ledger import Budget, Ledger, Order, Reservation
 from whitecrow.ledger.verification import verify
+from whitecrow.questions import read_question
 
 from .conftest import Caller
 
@@ -91,7 +91,7 @@ def test_a_hostile_detector_imports_and_writes_nothing_in_the_library(tmp_path):
 
 def test_pricing_an_honest_fitted_detector_loads_no_other_library():
     code = (
-        "import json, sys; import whitecrow as wc; from whitecrow.curator import read_question;"
+        "import json, sys; import whitecrow as wc; from whitecrow.questions import read_question;"
         "card = wc.Card.load(sys.argv[1]); asked = read_question(json.loads(sys.argv[2]));"
         "print(asked.price(card).notion, any(m in sys.modules for m in ('sklearn', 'pyod')))"
     )

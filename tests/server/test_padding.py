@@ -12,7 +12,7 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whitecrow.curator.registry import KINDS, answering, register
+from whitecrow import questions
 from whitecrow.server.padding import due
 
 from . import slow_question
@@ -26,10 +26,9 @@ INLIER = {"age": 55, "bmi": 26.0, "systolic": 125}
 
 @pytest.fixture
 def slowly() -> Iterator[None]:
-    register("slowly", slow_question.__name__, "Slowly")
+    questions.register(slow_question.TYPE)
     yield
-    del KINDS["slowly"]
-    answering.cache_clear()
+    del questions._registered["slowly"]
 
 
 def _reply_times(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
 
 from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, invalid
+from whitecrow.declaration import Choice, Declared, Number, Whole
+from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS, Closeness
 
 __all__ = ["DistanceAnomaly"]
@@ -16,28 +14,17 @@ __all__ = ["DistanceAnomaly"]
 _MIXED = ("hamming", "gower")
 
 
-@dataclass(frozen=True)
-class DistanceAnomaly:
+class DistanceAnomaly(Declared):
     """A record is an anomaly if at most ``beta`` records, itself included, lie within ``radius``.
 
     This is the (β, r)-anomaly of Knorr and Ng; "fewer than k neighbours" is ``beta = k``.
     Choose both from expert knowledge or public data: a choice made by looking at the private
     records is itself a release.
 
-    Parameters
-    ----------
-    beta : int
-        The most records an anomaly may have within the radius; at least 1.
-    radius : float
-        Closed ball, in the metric's unit. 0 means the same place: equal values, and
-        for haversine one point of the globe.
-    metric : {"euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower"}
-        How far apart two records are; see :class:`whitecrow.neighbours.Closeness`.
-
     Examples
     --------
     >>> DistanceAnomaly(beta=18, radius=0.148)
-    DistanceAnomaly(beta=18, radius=0.148, metric='euclidean')
+    DistanceAnomaly(beta=18, radius=0.148)
     >>> DistanceAnomaly(beta=0, radius=1)
     Traceback (most recent call last):
     ...
@@ -45,22 +32,30 @@ class DistanceAnomaly:
     of at least 1. Got 0 instead. With beta 0 no record could ever be an anomaly.
     """
 
-    beta: int
-    radius: float
-    metric: str = "euclidean"
-
-    def __post_init__(self) -> None:
-        owner = "DistanceAnomaly"
-        if isinstance(self.beta, bool) or not isinstance(self.beta, int) or self.beta < 1:
-            hint = "With beta 0 no record could ever be an anomaly." if self.beta == 0 else ""
-            raise invalid(owner, "beta", "a whole number of at least 1", self.beta, hint)
-        radius = self.radius
-        numeric = isinstance(radius, int | float) and not isinstance(radius, bool)
-        if not numeric or not (0 <= radius < math.inf):
-            raise invalid(owner, "radius", "a finite number of at least 0", radius)
-        object.__setattr__(self, "radius", float(radius))
-        if self.metric not in METRICS:
-            raise invalid(owner, "metric", f"one of {', '.join(METRICS)}", self.metric)
+    beta: Whole = Whole(
+        help="An anomaly has at most this many records near it, itself included.",
+        label="Most neighbours β",
+        hint="With beta 0 no record could ever be an anomaly.",
+        group="model",
+        kw_only=False,
+    )
+    radius: Number = Number(
+        least=0,
+        must="a finite number of at least 0",
+        help="How near a neighbour is, in the metric's unit; 0 means the same place.",
+        label="Radius",
+        group="model",
+        kw_only=False,
+    )
+    metric: Choice[str] = Choice(
+        METRICS,
+        help="How far apart two records are.",
+        more="See :class:`whitecrow.neighbours.Closeness`.",
+        label="Distance",
+        default="euclidean",
+        group="model",
+        kw_only=False,
+    )
 
     def closeness(self, columns: Sequence[str], card: Card) -> Closeness:
         """Return the relation "within the radius" over some columns of a card.
@@ -87,17 +82,6 @@ class DistanceAnomaly:
                 f"The column {name!r} is a category, which {self.metric} cannot measure. "
                 'Use metric="gower" or metric="hamming", or leave the column out.'
             )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
-        return {"beta": self.beta, "radius": self.radius, "metric": self.metric}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the model that :meth:`to_json` wrote."""
-        if not isinstance(data, Mapping):
-            raise invalid("a question", "model", 'an object with "beta" and "radius"', data)
-        return cls(data["beta"], data["radius"], data.get("metric", "euclidean"))
 
 
 def _range(name: str, card: Card) -> float:

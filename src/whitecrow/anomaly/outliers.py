@@ -10,37 +10,70 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from whitecrow.anomaly.ball_cover import METRICS
-from whitecrow.anomaly.calibration import CROWDING, MECHANISMS, Calibration, calibrate
+from whitecrow.anomaly.calibration import CROWDING, Calibration, calibrate
 from whitecrow.anomaly.kissing import computed_exactly, global_sensitivity
 from whitecrow.anomaly.model import DistanceAnomaly
-from whitecrow.anomaly.smooth import RELATIONS
 from whitecrow.data import Card
+from whitecrow.declaration import Choice, Names, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import exact
+from whitecrow.privacy import Unit, exact
 
 __all__ = [
-    "canonical_columns",
+    "ClusterSize",
+    "Relation",
+    "Subspace",
     "cap_of",
     "check_columns",
-    "check_mechanism",
     "check_model",
-    "check_relation",
     "noise_for",
     "normalised_model",
     "numeric_columns",
-    "whole",
 ]
 
 _SMALLEST, _LARGEST = 1e-150, 1e150
 _MOST_COLUMNS = 500
-_GAUSSIANS = ("analytic_gaussian", "paper_gaussian")
 
 
-def check_model(owner: str, model: object) -> DistanceAnomaly:
-    """Return a model whose counts have a bounded sensitivity, or refuse it."""
-    if not isinstance(model, DistanceAnomaly):
-        hint = "Write DistanceAnomaly(beta=..., radius=...)."
-        raise invalid(owner, "model", "a DistanceAnomaly", model, hint)
+class Relation(Choice[Unit]):
+    """What neighbouring databases are."""
+
+    def __init__(self, *, default: str = "add_remove") -> None:
+        super().__init__(
+            {
+                "add_remove": "whether a record is there at all",
+                "replace_one": "what a record's values are",
+            },
+            help="Neighbouring databases differ in the presence of a record, or in its values.",
+            label="What is protected",
+            default=default,
+            group="details",
+        )
+
+
+class ClusterSize(Whole):
+    """A public guess that tunes the noise of counts."""
+
+    def __init__(self, *, default: int = CROWDING) -> None:
+        super().__init__(
+            least=0,
+            help="A public guess: how many records near the threshold one ball holds.",
+            more="A wrong guess costs accuracy, never privacy.",
+            label="Expected cluster size",
+            default=default,
+            group="details",
+            former="crowding",
+        )
+
+
+class Subspace(Names):
+    """Columns of numbers."""
+
+    def __init__(self, *, help: str, label: str = "Columns to compare") -> None:
+        super().__init__(types=("number", "integer", "date"), help=help, label=label)
+
+
+def check_model(model: DistanceAnomaly) -> None:
+    """Refuse a model whose counts have no bounded sensitivity."""
     if model.metric not in METRICS:
         raise InvalidInput(
             f"Outliers under {model.metric} cannot be counted privately: one record may be near "
@@ -50,20 +83,6 @@ def check_model(owner: str, model: object) -> DistanceAnomaly:
     if model.radius != 0 and not _SMALLEST <= model.radius <= _LARGEST:
         must = f"0, or between {_SMALLEST:g} and {_LARGEST:g}"
         raise invalid("DistanceAnomaly", "radius", must, model.radius)
-    return model
-
-
-def canonical_columns(owner: str, columns: object) -> tuple[str, ...]:
-    """Return names in sorted order (a subspace is a set), or refuse them."""
-    if isinstance(columns, str) or not isinstance(columns, Sequence):
-        raise invalid(owner, "columns", "a list of column names", columns)
-    names = tuple(columns)
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise invalid(owner, "columns", "a list of at least one column name", list(names))
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"{owner} names the column {name!r} twice; name it once.")
-    return tuple(sorted(names))
 
 
 def numeric_columns(owner: str, card: Card) -> tuple[str, ...]:
@@ -85,32 +104,6 @@ def check_columns(owner: str, columns: Sequence[str], card: Card) -> None:
                 f"The column {name!r} is {'text' if kind == 'text' else 'a category'}, and "
                 f"{owner} measures distances between numbers. Leave the column out."
             )
-
-
-def check_relation(owner: str, relation: object) -> str:
-    """Return the neighbour relation, or refuse it."""
-    if relation not in RELATIONS:
-        raise invalid(owner, "relation", " or ".join(map(repr, RELATIONS)), relation)
-    return str(relation)
-
-
-def check_mechanism(owner: str, mechanism: object, delta: Fraction) -> str:
-    """Return the mechanism, or refuse one that is not known or needs a δ."""
-    if mechanism not in ("auto", *MECHANISMS):
-        raise invalid(owner, "mechanism", f"one of auto, {', '.join(MECHANISMS)}", mechanism)
-    if mechanism in _GAUSSIANS and delta == 0:
-        hint = "Gaussian noise is never purely private; the default mechanism is."
-        raise invalid(owner, "delta", f"above 0 for {mechanism}", 0, hint)
-    if delta >= 1:
-        raise invalid(owner, "delta", "at least 0 and below 1", str(delta))
-    return str(mechanism)
-
-
-def whole(owner: str, parameter: str, value: object, least: int = 1) -> int:
-    """Return a whole number that is large enough, or refuse it."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise invalid(owner, parameter, f"a whole number of at least {least}", value)
-    return value
 
 
 def normalised_model(model: DistanceAnomaly, size: int) -> DistanceAnomaly:

@@ -24,7 +24,6 @@ from whitecrow.audit.shipped import Records, table
 from whitecrow.count import Count
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import InProcess
-from whitecrow.curator.registry import Answering
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Column
 from whitecrow.errors import WhitecrowError
@@ -35,7 +34,7 @@ from whitecrow.identify.screen import Screen
 from whitecrow.ledger import Ledger
 from whitecrow.neighbours import Engine
 from whitecrow.publish import Publish
-from whitecrow.question import Question
+from whitecrow.question import Question, QuestionType
 from whitecrow.subspaces import Subspaces
 from whitecrow.subspaces.tune import Tune
 
@@ -121,7 +120,7 @@ class _FrozenExecution(InProcess):
         super().__init__(dataset, engine)
         self._owner = owner
 
-    def code(self, question: Question) -> Answering:
+    def code(self, question: Question) -> QuestionType[Any, Any, Any]:
         code, owner = super().code(question), self._owner
 
         def gather(*given: Any) -> Any:

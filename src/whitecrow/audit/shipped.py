@@ -23,12 +23,12 @@ import numpy as np
 from whitecrow.audit.bounds import Claim
 from whitecrow.audit.case import Draw, claim_of
 from whitecrow.curator import Curator
-from whitecrow.curator.registry import code_for
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, read
 from whitecrow.ledger import Ledger
 from whitecrow.neighbours import open_engine
 from whitecrow.question import Question
+from whitecrow.questions import type_of
 
 __all__ = ["Asked", "Records", "same_facts", "table"]
 
@@ -85,7 +85,7 @@ class Asked:
     def _draw(self, records: Records) -> Draw:
         dataset = read(table(records), self.card)
         engine = open_engine(dataset, "local")
-        code = code_for(self.question)
+        code = type_of(self.question)
         facts, again = (code.gather(self.question, dataset, engine, None) for _ in range(2))
         if not same_facts(facts, again):
             raise RuntimeError(f"{self.question.kind} gathered other facts a second time")

@@ -16,6 +16,7 @@ from whitecrow import __version__
 from whitecrow.cli.screen_output import Output, report_error
 from whitecrow.cli.secrets import check_argv
 from whitecrow.errors import Unavailable, WhitecrowError
+from whitecrow.questions import BUILT_IN, kinds, question_type
 
 __all__ = ["main", "whitecrow"]
 
@@ -23,14 +24,7 @@ COMMANDS = {
     "demo": "The whole story on bundled data, in under a minute.",
     "card": "Write and check dataset cards.",
     "index": "Read a data file once, and start at once from then on.",
-    "identify": "Is this member of the data an anomaly?",
-    "screen": "Would this new record be an anomaly beside the data?",
-    "lookahead": "Release a sanitised histogram for the radius-0 model.",
-    "count": "How many outliers are there?",
-    "subspaces": "In which columns do outliers live?",
-    "tune": "Choose the radius privately.",
-    "explain": "In which context is this record an outlier?",
-    "publish": "Keep a mean, sum or count current as data arrive.",
+    **{kind: asks for kind, (_, asks) in BUILT_IN.items()},
     "price": "What would a question cost, and how accurate would it be?",
     "plan": "What would a batch of questions cost together?",
     "data": "Say that the records of an account have changed.",
@@ -41,7 +35,6 @@ COMMANDS = {
     "serve": "The curator as a service for many analysts.",
     "bench": "Measure against the best peers (from a clone).",
 }
-
 
 PLUGINS = "whitecrow.commands"
 """The entry-point group by which an installed package adds a command."""
@@ -57,10 +50,14 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, so that help is instant."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *_plugins()]
+        return [*COMMANDS, *_added_questions(), *_plugins()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in COMMANDS:
+        if name in BUILT_IN or name in _added_questions():
+            from whitecrow.cli.ask import question_command
+
+            found = question_command(name)
+        elif name in COMMANDS:
             found = importlib.import_module(f"whitecrow.cli.{name}").command
         elif name in (added := _plugins()):
             found = added[name].load()
@@ -72,11 +69,11 @@ class LazyGroup(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        added = [
-            (name, f"From {entry.module.split('.')[0]}.") for name, entry in _plugins().items()
-        ]
+        added = {name: question_type(name).question.asks for name in _added_questions()}
+        for name, one in _plugins().items():
+            added[name] = f"Added by {one.module.split('.')[0]}."
         with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items(), *added])
+            formatter.write_dl([*COMMANDS.items(), *added.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = list(args)
@@ -106,6 +103,11 @@ def whitecrow(ctx: click.Context, json: bool) -> None:
     Exit status: 0 done, 1 refused (budget, policy) or unavailable, 2 wrong usage.
     """
     ctx.obj = Output(as_json=json)
+
+
+def _added_questions() -> list[str]:
+    """Questions that installed packages add. A name of our own is never replaced."""
+    return [kind for kind in kinds() if kind not in COMMANDS]
 
 
 def _plugins() -> dict[str, EntryPoint]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,24 +11,20 @@ import click
 
 from whitecrow.cli.screen_output import Output
 from whitecrow.cli.secrets import token
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import PolicyViolation
 
 if TYPE_CHECKING:
     from whitecrow.client import Client
     from whitecrow.curator import Curator
-    from whitecrow.question import Question, Release
+    from whitecrow.question import Question, Said
 
-__all__ = [
-    "Asking",
-    "answer",
-    "asking",
-    "json_object",
-    "ledger_option",
-    "model_options",
-    "opened",
-    "server_option",
-    "split_names",
-]
+__all__ = ["Asking", "answer", "asking", "ledger_option", "opened", "server_option"]
+
+_NOTIONS = ("differential", "concentrated", "sensitive")
+"""What the policy of a new account admits."""
+
+_MARGIN = " " * 11
+_MOST_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Asking:
     ----------
     output : Output
         Where results go.
-    data, card, ledger, name, analyst, engine, spark_master, budget, policy, epsilon : str
+    data, card, ledger, name, analyst, engine, spark_master, budget, policy, allow : str
         As typed.
     price_only : bool
         Say what it would cost and how accurate it would be, then stop.
@@ -58,7 +53,7 @@ class Asking:
     spark_master: str | None
     budget: str | None
     policy: str | None
-    epsilon: str
+    allow: str | None
     price_only: bool
     server: str | None = None
 
@@ -83,14 +78,13 @@ def ledger_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command DATA, --card, --epsilon, the account's options and --price-only.
+    """Give a command DATA, --card, the account's options and --price-only.
 
     The command receives them as its first argument, an :class:`Asking`.
     """
 
     @click.argument("data")
     @click.option("--card", help="The dataset's card (TOML).")
-    @click.option("--epsilon", required=True, help="The price, exact: 0.1 or 1/10.")
     @ledger_option
     @click.option("--name", help="Whose account it is (default: the name of the file).")
     @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
@@ -103,6 +97,12 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ...")
     @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
     @click.option("--policy", help="What may be asked (TOML), when its account is opened new.")
+    @click.option(
+        "--allow",
+        type=click.Choice(["conditional"]),
+        help="When its account is opened new: admit releases that promise nothing where their "
+        "condition fails. (Or name the notion in --policy.)",
+    )
     @server_option
     @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
     @click.pass_obj
@@ -114,47 +114,11 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def model_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the anomaly model: --beta, --radius, --metric."""
-    command = click.option("--metric", default="euclidean", show_default=True)(command)
-    command = click.option("--radius", type=float, required=True, help="How near a neighbour is.")(
-        command
-    )
-    return click.option(
-        "--beta", type=int, required=True, help="An anomaly has at most this many records near."
-    )(command)
-
-
-def json_object(value: str, option: str) -> dict[str, Any]:
-    """Read an option that is a JSON object, or the name of a file with one after '@'."""
-    try:
-        if value.startswith("@"):
-            from pathlib import Path
-
-            value = Path(value[1:]).read_text(encoding="utf-8")
-        found = json.loads(value)
-    except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict):
-        raise InvalidInput(
-            f'{option} must be a JSON object such as \'{{"age": 61, "bmi": 24.1}}\' '
-            "(or @FILE that holds one)."
-        )
-    return found
-
-
-def split_names(value: str | None) -> tuple[str, ...] | None:
-    """Read 'age,bmi' as names; None stays None."""
-    return (
-        None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
-    )
-
-
-def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
+def opened(given: Asking) -> Curator | Client:
     """Open the curator that the options describe, with a progress bar for a long load.
 
-    ``allowing`` names the notions that a *new* account's policy admits, where the custodian named
-    them and --policy is not given. An account that exists keeps its policy.
+    With --allow a *new* account's policy admits that notion too. An account that exists keeps its
+    policy.
     """
     if given.server is not None:
         return _remote(given.server, given.data)
@@ -179,10 +143,10 @@ def opened(given: Asking, *, allowing: Sequence[str] = ()) -> Curator | Client:
             budget=given.budget,
             progress=progress,
         )
-        if given.policy is not None or not allowing:
+        if given.policy is not None or given.allow is None:
             return open_(policy=given.policy)
         try:
-            return open_(policy={"notions": list(allowing)})
+            return open_(policy={"notions": [*_NOTIONS, given.allow]})
         except PolicyViolation:
             return open_()
 
@@ -198,9 +162,8 @@ def answer(
     given: Asking,
     question: Question,
     *,
-    words: Callable[[Release], str] | None = None,
     public: Mapping[str, Any] | None = None,
-    allowing: Sequence[str] = (),
+    picture: str | None = None,
 ) -> None:
     """Ask the question (or only price it) and print what came back.
 
@@ -210,26 +173,57 @@ def answer(
         The command's common options.
     question : Question
         What to ask.
-    words : callable, optional
-        How to say the answer; by default its JSON.
     public : mapping, optional
-        Public facts for the expected error, passed to ``describe``.
-    allowing : sequence of str
-        Notions that the policy of a new account admits; see :func:`opened`.
+        Public guesses for the expected error, passed to ``describe``.
+    picture : str, optional
+        Where to draw the answer.
     """
-    curator = opened(given, allowing=allowing)
+    if question.to_json().get("notion") == "conditional":
+        _refuse_to_open(given)
+    curator = opened(given)
     description = curator.describe(question, **(public or {}))
     if given.price_only:
         given.output.show(description.to_json(), description.words)
         return
     with given.output.progress() as progress:
         release = curator.ask(question, progress=progress)
-    said = words(release) if words else json.dumps(release.answer, ensure_ascii=False)
+    if picture is not None:
+        question.draw(release.answer, picture)
     remaining = release.ledger.get("remaining", {})
     lines = [
-        f"answer     {said}",
+        *_said(question.says(release.answer)),
         f"promise    {release.statement}",
         f"charged    {'yes' if release.charged else 'no: this question was answered before'}",
         f"remaining  {', '.join(f'{notion} {left}' for notion, left in remaining.items())}",
     ]
     given.output.show(release.to_json(), "\n".join(lines))
+
+
+def _refuse_to_open(given: Asking) -> None:
+    """Refuse a conditional release that would open an account whose policy then refuses it."""
+    from whitecrow.curator.opening import beside
+
+    if given.allow or given.policy or given.price_only or given.server or given.ledger:
+        return
+    known = beside(given.data)
+    if known is not None and not known.exists():
+        raise PolicyViolation(
+            "A new account admits no conditional release: where its condition fails, nothing is "
+            "promised to anybody. The custodian may open it with --allow conditional or with a "
+            "--policy that names the notion."
+        )
+
+
+def _said(said: Said) -> list[str]:
+    """The answer: its headline, and the first and last rows of a table."""
+    lines = [f"answer     {said.headline}", *([f"{_MARGIN}{said.detail}"] if said.detail else [])]
+    if not said.rows:
+        return lines
+    head, *rows = said.rows
+    shown = rows if len(rows) <= _MOST_ROWS else [*rows[:4], [], *rows[4 - _MOST_ROWS :]]
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    for row in [head, *shown]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        left_out = f"... {len(rows) - _MOST_ROWS + 1} more (use --json)"
+        lines.append(f"{_MARGIN}{'  '.join(cells).rstrip() if row else left_out}")
+    return lines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from whitecrow.cli.common import split_names
 from whitecrow.cli.screen_output import Output
 
 
@@ -32,7 +31,7 @@ def command(output: Output, data: str, card: str, columns: tuple[str, ...], metr
     from whitecrow.neighbours import LocalEngine, beside
 
     known = Card.load(card)
-    spaces = [split_names(names) or () for names in columns]
+    spaces = [tuple(name.strip() for name in names.split(",")) for names in columns]
     if not spaces:
         spaces = [tuple(c.name for c in known.columns if c.type in ("number", "integer"))]
     model = DistanceAnomaly(beta=1, radius=1.0, metric=metric)

@@ -42,11 +42,11 @@ def command(
     {"kind": "identify", "record": {...}, "model": {"beta": 18, "radius": 0.148}, "k": 2,
     "epsilon": "0.1"}. Questions about places that do not meet share one price.
     """
-    from whitecrow.curator import read_question
+    from whitecrow.questions import read_question
 
     batch = [read_question(item) for item in _objects(questions.read())]
     given = Asking(
-        output, data, card, ledger, name, analyst, "local", None, budget, None, "", True, server
+        output, data, card, ledger, name, analyst, "local", None, budget, None, None, True, server
     )
     plan = opened(given).plan(batch)
     output.show(plan.to_json(), str(plan))

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
-QUESTIONS = (
-    "identify",
-    "screen",
-    "lookahead",
-    "count",
-    "subspaces",
-    "tune",
-    "explain",
-    "publish",
-)
+from whitecrow.cli.ask import question_command
+from whitecrow.questions import kinds
 
 
 @click.command(
@@ -25,7 +15,7 @@ QUESTIONS = (
     '--record \'{"age": 61, "bmi": 24.1}\' --beta 18 --radius 0.148 --k 2 --epsilon 0.1 '
     "--typical-neighbours 3",
 )
-@click.argument("question", type=click.Choice(QUESTIONS))
+@click.argument("question", type=click.Choice(kinds()))
 @click.argument("line", nargs=-1, type=click.UNPROCESSED, metavar="DATA [OPTIONS]...")
 @click.pass_context
 def command(ctx: click.Context, question: str, line: tuple[str, ...]) -> None:
@@ -34,7 +24,7 @@ def command(ctx: click.Context, question: str, line: tuple[str, ...]) -> None:
     The rest of the line is that question's own: whatever `whitecrow QUESTION` takes. Only public
     facts are used: the card, the parameters and your guesses.
     """
-    asked = importlib.import_module(f"whitecrow.cli.{question}").command
+    asked = question_command(question)
     arguments = [*line, *([] if "--price-only" in line else ["--price-only"])]
     with asked.make_context(f"whitecrow {question}", arguments, parent=ctx) as inner:
         asked.invoke(inner)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from whitecrow.console import answers, charts, code
-from whitecrow.console.questions import QUESTIONS
+from whitecrow.console.forms import question_groups, read_question_form
 from whitecrow.console.show import gauges
 from whitecrow.console.site import HOME, Go, Page, Site, Visit, missing
 from whitecrow.data import Card
@@ -15,6 +15,7 @@ from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, Whi
 from whitecrow.ledger.account import guarantee
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.question import digest, statement
+from whitecrow.questions import kinds, question_type
 from whitecrow.server.bodies import strict_json
 from whitecrow.server.refusals import NotReady, status_of
 from whitecrow.server.service import question_from
@@ -39,14 +40,16 @@ def add(site: Site) -> None:
     def form_page(visit: Visit, *, status: int = 200, **more: Any) -> Page:
         found, card = opened(visit)
         kind = visit.part("kind")
-        if kind not in QUESTIONS:
+        if kind not in kinds():
             raise missing()
+        question = question_type(kind).question
         values: dict[str, Any] = {
             "dataset": found,
             "gauges": gauges(found),
             "kind": kind,
-            "question": QUESTIONS[kind],
-            "groups": QUESTIONS[kind].groups(card),
+            "title": question.__name__,
+            "asks": question.asks,
+            "groups": tuple(question_groups(question, card)),
             "typed": visit.form,
             "wrong": "",
             "priced": None,
@@ -58,10 +61,10 @@ def add(site: Site) -> None:
         """Step one: what would it cost, and how wrong may it be?"""
         found, card = opened(visit)
         kind = visit.part("kind")
-        if kind not in QUESTIONS:
+        if kind not in kinds():
             raise missing()
         try:
-            asked = QUESTIONS[kind].read(visit.form, card)
+            asked = read_question_form(question_type(kind).question, visit.form, card)
             written = {"kind": kind, **asked.question}
             description = service.price(visit.who, found["name"], written, asked.public)
             question = question_from(written)
@@ -84,7 +87,7 @@ def add(site: Site) -> None:
         """Step two: ask the very question that was priced."""
         kind, name = visit.part("kind"), visit.part("name")
         written = strict_json(visit.form.one("question").encode())
-        if kind not in QUESTIONS or not isinstance(written, dict) or written.get("kind") != kind:
+        if kind not in kinds() or not isinstance(written, dict) or written.get("kind") != kind:
             raise InvalidInput("The form is stale; load the page again.")
         try:
             release = site.desk.answered(visit.who, name, written)
@@ -117,7 +120,7 @@ def add(site: Site) -> None:
         ]
         for one in shown:
             if one["outcome"] == "answered":
-                one["said"] = answers.said(one["kind"], one["question"], one["answer"])
+                one["said"] = question_from(one["question"]).says(one["answer"])
         more = len(listed) > _A_PAGE
         values = {"questions": shown, "page": page, "pages": page + more}
         return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
@@ -132,12 +135,12 @@ def add(site: Site) -> None:
             raise missing()
         question, price = question_from(one["question"]), guarantee(one["price"])
         kind = one["question"]["kind"]
-        said = answers.said(kind, one["question"], one["answer"])
+        said = question.says(one["answer"])
         values = {
             "dataset": found,
             "gauges": gauges(found),
             "kind": kind,
-            "title": QUESTIONS[kind].title if kind in QUESTIONS else kind,
+            "title": type(question).__name__,
             "asked": one,
             "said": said,
             "price": price,

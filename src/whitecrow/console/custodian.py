@@ -6,15 +6,14 @@ import json
 from typing import Any
 
 from whitecrow.console.promise import promise
-from whitecrow.console.questions import QUESTIONS
 from whitecrow.console.show import gauges
 from whitecrow.console.site import HOME, Form, Go, Page, Site, Visit
 from whitecrow.curator import Policy
-from whitecrow.curator.registry import KINDS
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.ledger import LINES, Budget
 from whitecrow.neighbours import ENGINES
+from whitecrow.questions import kinds, question_type
 from whitecrow.server.refusals import status_of
 
 __all__ = ["CUSTODIAN", "add"]
@@ -78,7 +77,7 @@ def add(site: Site) -> None:
             "typed": _typed(policy, budget),
             "promise": promise(policy, budget, _card(found)),
             "notions": NOTIONS,
-            "kinds": [kind for kind in KINDS if kind in QUESTIONS or kind in ("lookahead", "tune")],
+            "kinds": list(kinds()),
             "lines": LINES,
             "preview": False,
             "wrong": "",
@@ -144,10 +143,10 @@ def _promised(found: dict[str, Any]) -> list[str]:
 def _open_questions(found: dict[str, Any], analyst: str) -> dict[str, Any]:
     """The questions that the policy lets an analyst ask."""
     policy = Policy.from_json(found["policy"])
-    kinds = set(KINDS) if policy.questions is None else set(policy.questions)
+    allowed = set(kinds()) if policy.questions is None else set(policy.questions)
     if policy.analysts:
-        kinds &= set(policy.analysts.get(analyst, policy.analysts.get("*", ())))
-    return {kind: form for kind, form in QUESTIONS.items() if kind in kinds}
+        allowed &= set(policy.analysts.get(analyst, policy.analysts.get("*", ())))
+    return {kind: question_type(kind).question for kind in kinds() if kind in allowed}
 
 
 def _files(site: Site) -> list[str]:
@@ -200,15 +199,15 @@ def _read_policy(form: Form, unit: str) -> Policy:
 def _read_analysts(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
-        name, colon, kinds = line.partition(":")
+        name, colon, after = line.partition(":")
         if not line.strip():
             continue
-        listed = [kind.strip() for kind in kinds.split(",") if kind.strip()]
-        unknown = [kind for kind in listed if kind not in KINDS]
+        listed = [kind.strip() for kind in after.split(",") if kind.strip()]
+        unknown = [kind for kind in listed if kind not in kinds()]
         if not colon or not name.strip() or unknown:
             raise InvalidInput(
                 "Who may ask what: write lines such as 'ana: identify, count' with kinds among "
-                f"{', '.join(KINDS)}."
+                f"{', '.join(kinds())}."
             )
         found[name.strip()] = listed
     return found

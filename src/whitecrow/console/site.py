@@ -15,8 +15,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from whitecrow.console import show, static
-from whitecrow.curator.registry import KINDS
 from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.questions import kinds
 from whitecrow.server import padding
 from whitecrow.server.people import ROLES, Person
 from whitecrow.server.refusals import NotKnown, NotSignedIn, retry_after, status_of
@@ -182,7 +182,7 @@ class Site:
             if not asks:
                 return await anyio.to_thread.run_sync(job)
             kind = str(request.path_params.get("kind"))
-            deadline = self.service.settings.deadline(kind if kind in KINDS else "unknown")
+            deadline = self.service.settings.deadline(kind if kind in kinds() else "unknown")
             # The seat is kept until the reply is due, as at the desk.
             async with self._asking:
                 try:

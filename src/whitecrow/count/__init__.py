@@ -3,5 +3,8 @@
 from whitecrow.count.facts import gather
 from whitecrow.count.mechanism import release
 from whitecrow.count.question import Count
+from whitecrow.question import QuestionType
 
-__all__ = ["Count", "gather", "release"]
+__all__ = ["TYPE", "Count", "gather", "release"]
+
+TYPE = QuestionType(Count, gather, release)

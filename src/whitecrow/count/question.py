@@ -2,58 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CROWDING, Calibration
+from whitecrow.anomaly.calibration import CROWDING, MECHANISMS, Calibration
 from whitecrow.anomaly.outliers import (
-    canonical_columns,
+    ClusterSize,
+    Relation,
+    Subspace,
     check_columns,
-    check_mechanism,
     check_model,
-    check_relation,
     noise_for,
     normalised_model,
     numeric_columns,
-    whole,
 )
 from whitecrow.data import Card
+from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Flag, Maybe, Nested, Whole
+from whitecrow.errors import invalid
 from whitecrow.neighbours import Closeness
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit, exact, text
-from whitecrow.question import Description
+from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
+from whitecrow.question import Description, Question, Said
 
 __all__ = ["Count"]
 
 
-@dataclass(frozen=True, init=False)
-class Count:
-    """How many records are outliers in a subspace?
+_GAUSSIANS = ("analytic_gaussian", "paper_gaussian")
 
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        The subspace: columns of numbers. All of the card's, unless given.
-    model : DistanceAnomaly
-        What an outlier is: at most ``beta`` records, itself included, within ``radius``. The
-        paper's "fewer than k neighbours" is ``beta = k``.
-    epsilon, delta : exact numbers
-        The price; ``delta`` is for the Gaussian mechanisms and is left unspent by the others.
-    relation : {"add_remove", "replace_one"}
-        Whether neighbouring databases differ in the presence of a record or in its values.
-    mechanism : str
-        ``auto`` (the least expected error, from public facts), ``smooth``, ``global``,
-        ``analytic_gaussian`` or ``paper_gaussian``; see :mod:`whitecrow.anomaly.calibration`.
-    normalised : bool
-        Divide distances by the size of the subspace as the paper does (root mean square).
-    crowding : int
-        A public guess for the tuning: how many records near the threshold one ball holds. A
-        wrong guess costs accuracy, never privacy.
-    raw : bool
-        Return the noisy count itself, which may be negative, instead of cutting it to what a
-        count can be.
+
+class Count(Question):
+    """How many records are outliers in a subspace?
 
     References
     ----------
@@ -68,65 +46,64 @@ class Count:
     (('age', 'bmi'), 'auto')
     """
 
-    columns: tuple[str, ...] | None
-    model: DistanceAnomaly
-    epsilon: Fraction
-    delta: Fraction
-    relation: Unit
-    mechanism: str
-    normalised: bool
-    crowding: int
-    raw: bool
-    kind: ClassVar[str] = "count"
+    kind = "count"
+    asks = "How many outliers are there?"
+    example = (
+        "patients.parquet --card patients.toml --columns age,bmi --beta 3 --radius 2.5 "
+        "--epsilon 1/2"
+    )
 
-    def __init__(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        model: DistanceAnomaly,
-        epsilon: object,
-        delta: object = 0,
-        relation: str = "add_remove",
-        mechanism: str = "auto",
-        normalised: bool = False,
-        crowding: int = CROWDING,
-        raw: bool = False,
-    ) -> None:
-        owner = "Count"
-        chosen = None if columns is None else canonical_columns(owner, columns)
-        small = exact(delta, owner=owner, parameter="delta", positive=False)
-        for name, value in (
-            ("columns", chosen),
-            ("model", check_model(owner, model)),
-            ("epsilon", exact(epsilon, owner=owner)),
-            ("delta", small),
-            ("relation", check_relation(owner, relation)),
-            ("mechanism", check_mechanism(owner, mechanism, small)),
-            ("normalised", bool(normalised)),
-            ("crowding", whole(owner, "crowding", crowding, least=0)),
-            ("raw", bool(raw)),
-        ):
-            object.__setattr__(self, name, value)
+    columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
+        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        default=None,
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(
+        DistanceAnomaly,
+        help="What an outlier is: few records near it.",
+        more='The paper\'s "fewer than k neighbours" is ``beta = k``.',
+    )
+    epsilon: Epsilon = Epsilon()
+    delta: Exact = Exact(
+        positive=False,
+        below=1,
+        help="For the Gaussian mechanisms; the others leave it unspent.",
+        label="δ",
+        default="0",
+        group="details",
+    )
+    relation: Choice[Unit] = Relation(default="add_remove")
+    mechanism: Choice[str] = Choice(
+        ("auto", *MECHANISMS),
+        help="Which noise; auto takes the least expected error, the Gaussian ones need a delta.",
+        more="See :mod:`whitecrow.anomaly.calibration`.",
+        label="Noise",
+        default="auto",
+        group="details",
+    )
+    normalised: Flag = Flag(
+        help="Average distances over the columns, as the paper does (root mean square).",
+        default=False,
+        group="details",
+    )
+    expected_cluster_size: Whole = ClusterSize(default=CROWDING)
+    raw: Flag = Flag(
+        help="Return the noisy count as it is, also below 0.", default=False, group="details"
+    )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        return {
-            "columns": None if self.columns is None else list(self.columns),
-            "model": self.model.to_json(),
-            "epsilon": text(self.epsilon),
-            "delta": text(self.delta),
-            "relation": self.relation,
-            "mechanism": self.mechanism,
-            "normalised": self.normalised,
-            "crowding": self.crowding,
-            "raw": self.raw,
-        }
+    class guesses(Declared):
+        """A guess for the expected error; the tuning stays the question's."""
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        rest = {key: value for key, value in data.items() if key not in ("columns", "model")}
-        return cls(data.get("columns"), model=DistanceAnomaly.from_json(data["model"]), **rest)
+        expected_cluster_size: Maybe[int, int] = Maybe(
+            ClusterSize(default=CROWDING), default=None, former="crowding"
+        )
+
+    def settle(self) -> None:
+        """Refuse what cannot be counted privately, and a Gaussian without a delta."""
+        check_model(self.model)
+        if self.mechanism in _GAUSSIANS and self.delta == 0:
+            hint = "Gaussian noise is never purely private; the default mechanism is."
+            raise invalid("Count", "delta", f"above 0 for {self.mechanism}", 0, hint)
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
@@ -146,7 +123,7 @@ class Count:
             delta=self.delta,
             relation=self.relation,
             mechanism=self.mechanism,
-            crowding=self.crowding,
+            crowding=self.expected_cluster_size,
         )
 
     def _model(self, card: Card) -> DistanceAnomaly:
@@ -164,17 +141,15 @@ class Count:
         return DifferentialPrivacy(self.epsilon, self.calibration(card).delta, self.relation)
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, by which mechanism, and with which error.
-
-        Parameters
-        ----------
-        card : Card
-            The dataset's public facts.
-        crowding : int, optional
-            Another guess for the expected error; the tuning stays the question's.
-        """
+        """Say what will be released, by which mechanism, and with which error."""
         from whitecrow.count.words import count_words
 
         price = self.price(card)
-        words, figures = count_words(self, card, public)
+        guess = self.guesses.from_json(public)
+        words, figures = count_words(self, card, guess.expected_cluster_size)
         return Description(f"{words} {price.statement()}", price, figures)
+
+    def says(self, answer: Any) -> Said:
+        """Say how many."""
+        where = ", ".join(self.columns or ()) or "all columns of numbers"
+        return Said(f"About {answer:,} outliers", f"Counted over {where}, with noise.")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from whitecrow.anomaly.calibration import Calibration
-from whitecrow.anomaly.outliers import whole
 from whitecrow.count.question import Count
 from whitecrow.data import Card
 
@@ -20,17 +19,15 @@ _NOISES = {
 }
 
 
-def count_words(
-    question: Count, card: Card, public: Mapping[str, object]
-) -> tuple[str, dict[str, Any]]:
+def count_words(question: Count, card: Card, guess: int | None) -> tuple[str, dict[str, Any]]:
     """Return the words and the figures of a description."""
-    crowding = whole("describe", "crowding", public.get("crowding", question.crowding), least=0)
+    expected = question.expected_cluster_size if guess is None else guess
     columns = question.subspace(card)
     calibration = question.calibration(card)
     figures = {
         "mechanism": calibration.mechanism,
         "columns": list(columns),
-        **error_figures(calibration, crowding),
+        **error_figures(calibration, expected),
     }
     mean = ", distances averaged over the columns" if question.normalised else ""
     words = (
@@ -43,12 +40,12 @@ def count_words(
     return words, figures
 
 
-def error_figures(calibration: Calibration, crowding: int) -> dict[str, Any]:
+def error_figures(calibration: Calibration, cluster_size: int) -> dict[str, Any]:
     """Return the expected error of a count, and the error at the worst."""
-    expected = calibration.expected_sensitivity(crowding)
+    expected = calibration.expected_sensitivity(cluster_size)
     worst = float(calibration.cap)
     return {
-        "crowding": crowding,
+        "expected_cluster_size": cluster_size,
         "median_error": calibration.error(0.5, expected),
         "error_95": calibration.error(0.95, expected),
         "worst_median_error": calibration.error(0.5, worst),
@@ -63,8 +60,8 @@ def error_words(calibration: Calibration, figures: Mapping[str, Any]) -> str:
     if calibration.decay is None:
         return f"Error, whatever the data: {error}."
     return (
-        f"Expected error: {error}, if about {figures['crowding']} records near the threshold share "
-        f"a ball (a public guess); whatever the data, {figures['worst_median_error']:.3g} and "
-        f"{figures['worst_error_95']:.3g}. The error itself is not released, for it depends on "
-        "the data."
+        f"Expected error: {error}, if about {figures['expected_cluster_size']} records near the "
+        "threshold share a ball (a public guess); whatever the data, "
+        f"{figures['worst_median_error']:.3g} and {figures['worst_error_95']:.3g}. The error "
+        "itself is not released, for it depends on the data."
     )

@@ -5,7 +5,7 @@ from whitecrow.curator.balance import Remaining
 from whitecrow.curator.curator import Curator
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
-from whitecrow.curator.registry import read_question, register
+from whitecrow.questions import read_question, register
 
 __all__ = [
     "REFERENCES",

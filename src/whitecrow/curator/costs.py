@@ -21,11 +21,11 @@ from typing import Any
 from whitecrow.anomaly.calibration import Calibration
 from whitecrow.anomaly.detectors import FittedDetector
 from whitecrow.anomaly.smooth import horizon
-from whitecrow.curator.registry import code_for
 from whitecrow.data import Card
 from whitecrow.errors import PolicyViolation
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Question
+from whitecrow.questions import type_of
 
 __all__ = ["checked_limits", "limits_of"]
 
@@ -57,7 +57,7 @@ def limits_of(question: Question, card: Card, records: int | None = None) -> Lim
     """
     most = records if card.most_records is None else card.most_records
     model: Callable[[Any, Card, int], Limits] | None = _MODELS.get(question.kind)
-    model = model or code_for(question).cost
+    model = model or type_of(question).cost
     if most is None or model is None:
         return UNLIMITED
     return model(question, card, max(1, most))

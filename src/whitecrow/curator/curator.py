@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from whitecrow.asks import Asks
 from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
@@ -18,7 +19,6 @@ from whitecrow.curator.opening import opened, policy_of
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.publications import opened_publication
-from whitecrow.curator.registry import answering, code_for
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
 from whitecrow.data import Card, Dataset
@@ -30,6 +30,7 @@ from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals, of_revision
 from whitecrow.question import Description, Progress, Question, Release, digest, statement
+from whitecrow.questions import type_of
 
 if TYPE_CHECKING:
     from whitecrow.publish import Publish, Publisher
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Curator"]
 
 
-class Curator:
+class Curator(Asks):
     """Answers questions about one dataset, within a budget, under a policy.
 
     Made by :meth:`open`. What it guarantees: the spend is committed before the first private value
@@ -233,7 +234,7 @@ class Curator:
         Nothing of the data is read and nothing is spent: ``size`` records are drawn uniformly
         within the card's bounds.
         """
-        code = code_for(question)
+        code = type_of(question)
         question.check(self.card)
         made_up = simulated(self.card, size)
         facts = code.gather(question, made_up, open_engine(made_up), None)
@@ -241,7 +242,7 @@ class Curator:
 
     def _check(self, question: Question) -> None:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
-        code_for(question)
+        type_of(question)
         question.check(self.card)
         if self._lent != UNLIMITED:
             self.limits(question)
@@ -328,51 +329,6 @@ class Curator:
             return self._ledger.settle(self.name, held, released.value)
         finally:
             held.release()
-
-    # Thin conveniences: the question, asked
-
-    def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Identify` about a record."""
-        return self._asked("identify", record, **parameters)
-
-    def screen(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Screen` about a record."""
-        return self._asked("screen", record, **parameters)
-
-    def explain(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Explain` about a record."""
-        return self._asked("explain", record, **parameters)
-
-    def lookahead(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Lookahead`."""
-        return self._asked("lookahead", *given, **parameters)
-
-    def count(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Count`."""
-        return self._asked("count", *given, **parameters)
-
-    def subspaces(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Subspaces`."""
-        return self._asked("subspaces", *given, **parameters)
-
-    def tune(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Tune`."""
-        return self._asked("tune", *given, **parameters)
-
-    def publish(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Publish`."""
-        return self._asked("publish", *given, **parameters)
-
-    def _asked(
-        self,
-        kind: str,
-        *given: Any,
-        analyst: str | None = None,
-        progress: Progress | None = None,
-        **parameters: Any,
-    ) -> Release:
-        make: Any = answering(kind).question
-        return self.ask(make(*given, **parameters), analyst=analyst, progress=progress)
 
     # The account
 

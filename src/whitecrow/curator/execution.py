@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from whitecrow.curator.registry import Answering, code_for
 from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
 from whitecrow.data import Dataset
 from whitecrow.data.progress import reporting
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
-from whitecrow.question import Progress, Question
+from whitecrow.question import Progress, Question, QuestionType
+from whitecrow.questions import type_of
 
 __all__ = [
     "CUSTODIAN_LOG",
@@ -96,9 +96,9 @@ class InProcess:
                 write_down(self._log, question.kind, traceback.format_exc())
             return None
 
-    def code(self, question: Question) -> Answering:
+    def code(self, question: Question) -> QuestionType[Any, Any, Any]:
         """Return the code that answers a question."""
-        return code_for(question)
+        return type_of(question)
 
 
 def steady(progress: Progress | None) -> Progress | None:

@@ -46,7 +46,7 @@ def _picture(stage: Stage, answer: int) -> tuple[Path, ...]:
     truth = int((degrees <= MODEL.beta).sum())
     question = Count(COLUMNS, model=MODEL, epsilon=1, mechanism="smooth")
     smooth = question.calibration(stage.curator.card)
-    scale = float(smooth.multiplier) * smooth.expected_sensitivity(question.crowding)
+    scale = float(smooth.multiplier) * smooth.expected_sensitivity(question.expected_cluster_size)
     values = range(truth - 60, truth + 61)
     figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
     axes.plot(

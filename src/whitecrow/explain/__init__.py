@@ -14,8 +14,10 @@ from whitecrow.explain.utilities import (
     Population,
     register_utility,
 )
+from whitecrow.question import QuestionType
 
 __all__ = [
+    "TYPE",
     "CustomUtility",
     "Explain",
     "ExplainFacts",
@@ -26,3 +28,5 @@ __all__ = [
     "register_utility",
     "release",
 ]
+
+TYPE = QuestionType(Explain, gather, release)

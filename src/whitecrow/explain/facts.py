@@ -69,7 +69,7 @@ def gather(
         space,
         population,
         Verdicts(population, detector),
-        question.utility,
+        question.preferred,
         everywhere=everywhere,
     )
     if kind == "direct":

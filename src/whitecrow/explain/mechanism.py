@@ -42,5 +42,5 @@ def searched(question: Explain, facts: ExplainFacts, draws: Draws) -> int | None
         eta=facts.eta,
         samples=question.samples,
         start=facts.start,
-        anchored=isinstance(question.utility, Overlap),
+        anchored=isinstance(question.preferred, Overlap),
     )

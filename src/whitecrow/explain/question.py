@@ -4,55 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.detectors import (
-    Detector,
-    FewWithin,
-    FittedDetector,
-    detector_from_json,
-)
+from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector
 from whitecrow.data import Card
+from whitecrow.declaration import Choice, Declared, Epsilon, Maybe, Name, Names, Record, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.explain.contexts import Space
 from whitecrow.explain.grid import Grid
+from whitecrow.explain.options import DetectorOptions
+from whitecrow.explain.parameters import DetectorChoice, Start, UtilityChoice, number_of
 from whitecrow.explain.search import SEARCHES, draws_of
-from whitecrow.explain.utilities import (
-    CustomUtility,
-    Isolation,
-    Overlap,
-    Population,
-    Utility,
-    utility_from_json,
-)
-from whitecrow.privacy import (
-    ConditionalPrivacy,
-    DifferentialPrivacy,
-    Guarantee,
-    exact,
-    text,
-    unrounded,
-)
-from whitecrow.question import Description
+from whitecrow.explain.utilities import CustomUtility, Isolation, Population, Utility
+from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, text, unrounded
+from whitecrow.question import Description, Question, Said
 
 __all__ = ["Explain"]
 
-NOTIONS = ("differential", "conditional")
 MOST_SAMPLES = 10_000
 DIRECT_BITS, FITTED_BITS = 26, 12
 _OWNER = "Explain"
-_LINE_METRICS = ("euclidean", "manhattan", "chebyshev")
 
 
-@dataclass(frozen=True, init=False)
-class Explain:
+class Explain(Question):
     """Name a context (a set of values for each attribute) in which this record is an outlier.
 
     The record is part of the question: its values are public, it belongs to every context whether
@@ -65,35 +44,6 @@ class Explain:
     * ``notion="conditional"`` (the paper's output-constrained privacy): the answer is always a
       context in which the record *is* an outlier, or "none". The promise covers a pair of
       databases only if the record is an outlier in the same contexts of both.
-
-    Parameters
-    ----------
-    record : mapping of column to value
-        The record's value of every attribute and of the metric; further columns are dropped.
-    metric : str
-        The numeric column in which it may be an outlier.
-    attributes : sequence of str, optional
-        The columns that make contexts (default: every other column of the record).
-    detector : Detector, DistanceAnomaly or str
-        When a record is an outlier: ``"lof"``, ``"grubbs"``, ``"histogram"`` and the names that
-        :class:`~whitecrow.anomaly.detectors.FittedDetector` takes have their defaults.
-    utility : str, CustomUtility or Isolation, optional
-        ``"isolation"`` under the differential notion, which takes no other; ``"population"``
-        (default), ``"overlap"`` (with the start), ``"isolation"`` or one's own under the
-        conditional one.
-    search : {"auto", "direct", "uniform", "walk", "dfs", "bfs"}
-        ``"auto"`` is direct up to 26 free values (12 for a fitted detector), then bfs. Direct is
-        better than all the others wherever it is possible.
-    samples : int
-        How many contexts the sampling searches visit.
-    start : mapping of attribute to values, optional
-        A *public* context to begin at, and to measure overlap with; one found by looking at the
-        data would disclose it. The record's own values are always part of it; attributes left
-        out have all their values.
-    epsilon : exact number
-        The price.
-    notion : {"differential", "conditional"}
-        Whom the promise covers; the conditional one must be named.
 
     References
     ----------
@@ -108,115 +58,118 @@ class Explain:
     (('Employer', 'Year'), 'differential')
     """
 
-    record: Mapping[str, Any]
-    metric: str
-    attributes: tuple[str, ...]
-    detector: Detector | DistanceAnomaly
-    utility: Utility
-    search: str
-    samples: int
-    start: Mapping[str, tuple[Any, ...]] | None
-    epsilon: Fraction
-    notion: str
-    kind: ClassVar[str] = "explain"
-    caveat: ClassVar[str] = (
+    kind = "explain"
+    asks = "In which context is this record an outlier?"
+    example = (
+        "salaries.parquet --card salaries.toml --metric Salary --record "
+        '\'{"Employer": "A", "Year": 2004, "Salary": 312000}\' --beta 5 --radius 20000 '
+        "--epsilon 0.2"
+    )
+    caveat = (
         "All this is said of the other records: the record asked about is named in the question "
         "and is not protected."
     )
 
-    def __init__(
-        self,
-        record: Mapping[str, Any],
-        *,
-        metric: str,
-        detector: Detector | DistanceAnomaly | str,
-        epsilon: object,
-        attributes: Sequence[str] | None = None,
-        utility: Utility | str | None = None,
-        search: str = "auto",
-        samples: int = 50,
-        start: Mapping[str, Any] | None = None,
-        notion: str = "differential",
-    ) -> None:
-        if not isinstance(record, Mapping) or not record:
-            raise invalid(_OWNER, "record", "a mapping of columns to values", record)
-        if not isinstance(metric, str):
-            raise invalid(_OWNER, "metric", "the name of a column", metric)
-        if isinstance(attributes, str):
-            raise invalid(_OWNER, "attributes", "a list of column names", attributes)
-        names = tuple(sorted({*(attributes if attributes is not None else record)} - {metric}))
-        if not names:
-            raise invalid(_OWNER, "attributes", "at least one column beside the metric", attributes)
-        if search not in ("auto", *SEARCHES):
-            raise invalid(_OWNER, "search", f"one of auto, {', '.join(SEARCHES)}", search)
-        whole = isinstance(samples, int) and not isinstance(samples, bool)
-        if not whole or not 1 <= samples <= MOST_SAMPLES:
-            must = f"a whole number between 1 and {MOST_SAMPLES}"
-            raise invalid(_OWNER, "samples", must, samples)
-        if notion not in NOTIONS:
-            raise invalid(_OWNER, "notion", f"one of {', '.join(NOTIONS)}", notion)
-        rule = _detector(detector)
-        fixed: dict[str, object] = {
-            "record": {name: _plain(record, name) for name in (*names, metric)},
-            "metric": metric,
-            "attributes": names,
-            "detector": rule,
-            "utility": _utility(utility, rule, notion),
-            "search": search,
-            "samples": samples,
-            "start": _start(start),
-            "epsilon": exact(epsilon, owner=_OWNER),
-            "notion": notion,
-        }
-        for name, value in fixed.items():
-            object.__setattr__(self, name, value)
+    record: Record = Record(
+        help="The record: its value of every attribute and of the metric.",
+        more="Further columns are dropped.",
+        kw_only=False,
+    )
+    metric: Name = Name(
+        types=("number", "integer"),
+        help="The numeric column in which it may be an outlier.",
+        label="In which column",
+    )
+    attributes: Names = Names(
+        help="The columns that make contexts; every other column of the record, unless given.",
+        label="Attributes",
+        default=(),
+        empty=True,
+        group="details",
+    )
+    detector: DetectorChoice = DetectorChoice(
+        help="When a record is an outlier. All but distance need the conditional notion.",
+        more="Names have the defaults of their classes in :mod:`whitecrow.anomaly.detectors`.",
+        label="Rule",
+        group="model",
+    )
+    utility: Maybe[Utility, Any] = Maybe(
+        UtilityChoice(
+            help="Which contexts are preferred: population, or isolation for everyone's promise.",
+            more="The differential notion takes no other than isolation.",
+            group="details",
+        ),
+        default=None,
+    )
+    search: Choice[str] = Choice(
+        ("auto", *SEARCHES),
+        help="How contexts are looked through; direct is the best wherever it is possible.",
+        more="auto is direct up to 26 free values (12 for a fitted detector), then bfs.",
+        default="auto",
+        group="details",
+    )
+    samples: Whole = Whole(
+        most=MOST_SAMPLES,
+        help="How many contexts the sampling searches visit.",
+        default=50,
+        group="details",
+    )
+    start: Maybe[Mapping[str, tuple[Any, ...]], Mapping[str, Any]] = Maybe(
+        Start(
+            help="A public context to begin at, and to measure overlap with.",
+            more="One found by looking at the data would disclose it. The record's own values are "
+            "always part of it; attributes left out have all their values.",
+            group="details",
+        ),
+        default=None,
+    )
+    epsilon: Epsilon = Epsilon()
+    notion: Choice[str] = Choice(
+        {
+            "differential": "Everyone else, without condition (first rule only)",
+            "conditional": "Everyone else, while the matching contexts stay the same",
+        },
+        help="A promise to everyone else, or only while the matching contexts stay the same.",
+        label="Who is covered",
+        default="differential",
+        group="price",
+    )
 
-    def __hash__(self) -> int:
-        return hash((tuple(self.record.items()), self.detector, self.search, self.epsilon))
+    class guesses(Declared):
+        """A guess for the chance that the record is an outlier in the answer."""
 
-    # --- JSON -------------------------------------------------------------------------------------
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        detector = self.detector
-        if isinstance(detector, DistanceAnomaly):
-            written = {"kind": FewWithin.kind, **detector.to_json()}
-        else:
-            written = detector.to_json()
-        start = self.start
-        return {
-            "record": dict(self.record),
-            "metric": self.metric,
-            "attributes": list(self.attributes),
-            "detector": written,
-            "utility": self.utility.to_json(),
-            "search": self.search,
-            "samples": self.samples,
-            "start": None if start is None else {k: list(v) for k, v in start.items()},
-            "epsilon": text(self.epsilon),
-            "notion": self.notion,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote; the optional parts may be left out."""
-        detector = data["detector"]
-        if isinstance(detector, Mapping):
-            far = detector.get("kind") == FewWithin.kind and "radius" in detector
-            detector = DistanceAnomaly.from_json(detector) if far else detector_from_json(detector)
-        utility = data.get("utility")
-        return cls(
-            data["record"],
-            metric=data["metric"],
-            attributes=data.get("attributes"),
-            detector=detector,
-            utility=None if utility is None else utility_from_json(utility),
-            search=data.get("search", "auto"),
-            samples=data.get("samples", 50),
-            start=data.get("start"),
-            epsilon=data["epsilon"],
-            notion=data.get("notion", "differential"),
+        margin: Maybe[int, int] = Maybe(
+            Whole(
+                least=0,
+                help="By how many records it is within beta where it stands out most.",
+                label="Margin",
+            ),
+            default=None,
         )
+
+    class shortcuts(DetectorOptions):
+        """The parameters of the detectors."""
+
+    def settle(self) -> None:
+        """Keep what the question needs of the record, and fill in what follows."""
+        names = tuple(sorted({*(self.attributes or self.record)} - {self.metric}))
+        if not names:
+            must = "at least one column beside the metric"
+            raise invalid(_OWNER, "attributes", must, list(self.attributes))
+        for name in (*names, self.metric):
+            if name not in self.record:
+                raise InvalidInput(
+                    f"The record has no value for {name!r}, which the question needs."
+                )
+        self.put("record", {name: self.record[name] for name in (*names, self.metric)})
+        self.put("attributes", names)
+        self.put("utility", _utility(self.utility, self.detector, self.notion))
+
+    @property
+    def preferred(self) -> Utility:
+        """The utility that is used."""
+        assert self.utility is not None  # settled when the question was made
+        return self.utility
 
     # --- what the card makes of it ----------------------------------------------------------------
 
@@ -227,12 +180,8 @@ class Explain:
     def on_grid(self, card: Card) -> tuple[Grid, int, Detector]:
         """Return the metric's grid, the record's own step, and the detector on that grid."""
         grid = Grid.of(self.metric, card)
-        value = self.record[self.metric]
+        value = number_of(self.record, self.metric, _OWNER)
         column = card.column(self.metric)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise invalid(_OWNER, self.metric, "a number", value)
-        if not math.isfinite(value):
-            raise invalid(_OWNER, self.metric, "a finite number", value)
         if column.lower is not None and column.upper is not None:
             if column.outside == "clip":
                 value = min(max(value, column.lower), column.upper)
@@ -269,7 +218,7 @@ class Explain:
         (``proof.md``, Theorem 3).
         """
         draws = draws_of(kind, self.samples)
-        return self.epsilon / (draws * self.utility.spread * card.contribution)
+        return self.epsilon / (draws * self.preferred.spread * card.contribution)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
@@ -320,21 +269,24 @@ class Explain:
         )
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how good it will be.
-
-        Parameters
-        ----------
-        card : Card
-            The dataset's public facts.
-        margin : int, optional
-            Under the differential notion, a public guess: by how many records the record is
-            within its beta in the best context that has a crowd.
-        """
+        """Say what will be released, at which price, and how good it will be."""
         from whitecrow.explain.words import describe_words
 
         price = self.price(card)
-        words, figures = describe_words(self, card, public)
+        guess = self.guesses.from_json(public).margin
+        words, figures = describe_words(self, card, guess)
         return Description(f"{words} {price.statement()}", price, figures)
+
+    def says(self, answer: Any) -> Said:
+        """Name the context, in words and as a condition in SQL."""
+        context = answer.get("context")
+        if context is None:
+            return Said("No context found", "In none looked at is the record an outlier.")
+        rows = [[name, ", ".join(str(value) for value in kept)] for name, kept in context.items()]
+        detail = f"A context in which the record stands out in {self.metric}."
+        if answer.get("where"):
+            detail += f" In SQL: WHERE {answer['where']}"
+        return Said(f"Among: {answer['words']}", detail, [["Attribute", "Values"], *rows])
 
 
 def _digest(decides: list[Any]) -> str:
@@ -342,62 +294,7 @@ def _digest(decides: list[Any]) -> str:
     return hashlib.sha256(written.encode()).hexdigest()[:32]
 
 
-def _plain(record: Mapping[str, Any], name: str) -> Any:
-    if name not in record:
-        raise InvalidInput(f"The record has no value for {name!r}, which the question needs.")
-    value = record[name]
-    value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, str | int | float) or (
-        isinstance(value, float) and not math.isfinite(value)
-    ):
-        raise invalid(_OWNER, name, "a text or a finite number in the record", value)
-    return value
-
-
-def _start(start: Mapping[str, Any] | None) -> dict[str, tuple[Any, ...]] | None:
-    if start is None:
-        return None
-    if not isinstance(start, Mapping):
-        raise invalid(_OWNER, "start", "a mapping of attributes to lists of values", start)
-    listed = {
-        name: tuple(values) if isinstance(values, list | tuple | set | frozenset) else (values,)
-        for name, values in start.items()
-    }
-    return {name: tuple(sorted(set(listed[name]), key=str)) for name in sorted(listed)}
-
-
-def _detector(given: Detector | DistanceAnomaly | str) -> Detector | DistanceAnomaly:
-    if isinstance(given, str):
-        if given in _DEFAULTS:
-            return detector_from_json({"kind": given, **_DEFAULTS[given]})
-        try:
-            return FittedDetector(given)
-        except InvalidInput:
-            must = (
-                f"one of {', '.join(_DEFAULTS)}, a registered detector's name, "
-                "a DistanceAnomaly or a detector"
-            )
-            raise invalid(_OWNER, "detector", must, given) from None
-    if isinstance(given, DistanceAnomaly):
-        if given.metric not in _LINE_METRICS:
-            must = f"measured by one of {', '.join(_LINE_METRICS)} (equal on one column)"
-            raise invalid(_OWNER, "detector", must, given.metric)
-        return given
-    if not isinstance(given, Detector):
-        raise invalid(_OWNER, "detector", "a detector, a DistanceAnomaly or a name", given)
-    return given
-
-
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "lof": {"k": 20, "threshold": "3/2"},
-    "grubbs": {"level": "1/20", "sides": "both"},
-    "histogram": {"bins": "sqrt", "frequency": "1/400"},
-}
-
-
-def _utility(
-    given: Utility | str | None, detector: Detector | DistanceAnomaly, notion: str
-) -> Utility:
+def _utility(given: Utility | None, detector: Detector | DistanceAnomaly, notion: str) -> Utility:
     distance = isinstance(detector, DistanceAnomaly | FewWithin)
     if notion == "differential" and not distance:
         raise invalid(
@@ -408,12 +305,7 @@ def _utility(
             "Other detectors have no margin that one record changes little; "
             "use notion='conditional' for them.",
         )
-    if given is None:
-        given = "isolation" if notion == "differential" else "population"
-    found = utility_from_json(given) if isinstance(given, str) else given
-    if not isinstance(found, Population | Overlap | Isolation | CustomUtility):
-        must = "population, overlap, isolation or a CustomUtility"
-        raise invalid(_OWNER, "utility", must, found)
+    found = given or (Isolation(None) if notion == "differential" else Population())
     if notion == "differential" and not isinstance(found, Isolation):
         raise invalid(
             _OWNER,

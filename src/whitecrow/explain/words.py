@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.anomaly import DistanceAnomaly
@@ -39,9 +38,7 @@ def outlier_probability(margin: int, rate: float, bits: int) -> float:
     return 1 / (1 + math.exp(min(700.0, others - rate * margin)))
 
 
-def describe_words(
-    question: Explain, card: Card, public: Mapping[str, object]
-) -> tuple[str, dict[str, Any]]:
+def describe_words(question: Explain, card: Card, margin: int | None) -> tuple[str, dict[str, Any]]:
     """Return a paragraph and its figures."""
     space = question.space(card)
     kind = question.searching(space)
@@ -52,16 +49,16 @@ def describe_words(
         "search": kind,
         "private_draws": draws,
         "weight": text(eta),
-        "utility": question.utility.kind,
+        "utility": question.preferred.kind,
     }
     if question.notion == "differential":
-        said = _unconditional(question, space.bits, kind, card, public, figures)
+        said = _unconditional(question, space.bits, kind, card, margin, figures)
     else:
         said = _conditional(question, space.bits, kind, float(eta), figures)
     words = (
         f"A context over {', '.join(question.attributes)} for the record, out of 2^{space.bits} "
         f"that contain its values, where an outlier in {question.metric} is a record for which "
-        f"{question.rule()}; {question.utility.words()}. Search: {kind}, {draws} private "
+        f"{question.rule()}; {question.preferred.words()}. Search: {kind}, {draws} private "
         f"{'draw' if draws == 1 else 'draws'}. {said} The record asked about is part of the "
         "question: it is not protected, and what is said of it is said openly."
     )
@@ -90,10 +87,10 @@ def _unconditional(
     bits: int,
     kind: str,
     card: Card,
-    public: Mapping[str, object],
+    margin: int | None,
     figures: dict[str, Any],
 ) -> str:
-    detector, utility = question.detector, question.utility
+    detector, utility = question.detector, question.preferred
     assert isinstance(detector, DistanceAnomaly | FewWithin)
     assert isinstance(utility, Isolation)
     said = (
@@ -117,9 +114,8 @@ def _unconditional(
     )
     if needed > beta:
         said += " That is out of reach here: raise epsilon or beta, or use fewer free values."
-    if "margin" in public:
-        margin = public["margin"]
-        if isinstance(margin, bool) or not isinstance(margin, int) or not 0 <= margin <= beta:
+    if margin is not None:
+        if margin > beta:
             raise invalid("describe", "margin", f"a whole number between 0 and {beta}", margin)
         chance = outlier_probability(margin, rate, bits)
         figures["probability"] = chance

@@ -7,5 +7,8 @@ in the data) and :mod:`~whitecrow.identify.lookahead` (a sanitised histogram) ha
 from whitecrow.identify.facts import IdentifyFacts, gather
 from whitecrow.identify.mechanism import release
 from whitecrow.identify.question import Identify
+from whitecrow.question import QuestionType
 
-__all__ = ["Identify", "IdentifyFacts", "gather", "release"]
+__all__ = ["TYPE", "Identify", "IdentifyFacts", "gather", "release"]
+
+TYPE = QuestionType(Identify, gather, release)

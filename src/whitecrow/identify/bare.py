@@ -13,6 +13,7 @@ from whitecrow.identify.mechanism import release
 from whitecrow.identify.question import Identify
 from whitecrow.neighbours import copies, count_close
 from whitecrow.noise import Source
+from whitecrow.privacy import Exactly
 
 __all__ = ["identify"]
 
@@ -24,7 +25,7 @@ def identify(
     beta: int,
     radius: float,
     k: int,
-    epsilon: object,
+    epsilon: Exactly,
     metric: str = "euclidean",
     rng: Source | None = None,
 ) -> bool:
@@ -63,7 +64,7 @@ def identify(
         k=k,
         epsilon=epsilon,
     )
-    most = beta + error_cap(question.epsilon, question.floor)
+    most = beta + error_cap(question.epsilon, question.error_floor)
     same = int(copies(values, place, most, metric)[0])
     near = same if radius == 0 else int(count_close(values, place, radius, metric, most)[0])
     return release(question, IdentifyFacts(same, near, question.epsilon), rng)

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, invalid
+from whitecrow.declaration import Exact, Names, Whole
+from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import Closeness
-from whitecrow.privacy import exact
 
-__all__ = ["FLOOR", "check_model", "checked_floor", "metric_name", "refuse_many", "whole"]
+__all__ = [
+    "FLOOR",
+    "ErrorFloor",
+    "Order",
+    "checked_floor",
+    "metric_name",
+    "refuse_many",
+    "whole",
+]
 
 FLOOR = Fraction(1, 10**12)
 """Errors rarer than this are not worth counting more neighbours for."""
 
 
-def whole(value: object, owner: str, parameter: str) -> int:
-    """Read a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise invalid(owner, parameter, "a whole number of at least 1", value)
-    return value
+class ErrorFloor(Exact):
+    """An error probability that is not worth going below."""
 
-
-def check_model(model: object, owner: str) -> None:
-    """Refuse anything but the distance model."""
-    if not isinstance(model, DistanceAnomaly):
-        hint = "Write DistanceAnomaly(beta=..., radius=...)."
-        raise invalid(owner, "model", "a DistanceAnomaly", model, hint)
+    def __init__(self, *, default: Fraction = FLOOR) -> None:
+        super().__init__(
+            below=Fraction(1, 2),
+            must="a probability above 0 and below 1/2",
+            help="The smallest error worth counting for: neighbours are counted only so far.",
+            label="Smallest error",
+            default=default,
+            group="details",
+            former="floor",
+        )
 
 
 def checked_floor(value: object, owner: str) -> Fraction:
-    """Read an error probability that is not worth going below."""
-    floor = exact(value, owner=owner, parameter="floor")
-    if floor >= Fraction(1, 2):
-        raise invalid(owner, "floor", "a probability above 0 and below 1/2", value)
-    return floor
+    """Check an argument called ``floor``."""
+    return ErrorFloor().called("floor").parse(value, owner)
+
+
+def whole(value: object, owner: str, parameter: str) -> int:
+    """Check an argument that is a whole number of at least 1."""
+    return Whole(help="").called(parameter).parse(value, owner)
+
+
+class Order(Names):
+    """Which column is the latitude and which the longitude."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ordered=True,
+            help="For haversine in JSON: the latitude's column, then the longitude's.",
+            group="details",
+        )
 
 
 def refuse_many(card: Card, owner: str, instead: str) -> None:

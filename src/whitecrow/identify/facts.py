@@ -44,7 +44,7 @@ def gather(
     place = np.array([question.place(dataset.card)])
     step = question.epsilon / dataset.card.contribution
     beta = question.model.beta
-    most = beta + law.error_cap(step, question.floor)
+    most = beta + law.error_cap(step, question.error_floor)
     if question.model.radius == 0:
         # Within 0 is one place, an equivalence: copies and neighbours are the same records.
         copies = int(engine.copies(place, closeness, most)[0])

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
-from whitecrow.errors import invalid
+from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
 from whitecrow.identify import law
-from whitecrow.identify.checks import (
-    FLOOR,
-    check_model,
-    checked_floor,
-    metric_name,
-    refuse_many,
-    whole,
-)
+from whitecrow.identify.checks import FLOOR, ErrorFloor, Order, metric_name, refuse_many
 from whitecrow.identify.overlap import ball
-from whitecrow.identify.record import Value, as_json, canonical, encoded, from_json
+from whitecrow.identify.record import encoded, in_order
 from whitecrow.neighbours import Closeness
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy, exact, text
-from whitecrow.question import Description
+from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
+from whitecrow.question import Description, Question, Said
 
 __all__ = ["Identify"]
 
-_NOTIONS = ("sensitive", "differential")
 
-
-@dataclass(frozen=True, init=False)
-class Identify:
+class Identify(Question):
     """Is this record in the data, and an anomaly there?
 
     The answer is yes or no, wrong with a probability that falls exponentially with the distance
@@ -39,23 +28,6 @@ class Identify:
     or would be after ``k`` insertions; isolated records are not covered, and in exchange the
     answers about them are accurate. Under ``notion="differential"`` everyone is covered, and the
     answer about an isolated record is little better than a coin.
-
-    Parameters
-    ----------
-    record : mapping of column to value
-        The columns named here are the ones that are compared. For ``haversine`` the first is the
-        latitude and the second the longitude.
-    model : DistanceAnomaly
-        What an anomaly is.
-    k : int
-        How many insertions away from normal a record may be and still be covered; at least 1.
-        With ``k >= beta`` everyone is covered.
-    epsilon : exact number
-        The price.
-    notion : {"sensitive", "differential"}
-        Whom the promise covers.
-    floor : exact number
-        An error probability not worth going below: neighbours are counted only as far as it needs.
 
     References
     ----------
@@ -69,38 +41,56 @@ class Identify:
     (('age', 'bmi'), 17)
     """
 
-    record: Mapping[str, Value]
-    model: DistanceAnomaly
-    k: int
-    epsilon: Fraction
-    notion: str
-    floor: Fraction
-    kind: ClassVar[str] = "identify"
+    kind = "identify"
+    asks = "Is this member of the data an anomaly?"
+    example = (
+        'patients.parquet --card patients.toml --record \'{"age": 61, "bmi": 24.1}\' --beta 18 '
+        "--radius 0.148 --k 2 --epsilon 0.1"
+    )
 
-    def __init__(
-        self,
-        record: Mapping[str, Any],
-        *,
-        model: DistanceAnomaly,
-        k: int = 1,
-        epsilon: object,
-        notion: str = "sensitive",
-        floor: object = FLOOR,
-    ) -> None:
-        owner = "Identify"
-        check_model(model, owner)
-        ordered = canonical(record, owner=owner, keep_order=model.metric == "haversine")
-        if notion not in _NOTIONS:
-            raise invalid(owner, "notion", "'sensitive' or 'differential'", notion)
-        object.__setattr__(self, "record", ordered)
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "k", whole(k, owner, "k"))
-        object.__setattr__(self, "epsilon", exact(epsilon, owner=owner))
-        object.__setattr__(self, "notion", notion)
-        object.__setattr__(self, "floor", checked_floor(floor, owner))
+    record: Record = Record(
+        help="The record, a member of the data; the columns named are the ones compared.",
+        more="For haversine the first is the latitude and the second the longitude.",
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    k: Whole = Whole(
+        help="Also covers records that are this many neighbours short of normal.",
+        more="With ``k >= beta`` everyone is covered.",
+        label="Margin k",
+        default=1,
+        group="price",
+    )
+    epsilon: Epsilon = Epsilon()
+    notion: Choice[str] = Choice(
+        {
+            "sensitive": "Records with enough similar records; answers about others are accurate",
+            "differential": "Everyone; answers about isolated records are near a coin toss",
+        },
+        help="Whom the promise covers: records with enough similar records, or everyone.",
+        label="Who is covered",
+        default="sensitive",
+        group="price",
+    )
+    error_floor: Exact = ErrorFloor(default=FLOOR)
+    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
 
-    def __hash__(self) -> int:
-        return hash((tuple(self.record.items()), self.model, self.reach, self.epsilon))
+    class guesses(Declared):
+        """A guess for the expected error."""
+
+        typical_neighbours: Maybe[int, int] = Maybe(
+            Whole(
+                help="How many records such an anomaly has within the radius, itself included.",
+                label="Neighbours of a typical anomaly",
+            ),
+            default=None,
+        )
+
+    def settle(self) -> None:
+        """Put the columns into their one order."""
+        record, order = in_order(self.record, self.order, self.model, "Identify")
+        self.put("record", record)
+        self.put("order", order)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -108,42 +98,19 @@ class Identify:
         return tuple(self.record)
 
     @property
-    def reach(self) -> int:
+    def effective_k(self) -> int:
         """The k the mechanism uses: beta, which covers everyone, under differential privacy."""
         return min(self.k, self.model.beta) if self.notion == "sensitive" else self.model.beta
 
     @property
     def tau(self) -> int:
         """A record with this many records within the radius, itself included, is covered."""
-        return self.model.beta + 1 - self.reach
+        return self.model.beta + 1 - self.effective_k
 
     @property
     def covers_everyone(self) -> bool:
         """Whether the promise is differential privacy: asked for, or because ``k >= beta``."""
         return self.tau <= 1
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        return {
-            **as_json(self.record, self.model),
-            "model": self.model.to_json(),
-            "k": self.k,
-            "epsilon": text(self.epsilon),
-            "notion": self.notion,
-            "floor": text(self.floor),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        return cls(
-            from_json(data),
-            model=DistanceAnomaly.from_json(data["model"]),
-            k=data.get("k", 1),
-            epsilon=data["epsilon"],
-            notion=data.get("notion", "sensitive"),
-            floor=data.get("floor", FLOOR),
-        )
 
     def closeness(self, card: Card) -> Closeness:
         """Return the relation "within the radius" on this card."""
@@ -180,20 +147,21 @@ class Identify:
         )
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how often it will be wrong.
-
-        Parameters
-        ----------
-        card : Card
-            The dataset's public facts.
-        typical_neighbours : int, optional
-            A public guess: how many records, itself included, an anomaly has within the radius.
-        """
+        """Say what will be released, at which price, and how often it will be wrong."""
         from whitecrow.identify.words import identify_words
 
         price = self.price(card)
-        words, figures = identify_words(self, card.contribution, public)
+        guess = self.guesses.from_json(public).typical_neighbours
+        words, figures = identify_words(self, card.contribution, guess)
         return Description(f"{words} {price.statement()}", price, figures)
+
+    def says(self, answer: Any) -> Said:
+        """Say yes or no."""
+        near = f"{self.model.beta} records within {self.model.radius:g}"
+        if answer:
+            detail = f"The mechanism says it is in the data and has at most {near}."
+            return Said("Yes, an anomaly", detail)
+        return Said("No", f"The mechanism says it is not in the data, or has more than {near}.")
 
     def bound(self, copies: int, neighbours: int, step: Fraction) -> int | None:
         """Return the λ that the mechanism uses for given counts; None for an exact answer."""
@@ -201,11 +169,11 @@ class Identify:
             copies,
             neighbours,
             beta=self.model.beta,
-            k=self.reach,
+            k=self.effective_k,
             radius_is_zero=self.model.radius == 0,
             tight=True,
         )
-        return law.capped(found, law.error_cap(step, self.floor))
+        return law.capped(found, law.error_cap(step, self.error_floor))
 
     def wrong(self, copies: int, neighbours: int, contribution: int = 1) -> float:
         """Return the error probability for guessed counts: a public function of the guess."""

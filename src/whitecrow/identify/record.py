@@ -3,89 +3,43 @@
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
+from whitecrow.declaration import Value
 from whitecrow.errors import invalid
 
-__all__ = ["Value", "as_json", "canonical", "encoded", "from_json"]
-
-Value = int | float | str
-"""A value of a record as JSON: a number, a category, or a date as ISO text."""
+__all__ = ["encoded", "in_order"]
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-def canonical(record: object, *, owner: str, keep_order: bool = False) -> dict[str, Value]:
-    """Return the record with plain values and sorted columns, so that it has one spelling.
+def in_order(
+    record: Mapping[str, Value],
+    order: Sequence[str] | None,
+    model: DistanceAnomaly,
+    owner: str,
+) -> tuple[dict[str, Value], tuple[str, ...] | None]:
+    """Return the record in its one order, and the order to write down where it means something.
 
-    Parameters
-    ----------
-    record : mapping of column to value
-        Numbers, text, booleans or dates.
-    keep_order : bool
-        Keep the columns as given, for the one metric (haversine) to which their order matters.
-
-    Examples
-    --------
-    >>> canonical({"bmi": 24.0, "age": 61}, owner="Identify")
-    {'age': 61, 'bmi': 24}
-    """
-    if not isinstance(record, Mapping) or not record:
-        raise invalid(owner, "record", "a mapping of at least one column to its value", record)
-    for name in record:
-        if not isinstance(name, str):
-            raise invalid(owner, "record", "a mapping whose keys are column names", name)
-    names = list(record) if keep_order else sorted(record)
-    return {name: _plain(record[name], name, owner) for name in names}
-
-
-def as_json(record: Mapping[str, Value], model: DistanceAnomaly) -> dict[str, Any]:
-    """Return what a question's JSON says of its record.
-
-    The keys of a JSON object have no order and the identity of a question sorts them, so where
-    the order means something (which column is the latitude) it is written down.
+    The keys of a JSON object have no order and the identity of a question sorts them, so for the
+    one metric to which the order matters (which column is the latitude) it is written down.
 
     Examples
     --------
-    >>> as_json({"north": 52, "east": 13}, DistanceAnomaly(3, 1.0, "haversine"))
-    {'record': {'north': 52, 'east': 13}, 'columns': ['north', 'east']}
+    >>> in_order({"b": 1, "a": 2}, None, DistanceAnomaly(3, 1.0), "Identify")
+    ({'a': 2, 'b': 1}, None)
+    >>> globe = DistanceAnomaly(3, 1.0, "haversine")
+    >>> in_order({"north": 52, "east": 13}, None, globe, "Identify")
+    ({'north': 52, 'east': 13}, ('north', 'east'))
     """
-    found: dict[str, Any] = {"record": dict(record)}
-    return found | {"columns": list(record)} if model.metric == "haversine" else found
-
-
-def from_json(data: Mapping[str, Any]) -> Any:
-    """Return the record of a question's JSON, in the order that is written down, if one is."""
-    record, columns = data["record"], data.get("columns")
-    if columns is None:
-        return record
-    if not isinstance(record, Mapping) or not isinstance(columns, list | tuple):
-        raise invalid("a question", "columns", "the list of the record's columns", columns)
-    if sorted(map(str, columns)) != sorted(map(str, record)):
-        raise invalid("a question", "columns", "the record's columns, in their order", columns)
-    return {name: record[name] for name in columns}
-
-
-def _plain(value: object, name: str, owner: str) -> Value:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, datetime.date):
-        return value.isoformat()[:10]
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, int) and not (isinstance(value, float) and math.isfinite(value)):
-        hint = f"That is its value for {name!r}; every value must be known."
-        raise invalid(owner, "record", "finite numbers, texts and dates", value, hint)
-    # 61 and 61.0 are one number, and so are 0.0 and -0.0.
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if order is not None and sorted(order) != sorted(record):
+        raise invalid(owner, "order", "the record's columns, in their order", list(order))
+    if model.metric != "haversine":
+        return {name: record[name] for name in sorted(record)}, None
+    names = tuple(order or record)
+    return {name: record[name] for name in names}, names
 
 
 def encoded(record: Mapping[str, Value], card: Card, *, owner: str) -> list[float]:

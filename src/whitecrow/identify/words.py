@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.errors import invalid
 from whitecrow.identify.law import error_cap, flip_probability
 
 if TYPE_CHECKING:
@@ -41,16 +39,15 @@ def chance(probability: float) -> str:
     return f"1 in {round(1 / probability):,}"
 
 
-def identify_words(question: Identify, contribution: int, public: Mapping[str, object]) -> Words:
+def identify_words(question: Identify, contribution: int, typical: int | None) -> Words:
     """Say what ``identify`` will release and how often it will be wrong."""
     model, step = question.model, question.epsilon / contribution
     figures: dict[str, Any] = {
         "worst_error": flip_probability(1, step),
         "error_if_alone": question.wrong(1, 1, contribution),
         "error_if_absent": question.wrong(0, 0, contribution),
-        "error_floor": flip_probability(error_cap(step, question.floor), step),
+        "error_floor": flip_probability(error_cap(step, question.error_floor), step),
     }
-    typical = _guess(public, "typical_neighbours", least=1, owner="Identify")
     words = (
         f"Is this record in the data with at most {model.beta} records, itself included, within "
         f"{model.radius:g} of it ({model.metric})? The answer is yes or no. It is wrong with "
@@ -70,15 +67,14 @@ def identify_words(question: Identify, contribution: int, public: Mapping[str, o
     return f"{words} {_TIME}", figures
 
 
-def screen_words(question: Screen, contribution: int, public: Mapping[str, object]) -> Words:
+def screen_words(question: Screen, contribution: int, typical: int | None) -> Words:
     """Say what ``screen`` will release and how often it will be wrong."""
     model, step = question.model, question.epsilon / contribution
     figures: dict[str, Any] = {
         "worst_error": flip_probability(1, step),
         "error_if_alone": question.wrong(0, contribution),
-        "error_floor": flip_probability(error_cap(step, question.floor), step),
+        "error_floor": flip_probability(error_cap(step, question.error_floor), step),
     }
-    typical = _guess(public, "typical_neighbours", least=0, owner="Screen")
     words = (
         f"Would this record, added to the data, have at most {model.beta} records, itself "
         f"included, within {model.radius:g} of it ({model.metric})? The answer is yes or no. It is "
@@ -96,7 +92,7 @@ def screen_words(question: Screen, contribution: int, public: Mapping[str, objec
 
 
 def lookahead_words(
-    question: Lookahead, cells: int, contribution: int, public: Mapping[str, object]
+    question: Lookahead, cells: int, contribution: int, typical: int | None
 ) -> Words:
     """Say what ``lookahead`` will release and how far off its counts will be."""
     beta, threshold = question.model.beta, question.threshold
@@ -127,7 +123,6 @@ def lookahead_words(
             f"{figures['expected_false_anomalies']:,.3g} of them would still be listed as "
             "anomalies."
         )
-    typical = _guess(public, "typical_count", least=0, owner="Lookahead")
     if typical is not None:
         figures["typical_count"] = typical
         figures["expected_error"] = _label_error(typical, beta, threshold, a)
@@ -136,19 +131,6 @@ def lookahead_words(
             f"{beta} with probability {chance(figures['expected_error'])}."
         )
     return words, figures
-
-
-def _guess(public: Mapping[str, object], name: str, *, least: int, owner: str) -> int | None:
-    """Read a public guess that ``describe`` may be given."""
-    for given in public:
-        if given != name:
-            raise invalid(f"{owner}.describe", given, f"left out; it takes {name}", public[given])
-    value = public.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise invalid(f"{owner}.describe", name, f"a whole number of at least {least}", value)
-    return value
 
 
 def _quantile(rate: float) -> int:

@@ -11,8 +11,10 @@ from whitecrow.publish.plan import Plan, Point
 from whitecrow.publish.publisher import Publisher, advance, fresh
 from whitecrow.publish.question import Publish
 from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
+from whitecrow.question import QuestionType
 
 __all__ = [
+    "TYPE",
     "Day",
     "MemoryStore",
     "Plan",
@@ -28,3 +30,5 @@ __all__ = [
     "gather",
     "release",
 ]
+
+TYPE = QuestionType(Publish, gather, release)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, Column
+from whitecrow.declaration import (
+    Choice,
+    Declared,
+    Epsilon,
+    Exact,
+    Maybe,
+    Name,
+    Names,
+    Number,
+    Whole,
+)
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, ZeroConcentrated, exact, text
-from whitecrow.publish.clip import PrivateClip
+from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact, text
+from whitecrow.publish.clip import METHODS, PrivateClip
 from whitecrow.publish.counters import MECHANISMS
+from whitecrow.publish.parameters import Clip, Moment
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import FIRST_EPOCH, Plan, best_mechanism
 from whitecrow.publish.signed import signed
-from whitecrow.question import Description
+from whitecrow.question import Description, Question, Said, Shortcuts
 
 __all__ = ["Publish"]
 
 STATISTICS = ("mean", "sum", "count")
-VIEWS = ("to_date", "each_period")
 _LONGEST = 10**9
 _FARTHEST = 10**300
 _FINEST = 2**31  # steps between the clips: codes and their sums stay far below 64 bits
@@ -36,47 +46,9 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Publish:
+class Publish(Question):
     """Publish a statistic period by period under event-level or user-level privacy.
 
-    Parameters
-    ----------
-    column : str, optional
-        What is averaged or added up; nothing for a count.
-    statistic : {"mean", "sum", "count"}
-        A mean is the ratio of a noisy sum and a noisy count that share the budget.
-    time : str
-        The column that says when a record arrived: a date, or a number.
-    start : date or number
-        The first moment of the first period. Public, as are the period and the horizon.
-    period : {"day", "week", "month"} or number
-        The length of a period (a number where the time is one).
-    horizon : int, optional
-        How many periods there will be at the most; None if unknown (costs accuracy, not privacy).
-    through : int, optional
-        How many periods to release now from a dataset; all of the horizon unless given (the first
-        16 if the horizon is unknown).
-    view : {"to_date", "each_period"}
-        The statistic of all records so far, or of each period's own.
-    clip : (lower, upper) or PrivateClip, optional
-        Values are moved into this public interval; the card's bounds unless given. A
-        :class:`PrivateClip` has the upper end chosen privately, for a part of the budget.
-    resolution : exact number, optional
-        The public step values are rounded to; the card's, or a fine default.
-    mechanism : {"square_root", "tree", "independent"}, optional
-        By default the one with the least worst-case error: the square-root factorisation for
-        Gaussian noise.
-    leaves : str, optional
-        The column that says when a record leaves again (for streams, any text): a leave is one
-        more event and doubles the sensitivity.
-    epsilon : exact number
-        Pure differential privacy by discrete Laplace noise.
-    rho : exact number
-        Zero-concentrated privacy by discrete Gaussian noise. Give one of the two.
-
-    Notes
-    -----
     Asked over a dataset, it releases a finished series; asking for more periods later is another
     question at its own price. A series that goes on is opened once, with ``curator.publisher``, and
     then updated for nothing more.
@@ -87,84 +59,208 @@ class Publish:
     'square_root'
     """
 
-    kind: ClassVar[str] = "publish"
+    kind = "publish"
+    asks = "A mean, sum or count, kept current period by period"
+    example = (
+        "trips.parquet --card trips.toml --column km --time date --start 2019-03-01 "
+        "--horizon 31 --clip 0,30 --epsilon 1 --picture mean.png"
+    )
 
-    column: str | None = None
-    statistic: str = field(default="mean", kw_only=True)
-    time: str = field(kw_only=True)
-    start: Any = field(kw_only=True)
-    period: Any = field(default="day", kw_only=True)
-    horizon: int | None = field(default=None, kw_only=True)
-    through: int = field(default=0, kw_only=True)
-    view: str = field(default="to_date", kw_only=True)
-    clip: tuple[Fraction, Fraction] | PrivateClip | None = field(default=None, kw_only=True)
-    resolution: Fraction | None = field(default=None, kw_only=True)
-    mechanism: str = field(default="", kw_only=True)
-    leaves: str | None = field(default=None, kw_only=True)
-    epsilon: Fraction | None = field(default=None, kw_only=True)
-    rho: Fraction | None = field(default=None, kw_only=True)
+    column: Maybe[str, str] = Maybe(
+        Name(
+            types=("number", "integer"),
+            help="What is averaged or added up; nothing for a count.",
+            label="Of column",
+        ),
+        default=None,
+        kw_only=False,
+    )
+    statistic: Choice[str] = Choice(
+        STATISTICS,
+        help="What is published.",
+        more="A mean is the ratio of a noisy sum and a noisy count that share the budget.",
+        default="mean",
+    )
+    time: Name = Name(
+        types=("date", "integer", "number"),
+        help="The column that says when a record arrived: a date, or a number.",
+        label="Time column",
+    )
+    start: Moment = Moment(
+        help="The first moment of the first period: a date such as 2024-01-01, or a number.",
+        label="Starts",
+    )
+    period: Moment = Moment(help="day, week, month, or a number.", default="day")
+    horizon: Maybe[int, int] = Maybe(
+        Whole(
+            most=_LONGEST,
+            help="How many periods there will be at the most; unknown unless given.",
+            more="An unknown horizon costs accuracy, not privacy.",
+            label="How many periods",
+        ),
+        default=None,
+    )
+    through: Whole = Whole(
+        least=0,
+        most=_LONGEST,
+        help="How many periods to release now; all of the horizon unless given.",
+        more="The first 16 if the horizon is unknown.",
+        default=0,
+        group="details",
+    )
+    view: Choice[str] = Choice(
+        {"to_date": "all records so far", "each_period": "each period's own"},
+        help="The statistic of all records so far, or of each period's own.",
+        label="Over",
+        default="to_date",
+    )
+    clip: Maybe[tuple[Fraction, Fraction] | PrivateClip, Any] = Maybe(
+        Clip(
+            help="LOWER,UPPER: values are moved into it; the card's bounds unless given.",
+            more="A :class:`PrivateClip` has the upper end chosen for a part of the budget.",
+            label="Clips",
+        ),
+        default=None,
+    )
+    resolution: Maybe[Fraction, Exactly] = Maybe(
+        Exact(
+            help="The public step values are rounded to; the card's, or a fine default.",
+            group="details",
+        ),
+        default=None,
+    )
+    mechanism: Choice[str] = Choice(
+        {"": "the least worst-case error", **{one: one for one in MECHANISMS}},
+        help="How running sums are kept; by default the one with the least worst-case error.",
+        default="",
+        group="details",
+    )
+    leaves: Maybe[str, str] = Maybe(
+        Name(
+            types=("date", "integer", "number"),
+            help="The column that says when a record leaves again; it doubles the sensitivity.",
+            group="details",
+        ),
+        default=None,
+    )
+    epsilon: Maybe[Fraction, Exactly] = Maybe(
+        Epsilon(help="Pure differential privacy by discrete Laplace noise: 0.1 or 1/10."),
+        default=None,
+    )
+    rho: Maybe[Fraction, Exactly] = Maybe(
+        Exact(
+            help="Zero-concentrated privacy by discrete Gaussian noise, instead of epsilon.",
+            label="Price ρ",
+            group="price",
+        ),
+        default=None,
+    )
 
-    def __post_init__(self) -> None:
-        self._check_words()
+    class guesses(Declared):
+        """A guess for the expected error of a mean."""
+
+        per_period: Maybe[float, float] = Maybe(
+            Number(
+                least=0,
+                help="About how many records come in one period, if that is known publicly.",
+                label="Records in a period",
+            ),
+            default=None,
+        )
+
+    class shortcuts(Shortcuts):
+        """Other ways to say the price and the clip."""
+
+        noise: Choice[str] = Choice(
+            {"laplace": "ε, Laplace noise", "gaussian": "ρ = ε²/2, Gaussian noise (needs a δ)"},
+            help="gaussian spends rho = epsilon^2/2; it needs an account with a delta.",
+            label="Priced in",
+            default="laplace",
+            group="price",
+        )
+        private_clip: Maybe[tuple[str, ...], Any] = Maybe(
+            Names(
+                ordered=True,
+                help="SMALLEST,LARGEST: have the upper clip chosen privately between them.",
+                group="details",
+            ),
+            default=None,
+        )
+        clip_method: Choice[str] = Choice(
+            METHODS, help="How it is chosen.", default="quantile", group="details"
+        )
+        clip_periods: Whole = Whole(
+            help="From how many first periods it is chosen.", default=7, group="details"
+        )
+
+        def expand(self, given: dict[str, Any]) -> dict[str, Any]:
+            """Turn an epsilon into a rho, and the ends into a private clip."""
+            found = dict(given)
+            if self.noise == "gaussian" and "epsilon" in found:
+                price = exact(found.pop("epsilon"), owner="Publish")
+                found["rho"] = text(price**2 / 2)
+            if self.private_clip is None:
+                return found
+            if "clip" in found or len(self.private_clip) != 2:
+                raise InvalidInput(
+                    "A private clip is two numbers with a comma, such as 1,1000, instead of a clip."
+                )
+            smallest, largest = self.private_clip
+            found["clip"] = {
+                "smallest": smallest,
+                "largest": largest,
+                "method": self.clip_method,
+                "periods": self.clip_periods,
+            }
+            return found
+
+        @classmethod
+        def contract(cls, written: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+            """Say a private clip by its ends."""
+            rest, clip = dict(written), written.get("clip")
+            if not isinstance(clip, Mapping):
+                return rest, {}
+            del rest["clip"]
+            ends = [str(clip["smallest"]), str(clip["largest"])]
+            said = {"clip_method": clip.get("method"), "clip_periods": clip.get("periods")}
+            return rest, {"private_clip": ends, **said}
+
+    def draw(self, answer: Any, path: str) -> None:
+        """Draw the series with its band."""
+        from whitecrow.publish.picture import draw
+
+        draw(answer, path)
+
+    def settle(self) -> None:
+        """Check what belongs together, and fill in what follows."""
+        self._check_column()
         calendar = Calendar.of(self.start, self.period)
-        self._set("start", calendar.start)
-        self._set("period", calendar.period)
-        self._check_lengths()
-        if self.resolution is not None:
-            self._set("resolution", exact(self.resolution, owner="Publish", parameter="resolution"))
-        if self.clip is not None and not isinstance(self.clip, PrivateClip):
-            self._set("clip", _interval(self.clip))
+        self.put("start", calendar.start)
+        self.put("period", calendar.period)
+        if not self.through:
+            self.put("through", self.horizon or FIRST_EPOCH)
+        elif self.horizon is not None and self.through > self.horizon:
+            must = f"at most the horizon, {self.horizon}"
+            raise invalid("Publish", "through", must, self.through)
         if (self.epsilon is None) == (self.rho is None):
             raise InvalidInput(
                 "Publish wants exactly one of 'epsilon' (pure privacy, Laplace noise) and 'rho' "
                 "(zero-concentrated privacy, Gaussian noise)."
             )
-        name = "epsilon" if self.rho is None else "rho"
-        self._set(name, exact(getattr(self, name), owner="Publish", parameter=name))
         if not self.mechanism:
             each = self.view == "each_period"
-            self._set(
-                "mechanism", "independent" if each else best_mechanism(self.noise, self.horizon)
-            )
+            best = "independent" if each else best_mechanism(self.noise, self.horizon)
+            self.put("mechanism", best)
 
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-    def _check_words(self) -> None:
-        for name, allowed in (("statistic", STATISTICS), ("view", VIEWS)):
-            if getattr(self, name) not in allowed:
-                choice = " or ".join(repr(word) for word in allowed)
-                raise invalid("Publish", name, choice, getattr(self, name))
-        if self.mechanism and self.mechanism not in MECHANISMS:
-            choice = " or ".join(repr(word) for word in MECHANISMS)
-            raise invalid("Publish", "mechanism", choice, self.mechanism)
+    def _check_column(self) -> None:
         if self.view == "each_period" and self.mechanism not in ("", "independent"):
             hint = "The others pay for running sums, which this view does not show."
-            raise invalid(
-                "Publish", "mechanism", "'independent' for each_period", self.mechanism, hint
-            )
-        if not isinstance(self.time, str) or not self.time:
-            raise invalid("Publish", "time", "the name of a column", self.time)
+            must = "'independent' for each_period"
+            raise invalid("Publish", "mechanism", must, self.mechanism, hint)
         if self.statistic == "count" and self.column is not None:
             raise invalid("Publish", "column", "left out of a count", self.column)
-        if self.statistic != "count" and (not isinstance(self.column, str) or not self.column):
+        if self.statistic != "count" and self.column is None:
             raise invalid("Publish", "column", "the name of a column", self.column)
-        if self.leaves is not None and (not isinstance(self.leaves, str) or not self.leaves):
-            raise invalid("Publish", "leaves", "the name of a column", self.leaves)
-
-    def _check_lengths(self) -> None:
-        for name in ("horizon", "through"):
-            value = getattr(self, name)
-            if value is None or (name == "through" and value == 0):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LONGEST:
-                raise invalid("Publish", name, f"a whole number from 1 to {_LONGEST}", value)
-        if not self.through:
-            self._set("through", self.horizon or FIRST_EPOCH)
-        elif self.horizon is not None and self.through > self.horizon:
-            raise invalid(
-                "Publish", "through", f"at most the horizon, {self.horizon}", self.through
-            )
 
     @property
     def noise(self) -> str:
@@ -182,40 +278,6 @@ class Publish:
     def calendar(self) -> Calendar:
         """What the periods are called."""
         return Calendar(self.start, self.period)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        clip: object = None
-        if isinstance(self.clip, PrivateClip):
-            clip = self.clip.to_json()
-        elif self.clip is not None:
-            clip = [text(bound) for bound in self.clip]
-        return {
-            "column": self.column,
-            "statistic": self.statistic,
-            "time": self.time,
-            "start": self.start,
-            "period": self.period,
-            "horizon": self.horizon,
-            "through": self.through,
-            "view": self.view,
-            "clip": clip,
-            "resolution": None if self.resolution is None else text(self.resolution),
-            "mechanism": self.mechanism,
-            "leaves": self.leaves,
-            "epsilon": None if self.epsilon is None else text(self.epsilon),
-            "rho": None if self.rho is None else text(self.rho),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        found = dict(data)
-        clip = found.get("clip")
-        if isinstance(clip, Mapping):
-            found["clip"] = _given(PrivateClip, clip)
-        question: Self = _given(cls, found)
-        return question
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
@@ -336,17 +398,8 @@ class Publish:
         return np.asarray(plan.mean_deviation(1.0, per_period) * found / periods)
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released and how far off it will be.
-
-        Parameters
-        ----------
-        card : Card
-            The public facts.
-        per_period : number, optional
-            About how many records come in a period, if that is known publicly; it turns the error
-            of sum and count into the error of the mean.
-        """
-        price = self.price(card)
+        """Say what will be released and how far off it will be."""
+        price, per_period = self.price(card), self.guesses.from_json(public).per_period
         plan = self.plan(card)
         last = self.through
         times = sorted({1, max(1, last // 2), last})
@@ -360,9 +413,8 @@ class Publish:
         span = "of all records so far" if self.view == "to_date" else "of each period's records"
         spread, over = figures["deviation"], ""
         if self.statistic == "mean":
-            per_period = public.get("per_period")
             over = " divided by the number of records"
-            if isinstance(per_period, int | float) and per_period > 0:
+            if per_period:
                 over = ""
                 spread = self.expected_error(card, times, per_period=per_period).tolist()
                 figures["mean_deviation"] = spread
@@ -382,22 +434,27 @@ class Publish:
         )
         return Description(words, price, figures)
 
-
-def _interval(value: object) -> tuple[Fraction, Fraction]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        raise invalid("Publish", "clip", "a pair (lower, upper) or a PrivateClip", value)
-    lower, upper = (signed(bound, owner="Publish", parameter="clip") for bound in value)
-    if lower >= upper:
-        raise invalid("Publish", "clip", "a pair with lower below upper", value)
-    return lower, upper
+    def says(self, answer: Any) -> Said:
+        """Say the latest value, and list all of them."""
+        series = answer.get("series", [])
+        what = self.statistic + (f" of {self.column}" if self.column else "")
+        rows = [
+            [
+                str(point["period"]),
+                "(noise only)" if point["value"] is None else f"{point['value']:.5g}",
+                "" if point.get("error") is None else f"± {point['error']:.3g}",
+            ]
+            for point in series
+        ]
+        shown = [point for point in series if point["value"] is not None]
+        latest = f"{shown[-1]['value']:.5g}" if shown else "none"
+        return Said(
+            f"{what.capitalize()}: {latest} at the end",
+            f"{len(series)} periods, with the standard deviation of each.",
+            [["Period", "Value", "Standard deviation"], *rows],
+            shown,
+        )
 
 
 def _on_card(value: object) -> Fraction:
     return signed(value, owner="the card", parameter="bound")
-
-
-def _given(cls: Any, data: Mapping[str, Any]) -> Any:
-    try:
-        return cls(**data)
-    except TypeError:
-        raise InvalidInput(f"These are not the parameters of {cls.__name__}.") from None

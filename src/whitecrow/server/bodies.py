@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from fastapi import HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from whitecrow.curator.registry import KINDS
 from whitecrow.errors import InvalidInput
+from whitecrow.questions import kinds, question_type
 
 __all__ = [
     "Allowance",
@@ -114,31 +114,27 @@ class StrictRequest(Request):
             raise HTTPException(422, str(error)) from None
 
 
-def _question_schema(**more: Any) -> WithJsonSchema:
-    return WithJsonSchema(
-        {
-            "type": "object",
-            "title": "Question",
-            "description": "A question as the library writes it: its kind and its parameters.",
-            "required": ["kind"],
-            "properties": {"kind": {"type": "string", "enum": sorted(KINDS)}, **more},
-            "additionalProperties": True,
-        }
-    )
+def _schemas(*, public: bool) -> dict[str, Any]:
+    """The JSON Schema of any question; for prices with the public guesses that each takes."""
+    found = []
+    for kind in kinds():
+        question = question_type(kind).question
+        schema = question.json_schema(kind=kind)
+        if public:
+            schema["title"] = f"Priced{schema['title']}"
+            schema["properties"]["public"] = {
+                **question.guesses.json_schema(),
+                "title": f"GuessesFor{question.__name__}",
+                "description": "Public guesses for the expected error; they change nothing else.",
+            }
+        found.append(schema)
+    return {"title": "PricedQuestion" if public else "Question", "oneOf": found}
 
 
-Written = Annotated[dict[str, Any], _question_schema()]
+Written = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=False))]
 """A question, as JSON."""
 
-Priced = Annotated[
-    dict[str, Any],
-    _question_schema(
-        public={
-            "type": "object",
-            "description": "Public guesses for the expected error, such as typical_neighbours.",
-        }
-    ),
-]
+Priced = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=True))]
 """A question to be priced, with public guesses beside its parameters."""
 
 

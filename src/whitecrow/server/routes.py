@@ -16,9 +16,9 @@ from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from whitecrow.curator.registry import KINDS
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.question import Release
+from whitecrow.questions import kinds
 from whitecrow.server import bodies, padding
 from whitecrow.server.documents import replies
 from whitecrow.server.limits import Limits
@@ -180,7 +180,7 @@ async def _replied(
 def kind_of(question: dict[str, Any]) -> str:
     """The kind a question says it is, if there is such a kind."""
     kind = question.get("kind")
-    return kind if isinstance(kind, str) and kind in KINDS else "unknown"
+    return kind if isinstance(kind, str) and kind in kinds() else "unknown"
 
 
 def encoded(result: Any) -> bytes:

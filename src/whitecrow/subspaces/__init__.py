@@ -4,8 +4,11 @@
 has the same shape.
 """
 
+from whitecrow.question import QuestionType
 from whitecrow.subspaces.facts import SubspaceFacts, gather
 from whitecrow.subspaces.mechanism import release
 from whitecrow.subspaces.question import Subspaces
 
-__all__ = ["SubspaceFacts", "Subspaces", "gather", "release"]
+__all__ = ["TYPE", "SubspaceFacts", "Subspaces", "gather", "release"]
+
+TYPE = QuestionType(Subspaces, gather, release)

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.calibration import CROWDING, Calibration
 from whitecrow.anomaly.outliers import (
-    canonical_columns,
+    ClusterSize,
+    Relation,
     cap_of,
     check_columns,
     check_model,
-    check_relation,
     noise_for,
     normalised_model,
     numeric_columns,
-    whole,
 )
+from whitecrow.anomaly.outliers import Subspace as Columns
 from whitecrow.data import Card
+from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, NameLists, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import Closeness
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit, exact, text
-from whitecrow.question import Description
+from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
+from whitecrow.question import Description, Question, Said
 
 __all__ = ["Subspaces"]
 
@@ -35,36 +35,11 @@ Subspace = tuple[str, ...]
 _MOST = 200_000
 
 
-@dataclass(frozen=True, init=False)
-class Subspaces:
+class Subspaces(Question):
     """Which subspaces hold the most outliers, and (if asked) how many?
 
     The answer is a list, best first: of lists of column names or, with a ``count_share``, of
     objects ``{"columns": [...], "count": 12, "raw": 12}``.
-
-    Parameters
-    ----------
-    size : int, optional
-        Look at all subspaces of this many columns.
-    top : int
-        How many to name, best first.
-    subspaces : sequence of sequences of str, optional
-        Look at these instead, of any sizes.
-    columns : sequence of str, optional
-        With ``size``: the columns to combine. All of the card's columns of numbers, unless given.
-    model : DistanceAnomaly
-        What an outlier is.
-    epsilon : exact number
-        The price of everything together.
-    relation : {"add_remove", "replace_one"}
-        Whether neighbouring databases differ in the presence of a record or in its values.
-    normalised : bool
-        Divide distances by the size of the subspace as the paper does (root mean square).
-    count_share : exact number
-        The part of ε that goes to counting the outliers of the subspaces found, in equal parts
-        (the paper's scenario 2); 0 names them only.
-    crowding : int
-        A public guess for the tuning of the counts, as in :class:`~whitecrow.Count`.
 
     References
     ----------
@@ -79,77 +54,64 @@ class Subspaces:
     (Fraction(1, 1), True)
     """
 
-    size: int | None
-    top: int
-    subspaces: tuple[Subspace, ...] | None
-    columns: Subspace | None
-    model: DistanceAnomaly
-    epsilon: Fraction
-    relation: Unit
-    normalised: bool
-    count_share: Fraction
-    crowding: int
-    kind: ClassVar[str] = "subspaces"
+    kind = "subspaces"
+    asks = "In which columns do outliers live?"
+    example = (
+        "patients.parquet --card patients.toml --size 2 --top 3 --beta 3 --radius 0.2 "
+        "--epsilon 1 --count-share 1/2"
+    )
 
-    def __init__(
-        self,
-        size: int | None = None,
-        top: int = 1,
-        *,
-        subspaces: Sequence[Sequence[str]] | None = None,
-        columns: Sequence[str] | None = None,
-        model: DistanceAnomaly,
-        epsilon: object,
-        relation: str = "add_remove",
-        normalised: bool = True,
-        count_share: object = 0,
-        crowding: int = CROWDING,
-    ) -> None:
-        owner = "Subspaces"
-        if (size is None) == (subspaces is None):
+    size: Maybe[int, int] = Maybe(
+        Whole(help="Look at all subspaces of this many columns.", label="Columns in a subspace"),
+        default=None,
+        kw_only=False,
+    )
+    top: Whole = Whole(
+        help="How many to name, best first.", label="How many to name", default=1, kw_only=False
+    )
+    subspaces: Maybe[tuple[Subspace, ...], Sequence[Sequence[str]]] = Maybe(
+        NameLists(
+            help="Look at these instead, of any sizes: names with commas, a semicolon between.",
+            group="details",
+        ),
+        default=None,
+    )
+    columns: Maybe[Subspace, Sequence[str]] = Maybe(
+        Columns(
+            help="With a size: the columns to combine. All of the card's numbers, unless given.",
+            label="Columns to combine",
+        ),
+        default=None,
+    )
+    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an outlier is.")
+    epsilon: Epsilon = Epsilon(help="The price of everything together, exact: 0.1 or 1/10.")
+    relation: Choice[Unit] = Relation(default="add_remove")
+    normalised: Flag = Flag(
+        help="Average distances over the columns, as the paper does (root mean square).",
+        default=True,
+        off="plain",
+        group="details",
+    )
+    count_share: Exact = Exact(
+        positive=False,
+        below=1,
+        help="The part of epsilon that goes to counting the outliers found; 0 names them only.",
+        more="Each count gets an equal part (the paper's scenario 2).",
+        label="Share of ε for counting",
+        default="0",
+        group="price",
+    )
+    expected_cluster_size: Whole = ClusterSize(default=CROWDING)
+
+    def settle(self) -> None:
+        """Refuse a choice of subspaces that says too little or too much."""
+        if (self.size is None) == (self.subspaces is None):
             raise InvalidInput("Subspaces takes either a 'size' or a list of 'subspaces'.")
-        if subspaces is not None and columns is not None:
+        if self.subspaces is not None and self.columns is not None:
             raise InvalidInput("Subspaces takes 'columns' with a 'size' only.")
-        share = exact(count_share, owner=owner, parameter="count_share", positive=False)
-        if share >= 1:
-            raise invalid(owner, "count_share", "at least 0 and below 1", count_share)
-        listed = None if subspaces is None else _listed(owner, subspaces)
-        for name, value in (
-            ("size", None if size is None else whole(owner, "size", size)),
-            ("top", whole(owner, "top", top)),
-            ("subspaces", listed),
-            ("columns", None if columns is None else canonical_columns(owner, columns)),
-            ("model", check_model(owner, model)),
-            ("epsilon", exact(epsilon, owner=owner)),
-            ("relation", check_relation(owner, relation)),
-            ("normalised", bool(normalised)),
-            ("count_share", share),
-            ("crowding", whole(owner, "crowding", crowding, least=0)),
-        ):
-            object.__setattr__(self, name, value)
-        if listed is not None:
-            self._check_top(len(listed))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        return {
-            "size": self.size,
-            "top": self.top,
-            "subspaces": None if self.subspaces is None else [list(s) for s in self.subspaces],
-            "columns": None if self.columns is None else list(self.columns),
-            "model": self.model.to_json(),
-            "epsilon": text(self.epsilon),
-            "relation": self.relation,
-            "normalised": self.normalised,
-            "count_share": text(self.count_share),
-            "crowding": self.crowding,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        given = {**data, "model": DistanceAnomaly.from_json(data["model"])}
-        return cls(given.pop("size", None), given.pop("top", 1), **given)
+        check_model(self.model)
+        if self.subspaces is not None:
+            self._check_top(len(self.subspaces))
 
     def candidates(self, card: Card) -> tuple[Subspace, ...]:
         """Return the subspaces to choose from, in a fixed public order."""
@@ -196,7 +158,7 @@ class Subspaces:
             card,
             epsilon=self.epsilon * self.count_share / self.top,
             relation=self.relation,
-            crowding=self.crowding,
+            crowding=self.expected_cluster_size,
         )
 
     def check(self, card: Card) -> None:
@@ -236,11 +198,18 @@ class Subspaces:
         words, figures = subspace_words(self, card)
         return Description(f"{words} {price.statement()}", price, figures)
 
-
-def _listed(owner: str, subspaces: object) -> tuple[Subspace, ...]:
-    if isinstance(subspaces, str) or not isinstance(subspaces, Sequence) or not subspaces:
-        raise invalid(owner, "subspaces", "a list of lists of column names", subspaces)
-    found = sorted({canonical_columns(owner, subspace) for subspace in subspaces})
-    if len(found) < len(subspaces):
-        raise InvalidInput(f"{owner} lists the same subspace twice; list it once.")
-    return tuple(found)
+    def says(self, answer: Any) -> Said:
+        """Name the subspaces, the best first."""
+        found = [one if isinstance(one, dict) else {"columns": one} for one in answer]
+        counted = any("count" in one for one in found)
+        head = ["Place", "Columns", *(["Outliers, about"] if counted else [])]
+        rows = [
+            [
+                str(place),
+                ", ".join(one["columns"]),
+                *([f"{one['count']:,}"] if counted else []),
+            ]
+            for place, one in enumerate(found, start=1)
+        ]
+        best = ", ".join(found[0]["columns"]) if found else "none"
+        return Said(best, "Where outliers live, the likeliest first.", [head, *rows])

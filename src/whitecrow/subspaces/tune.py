@@ -7,59 +7,37 @@ E16); here it is priced.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.calibration import CROWDING, Calibration, draw
 from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
 from whitecrow.anomaly.outliers import (
-    canonical_columns,
+    ClusterSize,
+    Relation,
+    Subspace,
     cap_of,
     check_columns,
     check_model,
-    check_relation,
     noise_for,
     numeric_columns,
-    whole,
 )
 from whitecrow.data import Card, Dataset
-from whitecrow.errors import invalid
-from whitecrow.neighbours import Engine
+from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Whole
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import METRICS, Engine
 from whitecrow.noise import Source, exponential_mechanism
-from whitecrow.privacy import DifferentialPrivacy, Facts, Guarantee, Unit, exact, text
-from whitecrow.question import Description, Progress
+from whitecrow.privacy import DifferentialPrivacy, Facts, Guarantee, Unit
+from whitecrow.question import Description, Progress, Question, QuestionType, Said, Shortcuts
 
-__all__ = ["Tune", "TuneFacts", "gather", "release"]
-
-METHODS = ("auto", "search", "exponential")
+__all__ = ["TYPE", "Tune", "TuneFacts", "gather", "release"]
 
 
-@dataclass(frozen=True, init=False)
-class Tune:
+class Tune(Question):
     """Which radius makes about this share of the records outliers?
-
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        The subspace: columns of numbers. All of the card's, unless given.
-    share : exact number
-        The share of outliers wanted, between 0 and 1.
-    radii : sequence of float
-        The radii to choose from: a public grid.
-    beta, metric
-        The rest of the model: see :class:`~whitecrow.DistanceAnomaly`.
-    epsilon : exact number
-        The price.
-    relation : {"add_remove", "replace_one"}
-        Whether neighbouring databases differ in the presence of a record or in its values.
-    method : {"auto", "search", "exponential"}
-        A binary search with noisy counts, the exponential mechanism over all radii, or whichever
-        promises the smaller error from public facts.
-    crowding : int
-        A public guess for the tuning of the counts, as in :class:`~whitecrow.Count`.
 
     Examples
     --------
@@ -68,79 +46,85 @@ class Tune:
     3
     """
 
-    columns: tuple[str, ...] | None
-    share: Fraction
-    radii: tuple[float, ...]
-    beta: int
-    metric: str
-    epsilon: Fraction
-    relation: Unit
-    method: str
-    crowding: int
-    kind: ClassVar[str] = "tune"
+    kind = "tune"
+    asks = "Which radius makes about a given share of the records outliers?"
+    example = (
+        "patients.parquet --card patients.toml --columns age,bmi --share 0.01 "
+        "--from 0.5 --to 20 --beta 5 --epsilon 1"
+    )
 
-    def __init__(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        share: object,
-        radii: object,
-        beta: int,
-        metric: str = "euclidean",
-        epsilon: object,
-        relation: str = "add_remove",
-        method: str = "auto",
-        crowding: int = CROWDING,
-    ) -> None:
-        owner = "Tune"
-        part = exact(share, owner=owner, parameter="share")
-        if part >= 1:
-            raise invalid(owner, "share", "above 0 and below 1", share)
-        if isinstance(radii, str) or not isinstance(radii, Sequence) or not radii:
-            raise invalid(owner, "radii", "a list of numbers", radii)
-        models = [check_model(owner, DistanceAnomaly(beta, radius, metric)) for radius in radii]
-        grid = tuple(sorted({model.radius for model in models}))
-        if grid[0] == 0:
-            raise invalid(owner, "radii", "numbers above 0", list(radii))
-        if method not in METHODS:
-            raise invalid(owner, "method", f"one of {', '.join(METHODS)}", method)
-        for name, value in (
-            ("columns", None if columns is None else canonical_columns(owner, columns)),
-            ("share", part),
-            ("radii", grid),
-            ("beta", beta),
-            ("metric", metric),
-            ("epsilon", exact(epsilon, owner=owner)),
-            ("relation", check_relation(owner, relation)),
-            ("method", method),
-            ("crowding", whole(owner, "crowding", crowding, least=0)),
-        ):
-            object.__setattr__(self, name, value)
+    columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
+        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        default=None,
+        kw_only=False,
+    )
+    share: Exact = Exact(
+        below=1, help="The share of outliers wanted, such as 0.01.", label="Share of outliers"
+    )
+    radii: Numbers = Numbers(
+        help="The radii to choose from: a public grid, numbers with commas.", label="Radii"
+    )
+    beta: Whole = Whole(
+        help="An anomaly has at most this many records near it, itself included.",
+        label="Most neighbours β",
+        hint="With beta 0 no record could ever be an anomaly.",
+        group="model",
+    )
+    metric: Choice[str] = Choice(
+        METRICS,
+        help="How far apart two records are.",
+        label="Distance",
+        default="euclidean",
+        group="model",
+    )
+    epsilon: Epsilon = Epsilon()
+    relation: Choice[Unit] = Relation(default="add_remove")
+    method: Choice[str] = Choice(
+        ("auto", "search", "exponential"),
+        help="A binary search with noisy counts, or the exponential mechanism over all radii.",
+        more="auto takes whichever promises the smaller error from public facts.",
+        default="auto",
+        group="details",
+    )
+    expected_cluster_size: Whole = ClusterSize(default=CROWDING)
+
+    class shortcuts(Shortcuts):
+        """A grid of radii in equal ratios."""
+
+        smallest: Maybe[float, float] = Maybe(
+            Number(least=0, help="The smallest radius of a grid in equal ratios.", option="from"),
+            default=None,
+            option="from",
+        )
+        largest: Maybe[float, float] = Maybe(
+            Number(least=0, help="The largest radius of that grid.", option="to"),
+            default=None,
+            option="to",
+        )
+        steps: Whole = Whole(least=2, most=1000, help="How many radii it has.", default=31)
+
+        def expand(self, given: dict[str, Any]) -> dict[str, Any]:
+            """Work out the radii, where a grid was described."""
+            low, high = self.smallest, self.largest
+            if low is None and high is None:
+                return given
+            if low is None or high is None or not 0 < low < high or "radii" in given:
+                raise InvalidInput(
+                    "A grid of radii goes from a number above 0 to a larger one; give both ends, "
+                    "or the radii themselves."
+                )
+            ratio, last = high / low, self.steps - 1
+            return {**given, "radii": [low * ratio ** (step / last) for step in range(last + 1)]}
+
+    def settle(self) -> None:
+        """Refuse what cannot be counted privately at each of the radii."""
+        for index in range(len(self.radii)):
+            check_model(self.model(index))
 
     @property
     def steps(self) -> int:
         """How many counts a search over the grid takes, whatever it finds."""
         return max(1, len(self.radii).bit_length())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        return {
-            "columns": None if self.columns is None else list(self.columns),
-            "share": text(self.share),
-            "radii": list(self.radii),
-            "beta": self.beta,
-            "metric": self.metric,
-            "epsilon": text(self.epsilon),
-            "relation": self.relation,
-            "method": self.method,
-            "crowding": self.crowding,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        rest = {key: value for key, value in data.items() if key != "columns"}
-        return cls(data.get("columns"), **rest)
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
@@ -166,7 +150,7 @@ class Tune:
             card,
             epsilon=self.epsilon / self.steps,
             relation=self.relation,
-            crowding=self.crowding,
+            crowding=self.expected_cluster_size,
         )
 
     def eta(self, card: Card) -> Fraction:
@@ -181,7 +165,7 @@ class Tune:
         """Return, for each method, how far the count may be off the wanted one, at 95 %."""
         noise = self.noise(card)
         each = 1 - 0.05 / self.steps
-        expected = noise.expected_sensitivity(self.crowding) + float(self.drift())
+        expected = noise.expected_sensitivity(self.expected_cluster_size) + float(self.drift())
         return {
             "search": noise.error(each, expected),
             "exponential": math.log(len(self.radii) / 0.05) / float(self.eta(card)),
@@ -209,9 +193,10 @@ class Tune:
             "method": method,
             "radii": len(self.radii),
             "error_95": error[method],
-            "crowding": self.crowding,
+            "expected_cluster_size": self.expected_cluster_size,
         }
-        guess = f", if about {self.crowding} records near the threshold share a ball"
+        size = self.expected_cluster_size
+        guess = f", if about {size} records near the threshold share a ball"
         words = (
             f"The radius, one of {len(self.radii)} between {self.radii[0]:g} and "
             f"{self.radii[-1]:g}, at which about {float(self.share):.3g} of the records have at "
@@ -221,6 +206,10 @@ class Tune:
             f"grid{guess if method == 'search' else ''}."
         )
         return Description(f"{words} {price.statement()}", price, figures)
+
+    def says(self, answer: Any) -> Said:
+        """Say the radius."""
+        return Said(f"Radius {answer:g}", f"About {float(self.share):.3g} of the records.")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -290,3 +279,6 @@ def release(question: Tune, facts: TuneFacts, source: Source | None = None) -> f
         else:
             high = middle
     return question.radii[min(low, len(question.radii) - 1)]
+
+
+TYPE = QuestionType(Tune, gather, release)

@@ -33,7 +33,7 @@ def subspace_words(question: Subspaces, card: Card) -> tuple[str, dict[str, Any]
     )
     if question.count_share:
         counts = [question.count_noise(subspace, card) for subspace in candidates[:1]]
-        expected = counts[0].expected_sensitivity(question.crowding)
+        expected = counts[0].expected_sensitivity(question.expected_cluster_size)
         figures |= {
             "count_mechanism": counts[0].mechanism,
             "count_median_error": counts[0].error(0.5, expected),

@@ -154,7 +154,7 @@ def shipped(notion: str) -> Report:
 
     def question(radius: int, beta: int, k: int) -> Identify:
         model = DistanceAnomaly(beta, radius)
-        return Identify({"x": 0}, model=model, k=k, epsilon=1, notion=notion, floor="1/20")
+        return Identify({"x": 0}, model=model, k=k, epsilon=1, notion=notion, error_floor="1/20")
 
     def bound(radius: int, beta: int, k: int) -> Bound:
         return partial(question(radius, beta, k).bound, step=Fraction(1))

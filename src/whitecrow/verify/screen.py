@@ -39,7 +39,7 @@ def loss_on_every_edge(epsilon: str, floor: str) -> Report:
     tally = Tally()
     for beta in range(1, 7):
         model = DistanceAnomaly(beta, 1)
-        question = Screen({"x": 0}, model=model, epsilon=epsilon, floor=floor)
+        question = Screen({"x": 0}, model=model, epsilon=epsilon, error_floor=floor)
         law = lru_cache(maxsize=None)(partial(_wrong, question))
         for _, universe in every_universe():
             steps = universe.steps(1)

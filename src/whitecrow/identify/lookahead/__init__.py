@@ -3,5 +3,8 @@
 from whitecrow.identify.lookahead.facts import LookaheadFacts, gather
 from whitecrow.identify.lookahead.mechanism import anomalies, release
 from whitecrow.identify.lookahead.question import Lookahead
+from whitecrow.question import QuestionType
 
-__all__ = ["Lookahead", "LookaheadFacts", "anomalies", "gather", "release"]
+__all__ = ["TYPE", "Lookahead", "LookaheadFacts", "anomalies", "gather", "release"]
+
+TYPE = QuestionType(Lookahead, gather, release)

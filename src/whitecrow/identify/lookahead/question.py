@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
+from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.identify.checks import check_model, refuse_many, whole
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy, exact, text
-from whitecrow.question import Description
+from whitecrow.identify.checks import refuse_many
+from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
+from whitecrow.question import Description, Question, Said
 
 __all__ = ["MOST_CELLS", "Lookahead"]
 
@@ -21,8 +20,7 @@ MOST_CELLS = 1_000_000
 """The largest domain of which every cell, the empty ones too, is perturbed."""
 
 
-@dataclass(frozen=True, init=False)
-class Lookahead:
+class Lookahead(Question):
     """Release how many records have each combination of values, near-normal cells perturbed.
 
     Any question about anomalies at radius 0 can be answered from the released histogram at no
@@ -30,17 +28,6 @@ class Lookahead:
     **Cells with fewer records are released as they are**: sensitive privacy promises nothing to
     records that far from normal. With ``k >= beta`` every cell of the domain is perturbed, the
     empty ones too, and the promise is differential privacy.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Categories, or integers with bounds on the card: the domain is public and finite.
-    model : DistanceAnomaly
-        With radius 0: a value is anomalous if 1 to ``beta`` records have it.
-    k : int
-        How many insertions away from normal a record may be and still be covered; at least 1.
-    epsilon : exact number
-        The price.
 
     References
     ----------
@@ -54,33 +41,52 @@ class Lookahead:
     15
     """
 
-    columns: tuple[str, ...]
-    model: DistanceAnomaly
-    k: int
-    epsilon: Fraction
-    kind: ClassVar[str] = "lookahead"
+    kind = "lookahead"
+    asks = "How many records have each combination of values?"
+    example = "stays.csv --card stays.toml --columns ward,insurance --beta 20 --k 20 --epsilon 1"
 
-    def __init__(
-        self, columns: Sequence[str], *, model: DistanceAnomaly, k: int, epsilon: object
-    ) -> None:
-        owner = "Lookahead"
-        names = (columns,) if isinstance(columns, str) else tuple(columns)
-        if not names or len(set(names)) != len(names):
-            raise invalid(owner, "columns", "name at least one column, each once", names)
-        check_model(model, owner)
-        if model.radius != 0:
+    columns: Names = Names(
+        types=("category", "integer"),
+        help="Categories, or integers with bounds on the card: ward,insurance",
+        label="Columns to combine",
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(
+        DistanceAnomaly,
+        fixed={"radius": 0.0, "metric": "euclidean"},
+        help="With radius 0: a value is rare if 1 to beta records have it.",
+    )
+    k: Whole = Whole(
+        help="Also covers records that are this many records short of normal.",
+        label="Margin k",
+        group="price",
+    )
+    epsilon: Epsilon = Epsilon()
+
+    class guesses(Declared):
+        """A guess for the expected error."""
+
+        typical_count: Maybe[int, int] = Maybe(
+            Whole(
+                least=0,
+                help="How many records a cell of interest holds.",
+                label="Records in a typical cell",
+            ),
+            default=None,
+        )
+
+    def settle(self) -> None:
+        """Refuse a radius above 0."""
+        if self.model.radius != 0:
             hint = (
                 "For a radius above 0 no look-ahead is sensitively private (Theorem 1 of the "
                 "paper); ask Identify or Screen instead."
             )
-            raise invalid(owner, "model", "have radius 0", model.radius, hint)
-        if model.metric == "haversine":
+            raise invalid("Lookahead", "model", "have radius 0", self.model.radius, hint)
+        if self.model.metric == "haversine":
             hint = "Cells hold equal values, and on the globe two longitudes can be one place."
-            raise invalid(owner, "model", "have another metric than haversine", model.metric, hint)
-        object.__setattr__(self, "columns", tuple(sorted(names)))
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "k", whole(k, owner, "k"))
-        object.__setattr__(self, "epsilon", exact(epsilon, owner=owner))
+            must = "have another metric than haversine"
+            raise invalid("Lookahead", "model", must, self.model.metric, hint)
 
     @property
     def threshold(self) -> int:
@@ -91,25 +97,6 @@ class Lookahead:
     def covers_everyone(self) -> bool:
         """Whether the promise is differential privacy (``k >= beta``)."""
         return self.threshold == 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        return {
-            "columns": list(self.columns),
-            "model": self.model.to_json(),
-            "k": self.k,
-            "epsilon": text(self.epsilon),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        return cls(
-            data["columns"],
-            model=DistanceAnomaly.from_json(data["model"]),
-            k=data["k"],
-            epsilon=data["epsilon"],
-        )
 
     def domain(self, card: Card) -> tuple[Sequence[int | str], ...]:
         """Return the values each column may take, from the card alone."""
@@ -147,20 +134,21 @@ class Lookahead:
         )
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how far off the counts will be.
-
-        Parameters
-        ----------
-        card : Card
-            The dataset's public facts.
-        typical_count : int, optional
-            A public guess: how many records a cell of interest holds.
-        """
+        """Say what will be released, at which price, and how far off the counts will be."""
         from whitecrow.identify.words import lookahead_words
 
         price = self.price(card)
-        words, figures = lookahead_words(self, self.cells(card), card.contribution, public)
+        guess = self.guesses.from_json(public).typical_count
+        words, figures = lookahead_words(self, self.cells(card), card.contribution, guess)
         return Description(f"{words} {price.statement()}", price, figures)
+
+    def says(self, answer: Any) -> Said:
+        """List the combinations that were released with a count above 0."""
+        names, cells = answer["columns"], answer["cells"]
+        rows = [[*map(str, cell[:-1]), f"{cell[-1]:,}"] for cell in cells]
+        headline = f"{len(cells):,} combinations of {', '.join(names)}"
+        detail = "Those with a released count above 0."
+        return Said(headline, detail, [[*names, "Records, about"], *rows])
 
 
 def _values(name: str, card: Card) -> Sequence[int | str]:

@@ -3,5 +3,8 @@
 from whitecrow.identify.screen.facts import ScreenFacts, gather
 from whitecrow.identify.screen.mechanism import release
 from whitecrow.identify.screen.question import Screen
+from whitecrow.question import QuestionType
 
-__all__ = ["Screen", "ScreenFacts", "gather", "release"]
+__all__ = ["TYPE", "Screen", "ScreenFacts", "gather", "release"]
+
+TYPE = QuestionType(Screen, gather, release)

@@ -32,6 +32,6 @@ def gather(
     closeness = question.closeness(dataset.card)
     place = np.array([question.place(dataset.card)])
     step = question.epsilon / dataset.card.contribution
-    most = question.model.beta + law.error_cap(step, question.floor)
+    most = question.model.beta + law.error_cap(step, question.error_floor)
     count = engine.copies if question.model.radius == 0 else engine.neighbours
     return ScreenFacts(int(count(place, closeness, most)[0]), step)

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
+from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
 from whitecrow.identify import law
-from whitecrow.identify.checks import FLOOR, check_model, checked_floor
+from whitecrow.identify.checks import FLOOR, ErrorFloor, Order
 from whitecrow.identify.overlap import ball
-from whitecrow.identify.record import Value, as_json, canonical, encoded, from_json
+from whitecrow.identify.record import encoded, in_order
 from whitecrow.neighbours import Closeness
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, exact, text
-from whitecrow.question import Description
+from whitecrow.privacy import DifferentialPrivacy, Guarantee
+from whitecrow.question import Description, Question, Said
 
 __all__ = ["Screen"]
 
 
-@dataclass(frozen=True, init=False)
-class Screen:
+class Screen(Question):
     """Would this record, added to the data, have at most ``beta`` records within the radius?
 
     The record need not be in the data (novelty detection: "score this new transaction"), so the
     answer depends on the data through one count alone. It is differentially private for everyone
     and wrong with a probability that falls exponentially with the distance from the boundary:
     no relaxation of privacy is needed.
-
-    Parameters
-    ----------
-    record : mapping of column to value
-        The columns named here are the ones that are compared.
-    model : DistanceAnomaly
-        What an anomaly is.
-    epsilon : exact number
-        The price.
-    floor : exact number
-        An error probability not worth going below.
 
     References
     ----------
@@ -52,54 +40,45 @@ class Screen:
     ('age', 'bmi')
     """
 
-    record: Mapping[str, Value]
-    model: DistanceAnomaly
-    epsilon: Fraction
-    floor: Fraction
-    kind: ClassVar[str] = "screen"
+    kind = "screen"
+    asks = "Would this new record be an anomaly beside the data?"
+    example = (
+        "transactions.parquet --card transactions.toml "
+        '--record \'{"amount": 912.5, "hour": 3}\' --beta 30 --radius 0.5 --epsilon 0.1'
+    )
 
-    def __init__(
-        self,
-        record: Mapping[str, Any],
-        *,
-        model: DistanceAnomaly,
-        epsilon: object,
-        floor: object = FLOOR,
-    ) -> None:
-        owner = "Screen"
-        check_model(model, owner)
-        ordered = canonical(record, owner=owner, keep_order=model.metric == "haversine")
-        object.__setattr__(self, "record", ordered)
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "epsilon", exact(epsilon, owner=owner))
-        object.__setattr__(self, "floor", checked_floor(floor, owner))
+    record: Record = Record(
+        help="The new record; the columns named are the ones compared.",
+        more="For haversine the first is the latitude and the second the longitude.",
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    epsilon: Epsilon = Epsilon()
+    error_floor: Exact = ErrorFloor(default=FLOOR)
+    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
 
-    def __hash__(self) -> int:
-        return hash((tuple(self.record.items()), self.model, self.epsilon))
+    class guesses(Declared):
+        """A guess for the expected error."""
+
+        typical_neighbours: Maybe[int, int] = Maybe(
+            Whole(
+                least=0,
+                help="How many records the data have near such a record.",
+                label="Neighbours of a typical anomaly",
+            ),
+            default=None,
+        )
+
+    def settle(self) -> None:
+        """Put the columns into their one order."""
+        record, order = in_order(self.record, self.order, self.model, "Screen")
+        self.put("record", record)
+        self.put("order", order)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are compared."""
         return tuple(self.record)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the canonical form."""
-        return {
-            **as_json(self.record, self.model),
-            "model": self.model.to_json(),
-            "epsilon": text(self.epsilon),
-            "floor": text(self.floor),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Build the question that :meth:`to_json` wrote."""
-        return cls(
-            from_json(data),
-            model=DistanceAnomaly.from_json(data["model"]),
-            epsilon=data["epsilon"],
-            floor=data.get("floor", FLOOR),
-        )
 
     def closeness(self, card: Card) -> Closeness:
         """Return the relation "within the radius" on this card."""
@@ -123,25 +102,26 @@ class Screen:
         return DifferentialPrivacy(self.epsilon)
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how often it will be wrong.
-
-        Parameters
-        ----------
-        card : Card
-            The dataset's public facts.
-        typical_neighbours : int, optional
-            A public guess: how many records the data have within the radius of such a record.
-        """
+        """Say what will be released, at which price, and how often it will be wrong."""
         from whitecrow.identify.words import screen_words
 
         price = self.price(card)
-        words, figures = screen_words(self, card.contribution, public)
+        guess = self.guesses.from_json(public).typical_neighbours
+        words, figures = screen_words(self, card.contribution, guess)
         return Description(f"{words} {price.statement()}", price, figures)
+
+    def says(self, answer: Any) -> Said:
+        """Say yes or no."""
+        near = f"{self.model.beta} records, itself included, within {self.model.radius:g}"
+        if answer:
+            detail = f"Beside the data it would have at most {near}."
+            return Said("Yes, it would be an anomaly", detail)
+        return Said("No", f"Beside the data it would have more than {near}.")
 
     def bound(self, neighbours: int, step: Fraction) -> int:
         """Return the λ that the mechanism uses for a given count."""
         found = law.novelty_discrepancy(neighbours, beta=self.model.beta)
-        return min(found, law.error_cap(step, self.floor))
+        return min(found, law.error_cap(step, self.error_floor))
 
     def wrong(self, neighbours: int, contribution: int = 1) -> float:
         """Return the error probability for a guessed count: a public function of the guess."""

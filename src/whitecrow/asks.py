@@ -1,0 +1,59 @@
+"""The questions as methods, for whoever answers questions: a curator, or a client of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from whitecrow.question import Release
+from whitecrow.questions import question_type
+
+__all__ = ["Asks"]
+
+
+class Asks:
+    """One thin method a question: it makes the question and asks it."""
+
+    ask: Callable[..., Release]
+    """Answer a question, or refuse it."""
+
+    def ask_about(self, kind: str, *given: Any, **parameters: Any) -> Release:
+        """Ask a question by its kind; this is how questions of other packages are asked.
+
+        ``analyst`` and ``progress`` go to :meth:`ask`, the rest to the question.
+        """
+        how = {name: parameters.pop(name) for name in ("analyst", "progress") if name in parameters}
+        make: Any = question_type(kind).question
+        return self.ask(make(*given, **parameters), **how)
+
+    def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Identify` about a record."""
+        return self.ask_about("identify", record, **parameters)
+
+    def screen(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Screen` about a record."""
+        return self.ask_about("screen", record, **parameters)
+
+    def explain(self, record: Mapping[str, Any], **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Explain` about a record."""
+        return self.ask_about("explain", record, **parameters)
+
+    def lookahead(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Lookahead`."""
+        return self.ask_about("lookahead", *given, **parameters)
+
+    def count(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Count`."""
+        return self.ask_about("count", *given, **parameters)
+
+    def subspaces(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Subspaces`."""
+        return self.ask_about("subspaces", *given, **parameters)
+
+    def tune(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Tune`."""
+        return self.ask_about("tune", *given, **parameters)
+
+    def publish(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Publish`."""
+        return self.ask_about("publish", *given, **parameters)

@@ -1,0 +1,44 @@
+"""Declaring parameters once; what checks, writes, asks for and documents them follows."""
+
+from whitecrow.declaration.declared import Declared, summary
+from whitecrow.declaration.lists import NameLists, Numbers, Record, Value
+from whitecrow.declaration.nested import Nested
+from whitecrow.declaration.parameter import (
+    REQUIRED,
+    Choice,
+    Epsilon,
+    Exact,
+    Flag,
+    Maybe,
+    Name,
+    Names,
+    Number,
+    Parameter,
+    Whole,
+)
+from whitecrow.declaration.surface import Input, assembled, inputs, typed
+
+__all__ = [
+    "REQUIRED",
+    "Choice",
+    "Declared",
+    "Epsilon",
+    "Exact",
+    "Flag",
+    "Input",
+    "Maybe",
+    "Name",
+    "NameLists",
+    "Names",
+    "Nested",
+    "Number",
+    "Numbers",
+    "Parameter",
+    "Record",
+    "Value",
+    "Whole",
+    "assembled",
+    "inputs",
+    "summary",
+    "typed",
+]

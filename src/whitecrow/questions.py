@@ -1,0 +1,124 @@
+"""The questions there are, by name; the code of each is loaded when it is first needed.
+
+To add one to whitecrow, write its folder and add one line to :data:`BUILT_IN`. To add one from
+outside, install a package with an entry point of the group ``whitecrow.questions`` that names a
+:class:`~whitecrow.question.QuestionType`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from whitecrow.errors import InvalidInput, Unavailable
+
+if TYPE_CHECKING:  # the list of names is wanted where nothing heavy may be loaded
+    from whitecrow.question import Question, QuestionType
+
+__all__ = ["BUILT_IN", "GROUP", "kinds", "question_type", "read_question", "register", "type_of"]
+
+GROUP = "whitecrow.questions"
+"""The entry-point group of questions that other packages add."""
+
+BUILT_IN: Mapping[str, tuple[str, str]] = {
+    "identify": ("whitecrow.identify", "Is this member of the data an anomaly?"),
+    "screen": (
+        "whitecrow.identify.screen",
+        "Would this new record be an anomaly beside the data?",
+    ),
+    "count": ("whitecrow.count", "How many outliers are there?"),
+    "subspaces": ("whitecrow.subspaces", "In which columns do outliers live?"),
+    "explain": ("whitecrow.explain", "In which context is this record an outlier?"),
+    "publish": ("whitecrow.publish", "A mean, sum or count, kept current period by period"),
+    "lookahead": (
+        "whitecrow.identify.lookahead",
+        "How many records have each combination of values?",
+    ),
+    "tune": (
+        "whitecrow.subspaces.tune",
+        "Which radius makes about a given share of the records outliers?",
+    ),
+}
+"""For each kind the module whose ``TYPE`` answers it, and what it asks, so that help is instant."""
+
+_registered: dict[str, QuestionType[Any, Any, Any]] = {}
+
+
+def register(added: QuestionType[Any, Any, Any]) -> None:
+    """Let the curators of this process answer one more kind of question.
+
+    Its code is trusted like whitecrow's own: its ``price`` is what the ledger charges and its
+    ``release`` is what analysts see. :func:`whitecrow.testing.check_question` tests it. The same
+    kind registered again is replaced.
+    """
+    kind = added.question.kind
+    if kind in BUILT_IN or kind in _installed():
+        raise InvalidInput(f"There is a question {kind!r} already.")
+    _registered[kind] = added
+
+
+def kinds() -> tuple[str, ...]:
+    """Name the questions: whitecrow's own, then what others added."""
+    return tuple(dict.fromkeys([*BUILT_IN, *_installed(), *_registered]))
+
+
+def question_type(kind: str) -> QuestionType[Any, Any, Any]:
+    """Return the code of a kind of question; a text that is no kind imports nothing."""
+    if kind in BUILT_IN:
+        return _built_in(kind)
+    if kind in _registered:
+        return _registered[kind]
+    if kind in _installed():
+        return _plugged_in(kind)
+    raise InvalidInput(f"There is no question {kind!r}; there are {', '.join(sorted(kinds()))}.")
+
+
+@cache
+def _built_in(kind: str) -> QuestionType[Any, Any, Any]:
+    found: QuestionType[Any, Any, Any] = importlib.import_module(BUILT_IN[kind][0]).TYPE
+    return found
+
+
+@cache
+def _installed() -> frozenset[str]:
+    """The kinds that installed packages offer; one of our own is never replaced."""
+    return frozenset(one.name for one in entry_points(group=GROUP)) - set(BUILT_IN)
+
+
+@cache
+def _plugged_in(kind: str) -> QuestionType[Any, Any, Any]:
+    from whitecrow.question import QuestionType
+
+    offered = list(entry_points(group=GROUP, name=kind))
+    found = offered[0].load() if len(offered) == 1 else None
+    if not isinstance(found, QuestionType) or found.question.kind != kind:
+        raise Unavailable(
+            f"The question {kind!r} comes from an installed package, and that package does not "
+            f"offer exactly one question of this name in the group {GROUP!r}."
+        )
+    return found
+
+
+def type_of(question: Question) -> QuestionType[Any, Any, Any]:
+    """Load the code that answers a question; a stranger's class is refused, whatever it prices."""
+    kind = getattr(question, "kind", None)
+    found = question_type(kind) if isinstance(kind, str) else None
+    if found is None or type(question) is not found.question:
+        raise InvalidInput(
+            f"A {type(question).__name__} is not a question this curator knows; "
+            f"there are {', '.join(sorted(kinds()))}."
+        )
+    return found
+
+
+def read_question(data: Mapping[str, Any]) -> Question:
+    """Build a question from ``{"kind": ..., ...}`` or ``{"kind": ..., "question": {...}}``."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
+        raise InvalidInput('A question is a JSON object with a "kind", such as "identify".')
+    found = question_type(data["kind"])
+    inner = data.get("question", {key: value for key, value in data.items() if key != "kind"})
+    read: Question = found.question.from_json(inner)
+    return read

@@ -1,0 +1,132 @@
+"""Parameters are written once; checks, JSON, schema, terminal, forms and samples follow."""
+
+from __future__ import annotations
+
+import inspect
+from fractions import Fraction
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+import whitecrow as wc
+from whitecrow.cli import whitecrow
+from whitecrow.console.forms import question_groups
+from whitecrow.data import Card
+from whitecrow.declaration import Declared, Exact, Maybe, Names, Whole, inputs
+from whitecrow.demo import CARD
+from whitecrow.errors import InvalidInput
+from whitecrow.questions import BUILT_IN, kinds, question_type
+
+CLINIC = Card.parse(CARD.read_text(encoding="utf-8"))
+MODEL = wc.DistanceAnomaly(beta=3, radius=2)
+EXAMPLES = {
+    "identify": wc.Identify({"age": 61}, model=MODEL, epsilon="0.1"),
+    "screen": wc.Screen({"age": 61}, model=MODEL, epsilon="0.1"),
+    "count": wc.Count(["age"], model=MODEL, epsilon=1),
+    "subspaces": wc.Subspaces(1, 2, model=MODEL, epsilon=1, count_share="1/2"),
+    "explain": wc.Explain({"ward": "icu", "cost": 9}, metric="cost", detector=MODEL, epsilon=1),
+    "publish": wc.Publish("cost", time="day", start="2024-01-01", clip=(0, 9), epsilon=1),
+    "lookahead": wc.Lookahead(["ward"], model=wc.DistanceAnomaly(5, 0), k=5, epsilon=1),
+    "tune": wc.Tune(["age"], share="0.1", radii=[1, 2], beta=3, epsilon=1),
+}
+
+
+class Sample(Declared):
+    """A sample."""
+
+    names: Maybe[tuple[str, ...], list[str]] = Maybe(  # type: ignore[arg-type]
+        Names(help="Some names."), default=None, kw_only=False
+    )
+    share: Exact = Exact(help="A share.", below=1)
+    size: Whole = Whole(help="A size.", default=3, most=9, former="length")
+
+
+def test_every_question_has_an_example_here():
+    assert set(EXAMPLES) == set(BUILT_IN)
+
+
+def test_what_is_asked_is_said_alike_in_the_list_and_on_the_class():
+    for kind, (_, asks) in BUILT_IN.items():
+        assert question_type(kind).question.asks == asks
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_question_fits_its_own_schema_and_a_stranger_does_not(kind):
+    question = EXAMPLES[kind]
+    schema = type(question).json_schema(kind=kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    written = {"kind": kind, **question.to_json()}
+    jsonschema.validate(written, schema)
+    for wrong in ({**written, "colour": 1}, {**written, "kind": "other"}, {"kind": kind}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_every_parameter_is_an_option_a_field_and_a_line_of_the_reference(kind):
+    question = type(EXAMPLES[kind])
+    shown = CliRunner().invoke(whitecrow, [kind, "--help"]).output
+    fields = {field.name for group in question_groups(question, CLINIC) for field in group.fields}
+    signature = inspect.signature(question)
+    for name in question.parameters:
+        assert name in signature.parameters
+        assert f"\n{name} : " in inspect.getdoc(question)
+    for declared in (question, question.shortcuts, question.guesses):
+        for one in inputs(declared):
+            assert one.parameter.help
+            assert one.parameter.flag in shown
+            assert one.name in fields or one.parameter.control == "record"
+
+
+def test_what_is_given_is_checked_and_kept_exactly():
+    found = Sample(["b", "a"], share=0.1)
+    assert (found.names, found.share, found.size) == (("a", "b"), Fraction(1, 10), 3)
+    assert found == Sample(share="1/10", names=["a", "b"])
+    assert hash(found) == hash(Sample(share="1/10", names=["a", "b"]))
+    assert found != found.replace(size=4)
+    assert repr(found) == "Sample(names=('a', 'b'), share=Fraction(1, 10))"
+    assert Sample.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "Sample needs 'share': A share."),
+        ({"share": 1}, "The 'share' parameter of Sample must be above 0 and below 1. Got 1"),
+        ({"share": "1/2", "size": 10}, "must be a whole number between 1 and 9. Got 10"),
+        ({"share": "1/2", "size": True}, "Got True"),
+        ({"share": "1/2", "sise": 2}, "Sample has no parameter 'sise'; did you mean 'size'?"),
+        ({"share": "1/2", "names": ["a", "a"]}, "names the column 'a' twice"),
+        ({"share": "1/2", "names": "ab"}, "a list of column names"),
+    ],
+)
+def test_refusals_have_one_form(given, words):
+    with pytest.raises(InvalidInput) as refused:
+        Sample(**given)
+    assert words in str(refused.value)
+
+
+def test_a_parameter_cannot_be_changed():
+    found = Sample(share="1/2")
+    with pytest.raises(AttributeError, match="frozen"):
+        found.size = 4
+    assert found.size == 3
+
+
+def test_an_earlier_name_works_and_says_the_new_one():
+    with pytest.warns(DeprecationWarning, match="called 'size' now"):
+        assert Sample(share="1/2", length=5).size == 5
+    with pytest.raises(InvalidInput, match="twice"), pytest.warns(DeprecationWarning, match="size"):
+        Sample(share="1/2", length=5, size=5)
+
+
+def test_earlier_names_of_questions_still_work():
+    with pytest.warns(DeprecationWarning, match="error_floor"):
+        wc.Screen({"age": 1}, model=MODEL, epsilon=1, floor="1e-6")
+    with pytest.warns(DeprecationWarning, match="expected_cluster_size"):
+        wc.Count(model=MODEL, epsilon=1, crowding=7)
+
+
+def test_there_are_no_two_questions_of_one_name():
+    assert len(set(kinds())) == len(kinds())
