@@ -29,7 +29,7 @@ from whitecrow.question import Question
 from whitecrow.questions import type_of
 
 PATIENCE = 30.0
-"""Seconds for one answer over a handful of records."""
+"""Seconds of a processor for one answer over a handful of records."""
 
 EXTREMES = (
     0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-308, -1e-300, 1e-160, 0.1, 1.0, -1.0,
@@ -315,10 +315,10 @@ def _alarm() -> Iterator[None]:
     def ring(*_: object) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

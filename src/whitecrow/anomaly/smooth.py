@@ -154,9 +154,7 @@ def smooth_bound(
     )
     search.raise_to(least_bound(cap, decay, relation))
     if relation == "replace_one":
-        for t in range(last + 1):
-            for centre in (beta, beta - 1):
-                search.term(t, t + 1, centre - t, centre + t)
+        search.replacements(beta)
     else:
         # Of c = k - 1 the terms without removals; its other ones are below those with c = k.
         search.additions(beta - 1, 0)
@@ -205,6 +203,16 @@ class _Maximum:
         found = self._mu(low, high, floor, ceiling)
         if found > floor:
             self.raise_to(self._weights[t] * (found + extra))
+
+    def replacements(self, beta: int) -> None:
+        """Take in the terms of replace_one; mu is at most the number of points in any of them."""
+        most = np.minimum(float(min(self._cap, _FAR)), len(self._points) + self._extras + 1)
+        values = self._rough * most
+        for t in map(int, np.argsort(-values, kind="stable")):
+            if values[t] < self._low():
+                return
+            for centre in (beta, beta - 1):
+                self.term(t, t + 1, centre - t, centre + t)
 
     def additions(self, centre: int, removals: int) -> bool:
         """Take in the terms with one number of removals and any of additions.
