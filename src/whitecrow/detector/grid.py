@@ -1,0 +1,131 @@
+"""Public grids: which cell of its column a value lies in.
+
+A grid is 256 equal cells between public bounds (or a lattice of half-octaves where there are none),
+of which sixteen are cut into sixteen, and sixteen of the results once more. Which are cut was
+decided by noisy counts, so it is public; the edges follow by additions and divisions of doubles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data.card import Column
+
+__all__ = ["CUTS", "Grid", "grid_of"]
+
+Edges = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.uint16]
+
+CUTS = 16
+_CELLS = CUTS * CUTS
+_FIRST, _LAST = -40, 80  # half-octaves: from 2^-20 to 2^40, either sign
+_MOST_CATEGORIES = 1024
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of one column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    ordered : bool
+        Whether the order of values means anything; categories have none.
+    whole : bool
+        Whether values are whole numbers (integers, days, codes of categories).
+    lower, upper : float or None
+        Public bounds; for categories 0 and the last code.
+    cuts : tuple of tuples of int
+        For each refinement: which cells of the grid before are cut into sixteen.
+
+    Examples
+    --------
+    >>> grid = Grid("age", True, True, 0.0, 2.0)
+    >>> grid.edges.tolist(), grid.codes(np.array([0.0, 2.0, 7.0])).tolist()
+    ([0.5, 1.5], [0, 2, 2])
+    """
+
+    name: str
+    ordered: bool
+    whole: bool
+    lower: float | None
+    upper: float | None
+    cuts: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Where a new cell begins, in increasing order: there is one cell more than edges."""
+        edges = self._root()
+        for chosen in self.cuts:
+            edges = self._cut(edges, chosen)
+        return edges
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.edges) + 1
+
+    def codes(self, values: npt.NDArray[np.float64]) -> Codes:
+        """Return the cell of each value; what lies outside the bounds is in the outermost one."""
+        return np.searchsorted(self.edges, values, side="right").astype(np.uint16)
+
+    def refined(self, chosen: tuple[int, ...]) -> Grid:
+        """Return the grid with the chosen cells cut into sixteen."""
+        return Grid(
+            self.name, self.ordered, self.whole, self.lower, self.upper, (*self.cuts, chosen)
+        )
+
+    def parents(self) -> npt.NDArray[np.int64]:
+        """Return for each cell the cell of the grid before the last cut that holds it."""
+        before = Grid(self.name, self.ordered, self.whole, self.lower, self.upper, self.cuts[:-1])
+        return before.codes(np.concatenate([[-np.inf], self.edges])).astype(np.int64)
+
+    def borders(self) -> Edges:
+        """Return the edges with an end on either side, for means and samples."""
+        edges = self.edges
+        if self.lower is not None and self.upper is not None:
+            half = 0.5 if self.whole else 0.0
+            return np.concatenate([[self.lower - half], edges, [self.upper + half]])
+        return np.concatenate([[2.0 * edges[0]], edges, [2.0 * edges[-1]]])
+
+    def _root(self) -> Edges:
+        if self.lower is None or self.upper is None:
+            powers = np.array([2.0 ** (k // 2) * (1.5 if k % 2 else 1.0) for k in _HALVES])
+            return np.concatenate([-powers[::-1], powers])
+        if self.whole and self.upper - self.lower < (_CELLS if self.ordered else _MOST_CATEGORIES):
+            return self.lower + 0.5 + np.arange(self.upper - self.lower)
+        return self._distinct(_between(self.lower, self.upper, _CELLS))
+
+    def _cut(self, edges: Edges, chosen: tuple[int, ...]) -> Edges:
+        borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
+        whole = np.concatenate([borders[:1], edges, borders[-1:]])
+        added = [_between(float(whole[cell]), float(whole[cell + 1]), CUTS) for cell in chosen]
+        return self._distinct(np.concatenate([edges, *added]))
+
+    def _distinct(self, edges: Edges) -> Edges:
+        """Move edges between whole numbers, where only those occur, and drop repeated ones."""
+        return np.unique(np.floor(edges) + 0.5 if self.whole else edges)
+
+
+_HALVES = range(_FIRST, _LAST + 1)
+
+
+def _between(lower: float, upper: float, parts: int) -> Edges:
+    """Return the inner edges of equal parts."""
+    step = (upper - lower) / parts
+    return lower + step * np.arange(1.0, parts)
+
+
+def grid_of(column: Column) -> Grid:
+    """Return the public grid of a column of the card."""
+    if column.type == "category":
+        return Grid(column.name, False, True, 0.0, float(len(column.categories or ()) - 1))
+    whole = column.type in ("integer", "date")
+    if column.lower is None or column.upper is None:
+        return Grid(column.name, True, whole, None, None)
+    return Grid(column.name, True, whole, float(column.lower), float(column.upper))
