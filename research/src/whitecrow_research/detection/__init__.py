@@ -1,5 +1,5 @@
 """How well do private detectors find outliers? ADBench's classical sets, one protocol for all.
 
-``python -m whitecrow_research.detection --data FOLDER`` redoes the tables. A detector is one function (see
-:mod:`whitecrow_research.detection.rivals`); whitecrow's are in :mod:`whitecrow_research.detection.private`.
+``python -m whitecrow_research.detection --data FOLDER`` redoes the tables. A detector is one
+function (see ``rivals.py``); whitecrow's are in ``private.py``.
 """

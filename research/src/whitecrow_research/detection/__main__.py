@@ -15,7 +15,9 @@ from whitecrow_research.detection.sets import load, names
 
 def main() -> None:
     """Read the arguments, run, print."""
-    parser = argparse.ArgumentParser(prog="python -m whitecrow_research.detection", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m whitecrow_research.detection", description=__doc__
+    )
     parser.add_argument(
         "--data", default=os.environ.get("WHITECROW_ADBENCH"), help="folder of sets"
     )

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow_research.detection.sets import Split
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.learn.budget import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
+from whitecrow_research.detection.sets import Split
 
 __all__ = ["SETTINGS", "Setting"]
 

@@ -23,14 +23,12 @@ def _mean(results: Results, detector: str, name: str, measure: int) -> float:
 def summary(results: Results, sizes: Mapping[str, int]) -> Iterable[str]:
     """Yield a Markdown table a half of the sets: all, those chosen on, those only reported on."""
     halves = {
-        "All sets": lambda _: True,
-        "Sets that parameters were chosen on": chosen_on,
-        "Sets that only report": lambda name: not chosen_on(name),
+        "All sets": list(sizes),
+        "Sets that parameters were chosen on": [name for name in sizes if chosen_on(name)],
+        "Sets that only report": [name for name in sizes if not chosen_on(name)],
     }
-    for title, belongs in halves.items():
-        groups = [
-            [name for name in sizes if belongs(name) and sizes[name] >= least] for least in SIZES
-        ]
+    for title, members in halves.items():
+        groups = [[name for name in members if sizes[name] >= least] for least in SIZES]
         heads = " | ".join(
             f"n >= {least:,} ({len(group)})" for least, group in zip(SIZES, groups, strict=True)
         )

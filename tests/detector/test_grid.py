@@ -1,0 +1,46 @@
+"""Cells of values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from whitecrow.data import Column
+from whitecrow.detector.grid import Grid, grid_of
+
+GRIDS = [
+    Grid("x", True, False, -1.0, 7.0),
+    Grid("x", True, False, -1.0, 7.0).refined((0, 3, 255)).refined((2, 9)),
+    Grid("x", True, True, 0.0, 120.0),
+    Grid("x", True, True, 0.0, 100_000.0).refined((5, 6)),
+    Grid("x", True, False, None, None).refined((100, 121)),
+    Grid("x", False, True, 0.0, 4.0),
+    Grid("x", False, True, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_cells_are_ordered_and_cover_every_number(grid: Grid) -> None:
+    assert (np.diff(grid.edges) > 0).all()
+    values = np.array([-np.inf, -1e300, 0.0, 1e300, np.inf])
+    codes = grid.codes(values)
+    assert codes[0] == 0
+    assert codes[-1] == grid.cells - 1
+    assert (np.diff(codes.astype(int)) >= 0).all()
+
+
+@pytest.mark.parametrize("grid", GRIDS[1:2] + GRIDS[3:5])
+def test_a_refined_cell_lies_in_one_cell_of_the_grid_before(grid: Grid) -> None:
+    before = Grid(grid.name, grid.ordered, grid.whole, grid.lower, grid.upper, grid.cuts[:-1])
+    values = np.random.default_rng(1).uniform(-10, 200, 5000)
+    values = np.rint(values) if grid.whole else values
+    assert (grid.parents()[grid.codes(values)] == before.codes(values)).all()
+    assert grid.cells > before.cells
+
+
+def test_the_card_gives_each_type_its_grid() -> None:
+    assert grid_of(Column("a", "integer", lower=1, upper=3)).edges.tolist() == [1.5, 2.5]
+    assert grid_of(Column("a", "category", categories=("x", "y", "z"))).cells == 3
+    assert grid_of(Column("a", "number")).lower is None
+    assert grid_of(Column("a", "number", lower=0, upper=1)).cells == 256
+    assert grid_of(Column("a", "date", lower="2020-01-01", upper="2020-01-31")).cells == 31

@@ -1,0 +1,115 @@
+"""From counts to scores, with noise that is drawn from a seed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from whitecrow.detector import scoring
+from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import Model
+from whitecrow.learn.budget import Money, concentrated
+from whitecrow.learn.marginals import histogram_counts, learn_marginals
+from whitecrow.learn.recipe import draw_tables, families
+from whitecrow.learn.training import train
+
+PURE = Money("laplace", Fraction(2), "add_remove", 1)
+GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
+
+
+def records(size: int, columns: int, seed: int = 0) -> npt.NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=(size, columns))
+
+
+def trained(rows: npt.NDArray[np.float64], money: Money = GAUSSIAN, **options: object) -> Model:
+    grids = tuple(Grid(f"x{j}", True, False, -8.0, 8.0) for j in range(rows.shape[1]))
+    return train(
+        grids,
+        lambda wanted: histogram_counts(wanted, rows),
+        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
+        money,
+        Fraction(1),
+        **options,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("money", [PURE, GAUSSIAN])
+def test_far_records_score_above_common_ones(money: Money) -> None:
+    rows = records(6000, 5)
+    model = trained(rows, money)
+    far = records(300, 5, seed=1)
+    far[:, 2] += 6.0
+    columns = scoring.encoders(model)
+    common = scoring.raw_scores(model, columns, records(300, 5, seed=2))
+    strange = scoring.raw_scores(model, columns, far)
+    assert np.mean(strange[:, None] > common[None, :]) > 0.97
+
+
+def test_compiled_and_plain_loops_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = records(3000, 7)
+    model = trained(rows)
+    probes = np.concatenate([rows, 50 * records(500, 7, seed=3), np.full((2, 7), np.inf)])
+    columns = scoring.encoders(model)
+    counts = scoring.count_rows(columns, model.tables, [probes])
+    scores = scoring.raw_scores(model, columns, probes)
+    monkeypatch.setattr(scoring, "COMPILED", False)
+    assert (scoring.count_rows(columns, model.tables, [probes]) == counts).all()
+    assert (scoring.raw_scores(model, columns, probes) == scores).all()
+
+
+def test_every_record_is_in_one_cell_of_every_table() -> None:
+    rows = records(500, 4)
+    model = trained(rows)
+    columns = scoring.encoders(model)
+    counts = scoring.count_rows(columns, model.tables, [rows[:200], rows[200:]])
+    totals = np.add.reduceat(counts, model.tables.base[:-1])
+    assert (totals == 500).all()
+
+
+def test_the_layout_is_a_function_of_the_seed() -> None:
+    wanted = families("gaussian", 5000.0, Fraction(1, 40))
+    one, same, other = (draw_tables(9, wanted, seed) for seed in (1, 1, 2))
+    assert (one.axis == same.axis).all()
+    assert (one.offset == same.offset).all()
+    assert not np.array_equal(one.offset, other.offset)
+
+
+def test_the_distribution_of_a_column_comes_back_within_its_noise() -> None:
+    rows = records(20_000, 6)
+    grids = tuple(Grid(f"x{j}", True, False, -8.0, 8.0) for j in range(6))
+    found = learn_marginals(
+        grids, lambda wanted: histogram_counts(wanted, rows), GAUSSIAN, Fraction(1, 5), None
+    )
+    assert abs(found.records - 20_000) < 6 * found.noise
+    for place, (grid, share) in enumerate(zip(found.grids, found.shares, strict=True)):
+        truth = (rows[:, place][:, None] < grid.edges[None, ::25]).mean(axis=0)
+        away = np.abs(np.cumsum(share)[:-1:25] - truth).max()
+        assert away < 8 * found.noise / 20_000
+        assert share.min() >= 0
+        assert abs(share.sum() - 1) < 1e-9
+
+
+def test_replacing_costs_twice_and_persons_cost_their_records() -> None:
+    one = GAUSSIAN.histograms(Fraction(1, 2), 10).size
+    both = Money("gaussian", GAUSSIAN.total, "replace_one", 3).histograms(Fraction(1, 2), 10).size
+    assert abs(float(both / one) - 18) < 0.01
+    one = PURE.histograms(Fraction(1, 2), 10).size
+    both = Money("laplace", PURE.total, "replace_one", 3).histograms(Fraction(1, 2), 10).size
+    assert both == 6 * one
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("1/10", "1e-6"), ("10", "1e-9")])
+def test_the_converted_rho_keeps_its_delta_for_gaussian_noise(epsilon: str, delta: str) -> None:
+    """A Gaussian of that rho has an exactly known curve, which must lie below the promise."""
+    from scipy.stats import norm
+
+    rho = concentrated(Fraction(epsilon), Fraction(delta))
+    shift, price = np.sqrt(2 * float(rho)), float(Fraction(epsilon))
+    spent = norm.cdf(shift / 2 - price / shift) - np.exp(price) * norm.cdf(
+        -shift / 2 - price / shift
+    )
+    assert 0 < spent <= float(Fraction(delta))
+    assert concentrated(Fraction(epsilon), Fraction(delta) / 10) < rho
