@@ -140,7 +140,9 @@ def build(folder: Path, *, listed: bool = True, **changes: Any) -> House:
     from argon2 import PasswordHasher
 
     settings = replace(
-        Settings(f"sqlite:///{folder / 'service.db'}", data=str(DATA.parent), rate=0),
+        Settings(
+            f"sqlite:///{folder / 'service.db'}", data=str(DATA.parent), rate=0, patience=60.0
+        ),
         **changes,
     )
     house = House(create_app(settings, pages=mount), settings)

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 from whitecrow.demo import CARD, DATA
 from whitecrow.server import Person, Service, Settings, create_app
+from whitecrow.server.protocol import GuardedProtocol
 
 ROLES = {
     "custodian": "custodian",
@@ -52,7 +53,8 @@ class House:
 
 
 def settings_for(folder: Path, **changes: Any) -> Settings:
-    basic = Settings(database=f"sqlite:///{folder / 'service.db'}", data=str(DATA.parent), rate=0)
+    database = f"sqlite:///{folder / 'service.db'}"
+    basic = Settings(database=database, data=str(DATA.parent), rate=0, patience=60.0)
     return replace(basic, **changes)
 
 
@@ -129,9 +131,10 @@ def call(house: House) -> Caller:
 @contextmanager
 def listening(house: House) -> Iterator[str]:
     """Run an application on a free port of this machine, in a thread."""
-    server = uvicorn.Server(
-        uvicorn.Config(house.app, host="127.0.0.1", port=0, log_config=None, lifespan="off")
+    config = uvicorn.Config(
+        house.app, host="127.0.0.1", port=0, log_config=None, lifespan="off", http=GuardedProtocol
     )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until = time.monotonic() + 20

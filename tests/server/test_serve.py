@@ -145,7 +145,8 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.skipif(bool(missing()), reason=missing() or "there")
 def test_a_service_on_postgresql_does_the_same() -> None:
     with cluster() as server:
-        settings = Settings(database=server.url, data=str(settings_for(Path()).data), rate=0)
+        data = str(settings_for(Path()).data)
+        settings = Settings(database=server.url, data=data, rate=0, patience=60.0)
         app = create_app(settings)
         house = House(settings, app, settle_in(app.state.service))
         house.service.start()

@@ -25,7 +25,7 @@ from whitecrow.count import Count
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import InProcess
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.data import Card, Column
+from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
 from whitecrow.identify import Identify
@@ -105,6 +105,7 @@ class _Notes(list[str]):
 class _Frozen(Curator):
     """A curator whose mechanisms all say the same whatever the data, and whose calls are noted."""
 
+    _dataset: Dataset
     notes: _Notes
     leak: Callable[[_Frozen, Question], None] | None = None
 

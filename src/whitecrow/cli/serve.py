@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SETTINGS = "WHITECROW_SETTINGS"
 """The environment variable through which the workers receive their settings."""
 
-_GRACE_SECONDS = 30
+_GRACE_SECONDS = 3
 
 
 def application() -> FastAPI:
@@ -323,6 +323,8 @@ def _shared_folder(workers: int) -> Iterator[Path | None]:
 def _run(host: str, port: int, workers: int, certificate: str | None, key: str | None) -> None:
     try:
         import uvicorn
+
+        from whitecrow.server.protocol import GuardedProtocol
     except ImportError:
         raise Unavailable("The server is not installed: pip install 'whitecrow[server]'.") from None
     uvicorn.run(
@@ -334,6 +336,7 @@ def _run(host: str, port: int, workers: int, certificate: str | None, key: str |
         ssl_certfile=certificate,
         ssl_keyfile=key,
         proxy_headers=False,  # whom to believe is our own business: server/proxies.py
+        http=GuardedProtocol,
         access_log=False,  # our own line says more, and no query strings
         log_level="warning",
         server_header=False,

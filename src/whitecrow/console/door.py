@@ -46,7 +46,7 @@ def add(site: Site) -> None:
 
     async def sign_in(request: Request) -> Response:
         try:
-            form = await read_form(request)
+            form = await read_form(request, service.settings.largest_question)
         except InvalidInput as error:
             return _form(request, str(error), 422)
         expected = request.cookies.get(form_cookie, "")

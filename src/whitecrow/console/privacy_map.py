@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from whitecrow.console.custodian import CUSTODIAN
 from whitecrow.console.fields import Field, Group, choices, decimal, given, whole
 from whitecrow.console.site import Form, Page, Site, Visit
 from whitecrow.errors import InvalidInput
-from whitecrow.identify.map import PrivacyMap
 from whitecrow.server import Service
 from whitecrow.server.refusals import status_of
 
@@ -84,45 +83,41 @@ def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
         float(decimal(given(form, "radius", "Radius"), "Radius")),
         form.one("metric") or "euclidean",
     )
-    found, points = service.privacy_map(
+    found = service.privacy_map(
         visit.who,
         visit.part("name"),
         columns,
         model,
+        most=_MOST_POINTS,
         k=whole(form.one("k") or "1", "Margin k"),
         epsilon=given(form, "epsilon", "Price ε"),
         notion=form.one("notion") or "sensitive",
     )
-    return {**_summary(found), "charts": _charts(found, points, columns)}
+    return {**_summary(found), "charts": _charts(found, columns)}
 
 
-def _summary(found: PrivacyMap) -> dict[str, Any]:
-    finite = found.loss[np.isfinite(found.loss)]
-    cuts = np.quantile(finite, [0.5, 0.9, 1.0]) if len(finite) else np.zeros(3)
+def _summary(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "rows": [
-            ("records", f"{len(found.loss):,}"),
-            ("anomalies under this model", f"{int(found.anomalous.sum()):,}"),
-            ("covered by the promise", f"{int(found.covered.sum()):,}"),
-            ("not covered", f"{int((~found.covered).sum()):,}"),
-            ("loss of a record, median", f"{cuts[0]:.3g}"),
-            ("loss, nine in ten at most", f"{cuts[1]:.3g}"),
-            ("largest finite loss", f"{cuts[2]:.3g}"),
-            ("records whose loss is unbounded", f"{len(found.loss) - len(finite):,}"),
+            ("records", f"{found['records']:,}"),
+            ("anomalies under this model", f"{found['anomalous']:,}"),
+            ("covered by the promise", f"{found['covered']:,}"),
+            ("not covered", f"{found['records'] - found['covered']:,}"),
+            ("loss of a record, median", f"{found['cuts'][0]:.3g}"),
+            ("loss, nine in ten at most", f"{found['cuts'][1]:.3g}"),
+            ("largest finite loss", f"{found['cuts'][2]:.3g}"),
+            ("records whose loss is unbounded", f"{found['unbounded']:,}"),
         ]
     }
 
 
-def _charts(found: PrivacyMap, points: Any, columns: list[str]) -> list[dict[str, Any]]:
-    # All that is unusual is drawn, and as many others as a page can hold.
-    order = np.argsort(~(found.anomalous | ~found.covered), kind="stable")[:_MOST_POINTS]
-    finite = found.loss[np.isfinite(found.loss)]
-    loss = np.minimum(found.loss, float(finite.max()) if len(finite) else 1.0)
+def _charts(found: Mapping[str, Any], columns: list[str]) -> list[dict[str, Any]]:
+    points = np.array(found["points"]).reshape(-1, len(columns))
     return [
-        _bands(points[order], values[order], columns, title, looks)
-        for values, title, looks in (
-            (loss, "Loss of each record", _LOOKS),
-            (found.accuracy, "Probability of a right answer", _LOOKS[::-1]),
+        _bands(points, np.array(found[key]), columns, title, looks)
+        for key, title, looks in (
+            ("loss", "Loss of each record", _LOOKS),
+            ("accuracy", "Probability of a right answer", _LOOKS[::-1]),
         )
     ]
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import anyio
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from whitecrow.console import show, static
 from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.questions import kinds
-from whitecrow.server import padding
+from whitecrow.server import bodies
 from whitecrow.server.people import ROLES, Person
 from whitecrow.server.refusals import NotKnown, NotSignedIn, retry_after, status_of
 from whitecrow.server.routes import Desk
@@ -62,10 +59,10 @@ class Form:
         return list(self.fields.get(name, []))
 
 
-async def read_form(request: Request) -> Form:
-    """Read a form's body: plain fields, no files."""
+async def read_form(request: Request, most: int) -> Form:
+    """Read a form's body of at most so many bytes: plain fields, no files."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
+    body = await bodies.read(request, most)
     try:
         if kind != "application/x-www-form-urlencoded":
             raise ValueError(kind)
@@ -150,8 +147,6 @@ class Site:
         self._environment.globals["plotly_styles"] = static.plotly_styles
         # A question's parts stay in their order, which one metric (haversine) reads.
         self._environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-        # Asks may compute for long: only so many at once, as at the desk.
-        self._asking = anyio.CapacityLimiter(self.service.settings.asks_at_once)
 
     def finish(self) -> None:
         """Add scripts and styles, and the page for addresses that lead nowhere."""
@@ -169,26 +164,33 @@ class Site:
         self._add(path, work, "POST", roles, asks=asks)
 
     def _add(self, path: str, work: Work, method: str, roles: tuple[str, ...], asks: bool) -> None:
+        settings = self.service.settings
+        most = settings.largest_question if asks else settings.largest_body
+
         async def endpoint(request: Request) -> Response:
-            started = asyncio.get_running_loop().time()
-            try:
-                form = await read_form(request) if method == "POST" else Form()
-            except InvalidInput as error:
-                return self.plain(request, Page("refused.html", {"reason": str(error)}, 422))
+            form = Form()
+            if method == "POST":
+                try:
+                    # Who is it, before anything of the body is read?
+                    session = await self.desk.threads.run(lambda: self.visitor(request))
+                    form = await read_form(request, most)
+                except NotSignedIn:
+                    return RedirectResponse(f"{HOME}/sign-in", 303)
+                except InvalidInput as error:
+                    return self._refused(request, error)
 
             def job() -> Response:
                 return self._visit(request, form, work, method, roles)
 
-            if not asks:
-                return await anyio.to_thread.run_sync(job)
-            kind = str(request.path_params.get("kind"))
-            deadline = self.service.settings.deadline(kind if kind in kinds() else "unknown")
-            # The seat is kept until the reply is due, as at the desk.
-            async with self._asking:
-                try:
-                    return await anyio.to_thread.run_sync(job)
-                finally:
-                    await padding.wait(started, deadline)
+            if not asks or session.person.role not in roles:
+                return await self.desk.threads.run(job)
+            who, name = session.person, request.path_params["name"]
+            try:
+                await self.desk.threads.run(lambda: self.service.listing(who, name))
+                async with self.desk.slot(request, who, name, str(request.path_params["kind"])):
+                    return await self.desk.in_slot(job)
+            except WhitecrowError as error:
+                return self._refused(request, error)
 
         self.router.add_api_route(HOME + path, endpoint, methods=[method], response_model=None)
 
@@ -215,6 +217,10 @@ class Site:
         if isinstance(found, Go):
             return RedirectResponse(found.to, 303)
         return self.rendered(request, found, session)
+
+    def _refused(self, request: Request, error: WhitecrowError) -> Response:
+        page = Page("refused.html", {"reason": str(error)}, status_of(error))
+        return self.plain(request, page)
 
     def visitor(self, request: Request) -> Session:
         """Who is signed in, by the cookie."""

@@ -13,9 +13,9 @@ from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
 from whitecrow.curator.costs import checked_limits
-from whitecrow.curator.execution import Execution, InProcess, failure
+from whitecrow.curator.execution import Elsewhere, Execution, InProcess, failure
 from whitecrow.curator.identity import Identity
-from whitecrow.curator.opening import opened, policy_of
+from whitecrow.curator.opening import custodian_file, opened, policy_of
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.publications import opened_publication
@@ -62,8 +62,8 @@ class Curator(Asks):
 
     def __init__(
         self,
-        dataset: Dataset | RemoteDataset,
-        engine: Engine,
+        dataset: Dataset | RemoteDataset | Elsewhere,
+        engine: Engine | None,
         ledger: Ledger,
         *,
         name: str,
@@ -77,9 +77,11 @@ class Curator(Asks):
         self._identity = identity or Identity()
         self._opening: dict[str, Any] | None = None
         self._ledger = ledger
-        path = ledger.database.path
-        log = None if path is None else path.with_name(f"{path.name}-custodian.log")
-        self._execution = execution or InProcess(dataset, engine, log=log)
+        if execution is None:
+            assert engine is not None
+            assert not isinstance(dataset, Elsewhere)
+            execution = InProcess(dataset, engine, log=custodian_file(ledger))
+        self._execution = execution
         self._lent, self._records_at_most = lent, records_at_most
         self.name = name
         self.analyst = analyst
@@ -201,8 +203,12 @@ class Curator(Asks):
 
     def describe(self, question: Question, **public: object) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""
-        self._check(question)
-        return question.describe(self.card, **public)
+        price = self.price(question)
+        found = question.describe(self.card, **public)
+        words = found.words.removesuffix(found.price.statement())
+        if words != found.words:
+            words += price.statement()
+        return replace(found, words=words, price=price)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
-from whitecrow.data import Dataset
+from whitecrow.data import Card, Dataset
 from whitecrow.data.progress import reporting
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.limits import Limits
@@ -28,6 +28,7 @@ __all__ = [
     "CUSTODIAN_LOG",
     "FAILED",
     "Answer",
+    "Elsewhere",
     "Execution",
     "InProcess",
     "failure",
@@ -56,6 +57,13 @@ class Execution(Protocol):
         self, question: Question, *, limits: Limits, progress: Progress | None
     ) -> Answer | None:
         """Gather facts and release an answer; None if anything went wrong."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What is known here of records that another process holds: their public facts."""
+
+    card: Card
 
 
 class InProcess:

@@ -27,6 +27,7 @@ __all__ = [
     "account_name",
     "advanced",
     "beside",
+    "custodian_file",
     "index_beside",
     "is_private",
     "opened",
@@ -41,6 +42,12 @@ def beside(source: object) -> Path | None:
     """Return the ledger file beside a data file; None for data that are not in a file."""
     path = _file(source)
     return None if path is None else path.with_name(f"{_called(path)}.whitecrow.db")
+
+
+def custodian_file(ledger: Ledger) -> Path | None:
+    """Return the file beside a ledger that holds the causes of failures; None if it is no file."""
+    path = ledger.database.path
+    return None if path is None else path.with_name(f"{path.name}-custodian.log")
 
 
 def index_beside(source: object) -> Path | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from functools import lru_cache
 from typing import Self
@@ -16,6 +18,7 @@ from whitecrow.neighbours.closeness import Closeness, Form, lower
 from whitecrow.neighbours.engine import Records, sparse_rows
 from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
+from whitecrow.neighbours.kept import KeptIndexes
 from whitecrow.neighbours.plans import (
     count_every,
     count_indexed,
@@ -34,13 +37,19 @@ Matrix = NDArray[np.float64]
 _OFTEN = 32
 """After this many records asked about in the same columns, an index is built."""
 
+_MEMORY = 1 << 30
+"""How many bytes the indexes built because of questions may take, all together."""
+
+_MOST_SPACES = 10_000
+"""How many sets of columns are counted until one of them is asked about often."""
+
 
 class LocalEngine:
     """Counts neighbours in one dataset.
 
     A few questions are answered by looking at all records; when more come, an index over their
-    columns is built and kept. It can be saved beside the data, and one saved earlier is used from
-    the first question on.
+    columns is built and kept, until others need its memory. It can be saved beside the data, and
+    one saved earlier is used from the first question on.
 
     Parameters
     ----------
@@ -50,6 +59,9 @@ class LocalEngine:
         Where the index is kept. One that is missing, damaged or of other data is built anew.
     progress : callable, optional
         Told how far a build or a long count is, as ``progress(done, total, what)``.
+    memory : int
+        How many bytes the indexes that questions made it build may take; those from a file, or
+        built by :meth:`prepare`, stay.
     """
 
     def __init__(
@@ -58,18 +70,18 @@ class LocalEngine:
         *,
         index: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
+        memory: int = _MEMORY,
     ) -> None:
         self._dataset = dataset
         self._progress = progress
         self._path = index
-        self._indexes: dict[Space, Arranged] = {}
+        self._indexes = KeptIndexes(memory)
         self._asked: dict[Space, int] = {}
+        self._often: float = _OFTEN
         self._latest: tuple[Space, Matrix] | None = None
         if index is not None:
-            try:
-                self._indexes = store.load(index, dataset.fingerprint())
-            except InvalidInput:
-                self._indexes = {}
+            with contextlib.suppress(InvalidInput):
+                self._restore(index)
 
     def __repr__(self) -> str:
         return "<LocalEngine: records withheld>"
@@ -90,23 +102,36 @@ class LocalEngine:
             The index is missing, damaged, of another version, or of other data.
         """
         engine = cls(dataset, progress=progress)
-        engine._indexes = store.load(path, dataset.fingerprint())
+        engine._restore(path)
         engine._path = path
         return engine
+
+    def _restore(self, path: str | os.PathLike[str]) -> None:
+        for space, index in store.load(path, self._dataset.fingerprint()).items():
+            self._indexes.put(space, index, fixed=True)
+
+    @property
+    def index_bytes(self) -> int:
+        """How much memory the indexes take: a fact, for whoever runs the engine."""
+        return self._indexes.bytes
+
+    def build_only_when_told(self) -> None:
+        """Build no index because of questions from now on: :meth:`prepare` alone does."""
+        self._often = math.inf
 
     def save(self, path: str | os.PathLike[str] | None = None) -> None:
         """Write the indexes built so far; without a path, where the engine keeps them."""
         target = path if path is not None else self._path
         if target is None:
             raise InvalidInput("Say where to keep the index: engine.save(path).")
-        store.save(target, self._dataset.fingerprint(), dict(self._indexes))
+        store.save(target, self._dataset.fingerprint(), self._indexes.all())
 
     def prepare(self, closeness: Closeness) -> None:
         """Build the index for a closeness now, and save it if the engine knows where."""
         space = _space(closeness)
-        if space not in self._indexes:
-            self._build(space, _form(closeness))
-            if self._path is not None and space in self._indexes:
+        if self._indexes.get(space) is None:
+            built = self._build(space, fixed=True)
+            if self._path is not None and built is not None:
                 self.save()
 
     def neighbours(
@@ -139,21 +164,27 @@ class LocalEngine:
     def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
         index = self._indexes.get(space)
         if index is None:
-            self._asked[space] = self._asked.get(space, 0) + len(asked)
-            if self._asked[space] >= _OFTEN:
-                self._build(space, form)
-                index = self._indexes.get(space)
+            often = self._asked.pop(space, 0) + len(asked)
+            if often >= self._often:
+                index = self._build(space, fixed=False)
+            else:
+                if len(self._asked) >= _MOST_SPACES:
+                    self._asked.clear()
+                self._asked[space] = often
         if index is None:
             values = self._values(space)
             return count_records(values, form, asked, checked_cap(cap, len(values), "engine"))
         return count_through(index, form, asked, checked_cap(cap, index.tables.size, "engine"))
 
-    def _build(self, space: Space, form: Form) -> None:
+    def _build(self, space: Space, *, fixed: bool) -> Arranged | None:
         values = self._values(space)
-        if len(values):
-            mixture = weights_for(Form(MIXED, 0.0, space.scales)) if space.scales else None
-            self._indexes[space] = arranged(values, mixture, self._progress)
-            self._latest = None
+        if not len(values):
+            return None
+        mixture = weights_for(Form(MIXED, 0.0, space.scales)) if space.scales else None
+        index = arranged(values, mixture, self._progress)
+        self._indexes.put(space, index, fixed=fixed)
+        self._latest = None
+        return index
 
     def _values(self, space: Space) -> Matrix:
         """Return the records as the measure compares them; the latest are kept."""

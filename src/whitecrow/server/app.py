@@ -73,7 +73,10 @@ async def _http(request: Request, error: Exception) -> Response:
     """FastAPI's own refusals, in the one form."""
     assert isinstance(error, HTTPException)
     body = {"error": {"type": "InvalidInput", "reason": str(error.detail)}}
-    return Response(encoded(body), error.status_code, error.headers, "application/json")
+    headers = dict(error.headers or {})
+    if error.status_code in (408, 413):  # the rest of the body is not read
+        headers["Connection"] = "close"
+    return Response(encoded(body), error.status_code, headers, "application/json")
 
 
 async def _shape(request: Request, error: Exception) -> Response:

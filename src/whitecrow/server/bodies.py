@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from whitecrow.errors import InvalidInput
 from whitecrow.questions import kinds, question_type
+from whitecrow.server.threads import Threads
 
 __all__ = [
     "Allowance",
@@ -27,6 +28,7 @@ __all__ = [
     "Voiding",
     "Written",
     "question_in",
+    "read",
     "strict_json",
 ]
 
@@ -103,12 +105,42 @@ def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
     return found
 
 
+async def read(request: Request, most: int) -> bytes:
+    """Read a body of at most so many bytes."""
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise HTTPException(413, f"The body is larger than {most} bytes.")
+    return bytes(found)
+
+
 class StrictRequest(Request):
-    """A request whose JSON is parsed strictly."""
+    """A request whose JSON is parsed strictly, in a thread.
+
+    Parameters
+    ----------
+    request : Request
+        Of somebody who is known.
+    threads : Threads
+        Where it is parsed.
+    most : int
+        How many bytes its body may have.
+    """
+
+    def __init__(self, request: Request, threads: Threads, most: int) -> None:
+        super().__init__(request.scope, request.receive)
+        self._threads, self._most = threads, most
+
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            self._body = await read(self, self._most)
+        return self._body
 
     async def json(self) -> Any:
+        raw = await self.body()
         try:
-            return strict_json(await self.body())
+            return await self._threads.run(lambda: strict_json(raw))
         except InvalidInput as error:
             # FastAPI turns any other exception into its own 400.
             raise HTTPException(422, str(error)) from None

@@ -14,6 +14,7 @@ _WORDS = {
     402: "The budget does not suffice; nothing was spent.",
     403: "The role or the policy forbids it; nothing was spent.",
     404: "There is no such thing, or none that you may know of.",
+    408: "The body did not arrive in time.",
     409: "The name is taken.",
     413: "The body is too large.",
     422: "A value is not what it must be; nothing was spent.",
@@ -21,7 +22,7 @@ _WORDS = {
     503: "Not available now; Retry-After says when to come again.",
 }
 
-_EVERYWHERE = (400, 401, 403, 404, 413, 422, 429, 503)
+_EVERYWHERE = (400, 401, 403, 404, 408, 413, 422, 429, 503)
 
 _SAID = {
     "type": "object",

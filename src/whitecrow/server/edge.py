@@ -1,10 +1,11 @@
 """The edge: what every request and reply passes, whatever answers it.
 
-Outermost: body size, host name, security headers, metrics, one log line.
+Outermost: size and patience for bodies, host name, security headers, metrics, one log line.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import traceback
@@ -94,7 +95,8 @@ class Edge:
         if not self._known_host(headers.get(b"host", b"").decode("latin-1")):
             await _say(reply, 400, "InvalidInput", "This service does not answer to that host.")
             return
-        largest, begun, size = self._settings.largest_body, False, 0
+        largest, begun, size, complete = self._settings.largest_body, False, 0, False
+        until: float | None = None
         too_large = f"The body is larger than {largest} bytes."
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > largest:
@@ -102,8 +104,17 @@ class Edge:
             return
 
         async def bounded() -> Message:
-            nonlocal size
-            message = await receive()
+            nonlocal size, complete, until
+            if complete:  # waiting for the caller to hang up, which takes as long as it takes
+                return await receive()
+            loop = asyncio.get_running_loop()
+            until = until or loop.time() + self._settings.body_seconds
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "The body did not arrive in time.") from None
+            complete = not message.get("more_body", False)
             size += len(message.get("body", b""))
             if size > largest:
                 raise HTTPException(413, too_large)

@@ -7,13 +7,8 @@ the one for a thing that does not exist.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator, Policy, read_question
@@ -21,7 +16,6 @@ from whitecrow.curator.opening import advanced, policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.identify.map import PrivacyMap, privacy_map
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.neighbours import ENGINES
 from whitecrow.question import Description, Question, Release
@@ -40,9 +34,6 @@ from whitecrow.server.tables import migrate
 __all__ = ["Service", "question_from"]
 
 T = TypeVar("T")
-
-LIGHT = frozenset({"identify", "screen"})
-"""Kinds that look at one place: many are answered at once. A worker answers one other at a time."""
 
 MOST_QUESTIONS = 200
 """How long a plan may be."""
@@ -76,9 +67,12 @@ class Service:
         self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
         self.catalogue = Catalogue(self.store, settings)
-        # Kernels that use all cores may not be entered twice; and two at once are no faster.
-        self._heavy = threading.Lock()
-        self.shelf = Shelf(self.catalogue, self.ledger, patience=settings.patience)
+        self.shelf = Shelf(
+            self.catalogue,
+            self.ledger,
+            patience=settings.patience,
+            longest=settings.longest_seconds,
+        )
 
     def start(self) -> None:
         """Begin to load the datasets in the background."""
@@ -146,17 +140,19 @@ class Service:
         batch = [_priced(curator, one) for one in written]
         return curator.plan(batch).to_json()
 
+    def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
+        """Refuse an ask by whoever may not, or one that is not well formed; spends nothing."""
+        _need(who, "analyst")
+        self.listing(who, name)
+        question_from(written)
+
     def ask(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
         """Answer a question, or refuse it."""
         _need(who, "analyst")
         curator = self.curator(who, name)
         question = question_from(written)
-        turn: AbstractContextManager[object] = (
-            nullcontext() if question.kind in LIGHT else self._heavy
-        )
         try:
-            with turn:
-                return curator.ask(question, analyst=who.name, actor=who.acting)
+            return curator.ask(question, analyst=who.name, actor=who.acting)
         except WhitecrowError:
             raise
         except Exception:
@@ -170,19 +166,18 @@ class Service:
         name: str,
         columns: Sequence[str],
         model: DistanceAnomaly,
+        *,
+        most: int,
         **question: Any,
-    ) -> tuple[PrivacyMap, NDArray[np.float64]]:
-        """What every record would lose and gain by ``identify``, and where it lies: facts.
+    ) -> Mapping[str, Any]:
+        """What every record would lose and gain by ``identify``: counts, and up to ``most`` points.
 
-        For the custodian's eyes only; see :mod:`whitecrow.identify.map`.
+        Facts, for the custodian's eyes only; see :mod:`whitecrow.curator.maps`.
         """
         _need(who, "custodian")
-        curator = self.curator(who, name)
-        ranges = model.closeness(columns, curator.card).ranges
-        points = curator._dataset.matrix(columns)
-        with self._heavy:
-            found = privacy_map(points, **model.to_json(), ranges=ranges, **question)
-        return found, points
+        return self.shelf.process(self.listing(who, name)).map(
+            columns=list(columns), model=model.to_json(), question=question, most=most
+        )
 
     # The account
 

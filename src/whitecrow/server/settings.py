@@ -32,7 +32,7 @@ DEADLINES: Mapping[str, float] = {
 
 _AT_LEAST_1 = (
     *("token_days", "longest_token_days", "session_hours"),
-    *("lock_after", "lock_minutes", "asks_at_once"),
+    *("lock_after", "lock_minutes", "asks_at_once", "slots", "asks_waiting"),
 )
 
 
@@ -68,9 +68,16 @@ class Settings:
     lock_after, lock_minutes : int
         Sign-in is refused for a while after so many failures.
     asks_at_once : int
-        How many asks a worker computes or queues at the same time.
-    largest_body : int
-        In bytes.
+        How many asks about single places a worker has under way for a dataset while replies are
+        not padded.
+    slots : int
+        How many while they are: each deadline must cover so many computations.
+    asks_waiting : int
+        How many asks of one person, and how many about one dataset, may wait for a slot.
+    largest_body, largest_question : int
+        In bytes: of any body, and of one that holds a single question or a few fields.
+    body_seconds : float
+        How long a body may take to arrive.
     proxies : tuple of str
         Addresses and networks of proxies in front: only from them is ``X-Forwarded-For`` believed.
     custodian_log : str or None
@@ -78,6 +85,9 @@ class Settings:
         ledger, else ``whitecrow-custodian.log`` where the service was started.
     patience : float
         How many seconds a request waits for a dataset that is being loaded.
+    longest_seconds : float
+        How long a computation may take; its process is ended then. The limits of single questions
+        come from public facts and are tighter.
     console : bool
         Whether the web pages are served beside the interface for programs.
     """
@@ -97,8 +107,13 @@ class Settings:
     lock_after: int = 5
     lock_minutes: int = 15
     asks_at_once: int = 32
+    slots: int = 1
+    asks_waiting: int = 64
     largest_body: int = 1_000_000
+    largest_question: int = 65_536
+    body_seconds: float = 10.0
     patience: float = 10.0
+    longest_seconds: float = 3600.0
     console: bool = True
     proxies: tuple[str, ...] = ()
     custodian_log: str | None = None

@@ -1,22 +1,21 @@
-"""The datasets a worker holds in memory: loaded in the background, with visible progress."""
+"""The datasets a worker answers for: loaded in the background, each in a process of its own."""
 
 from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
-from whitecrow.curator.simulate import simulated
+from whitecrow.curator.execution import Elsewhere
+from whitecrow.curator.identity import Recognition
 from whitecrow.custodian import write_down
-from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
+from whitecrow.errors import Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
-from whitecrow.neighbours import Closeness, Engine, LocalEngine, open_data, open_engine
+from whitecrow.neighbours import REMOTE
 from whitecrow.server.catalogue import Catalogue, Listing
+from whitecrow.server.processes import DatasetProcess, LoadFailed
 from whitecrow.server.refusals import NotReady
 
 __all__ = ["Shelf", "State"]
@@ -46,7 +45,13 @@ class State:
     percent: int = 0
     reason: str = ""
     curator: Curator | None = field(default=None, repr=False)
+    process: DatasetProcess | None = field(default=None, repr=False)
     settled: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def died(self) -> bool:
+        """Whether the records were loaded, and their process is no more."""
+        return self.stage == "ready" and self.process is not None and not self.process.alive
 
     def to_json(self) -> dict[str, Any]:
         """Return what the custodian sees."""
@@ -68,10 +73,15 @@ class Shelf:
         The accounts.
     patience : float
         How many seconds :meth:`curator` waits for a load.
+    longest : float
+        How many seconds a computation may take, whatever its own limits are.
     """
 
-    def __init__(self, catalogue: Catalogue, ledger: Ledger, *, patience: float) -> None:
-        self._catalogue, self._ledger, self._patience = catalogue, ledger, patience
+    def __init__(
+        self, catalogue: Catalogue, ledger: Ledger, *, patience: float, longest: float
+    ) -> None:
+        self._catalogue, self._ledger = catalogue, ledger
+        self._patience, self._longest = patience, longest
         self._states: dict[str, State] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -83,9 +93,14 @@ class Shelf:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop loading."""
+        """Stop loading, and end the processes that compute: at once, their spends kept."""
         self._stop.set()
         self._wake.set()
+        with self._lock:
+            processes = [state.process for state in self._states.values()]
+        for process in processes:
+            if process is not None:
+                process.kill()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
 
@@ -93,19 +108,34 @@ class Shelf:
         """How far the load of a dataset is."""
         with self._lock:
             state = self._states.get(listing.name)
-            if state is None or state.revision < listing.revision:
-                state = self._states[listing.name] = State(listing.revision)
+            if state is None or state.revision < listing.revision or state.died:
+                old, state = state, State(listing.revision)
+                self._states[listing.name] = state
+                if old is not None and old.process is not None:
+                    # Asks under way still use it: it ends when they have.
+                    threading.Thread(target=old.process.retire, daemon=True).start()
                 self._wake.set()
             return state
 
     def curator(self, listing: Listing) -> Curator:
         """Return the curator of a dataset, after waiting a while for its load."""
+        found = self._settled(listing).curator
+        assert found is not None
+        return found
+
+    def process(self, listing: Listing) -> DatasetProcess:
+        """Return the process that holds the records of a dataset, in the same way."""
+        found = self._settled(listing).process
+        assert found is not None
+        return found
+
+    def _settled(self, listing: Listing) -> State:
         state = self.state(listing)
         if not state.settled.wait(self._patience):
             raise NotReady("This dataset is being loaded; ask again in a moment.")
         if state.curator is None:
             raise Unavailable(_FAILED)
-        return state.curator
+        return state
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -123,80 +153,38 @@ class Shelf:
             self._wake.wait(_LOOK_AGAIN_SECONDS)
 
     def _load(self, listing: Listing, state: State) -> None:
-        def progress(done: int, total: int, what: str) -> None:
-            state.percent = 100 * done // max(1, total)
+        def tell(stage: str, percent: int) -> None:
+            state.stage, state.percent = stage, percent
 
         try:
-            state.stage = "reading"
             source = self._catalogue.records(listing.source)
-            dataset, engine = open_data(source, listing.card, listing.engine, progress=progress)
-            state.stage = "compiling"
-            warm(dataset.card)
-            for done, columns in enumerate(listing.indexes):
-                state.stage, state.percent = "indexing", 100 * done // len(listing.indexes)
-                prepare(engine, columns, dataset.card)
+            # Before it is read: what changes from now on is noticed.
+            seen = Recognition(source, remote=listing.engine in REMOTE)
+            process = DatasetProcess(
+                listing, source, log=self._catalogue.log, longest=self._longest
+            )
+            with self._lock:
+                state.process = process
+            if self._stop.is_set():  # closed meanwhile, without knowing of it
+                process.kill()
+            card, mark = process.load(tell)
             state.curator = Curator(
-                dataset, InTurn(engine), self._ledger, name=listing.name, analyst=listing.name
+                Elsewhere(card),
+                None,
+                self._ledger,
+                name=listing.name,
+                analyst=listing.name,
+                execution=process,
+                identity=seen.bound(self._ledger, listing.name, mark),
             )
             state.stage = "ready"
-        except WhitecrowError as error:
+        except (WhitecrowError, LoadFailed) as error:
             state.stage, state.reason = "failed", str(error)
-        except Exception:  # noqa: BLE001 - a reader's error may quote records: custodians only
+        except Exception:  # noqa: BLE001 - may say more than the custodian's page should
             said = f"the dataset {listing.name} could not be loaded"
             write_down(self._catalogue.log, said, traceback.format_exc())
             state.stage, state.reason = "failed", "see the custodian's log"
         finally:
+            if state.curator is None and state.process is not None:
+                state.process.kill()
             state.settled.set()
-
-
-class InTurn:
-    """An engine whose questions about single records are answered one after the other.
-
-    An engine may build an index when it has been asked often enough; asked by many threads at once,
-    each would build its own.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._turn = threading.Lock()
-
-    def neighbours(self, records: Any, closeness: Closeness, cap: int | None = None) -> Any:
-        """Return min(number of data records close to it, cap) for each record of a batch."""
-        with self._turn:
-            return self._engine.neighbours(records, closeness, cap)
-
-    def copies(self, records: Any, closeness: Closeness, cap: int | None = None) -> Any:
-        """Return min(number of data records equal in all the columns, cap) for each record."""
-        with self._turn:
-            return self._engine.copies(records, closeness, cap)
-
-    def degrees(self, closeness: Closeness, cap: int | None = None) -> Any:
-        """Return min(number of close records, itself included, cap) for each data record."""
-        return self._engine.degrees(closeness, cap)
-
-    def sparse(self, closeness: Closeness, cap: int) -> Any:
-        """Return the records with fewer than ``cap`` close ones, and how many each has."""
-        return self._engine.sparse(closeness, cap)
-
-
-def warm(card: Card) -> None:
-    """Compile the kernels on made-up records, so that no analyst waits for the compiler."""
-    columns = [column.name for column in card.columns if column.type in ("number", "integer")][:2]
-    try:
-        made_up = simulated(card, 8)
-        closeness = DistanceAnomaly(beta=1, radius=1.0).closeness(tuple(columns), card)
-    except InvalidInput:  # a card without bounds: the first question will compile
-        return
-    engine = open_engine(made_up)
-    place = made_up.matrix(columns)[:1]
-    engine.neighbours(place, closeness, 1)
-    engine.degrees(closeness, 1)
-    prepare(engine, columns, card)
-    engine.neighbours(place, closeness, 1)
-    engine.copies(place, closeness, 1)
-
-
-def prepare(engine: Engine, columns: Sequence[str], card: Card) -> None:
-    """Build an engine's index over columns now, if it is of the kind that keeps any."""
-    if isinstance(engine, LocalEngine):
-        engine.prepare(DistanceAnomaly(beta=1, radius=1.0).closeness(tuple(columns), card))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-__all__ = ["Seats", "Threads"]
+__all__ = ["Threads"]
 
 T = TypeVar("T")
 
@@ -66,27 +66,3 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
         future.set_exception(error)
     else:
         future.set_result(result)
-
-
-class Seats:
-    """How many requests may be at something at once, first come, first served.
-
-    Parameters
-    ----------
-    most : int
-        So many, in each event loop.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._free = asyncio.Semaphore(most)
-
-    async def __aenter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # a service runs in one loop; tests use one after the other
-            self._loop, self._free = loop, asyncio.Semaphore(self._most)
-        await self._free.acquire()
-
-    async def __aexit__(self, *raised: object) -> None:
-        self._free.release()

@@ -1,0 +1,142 @@
+"""Computation in processes of their own: limits, deaths, an orderly end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from benchmarks.service import in_folder, prepared, running
+
+import whitecrow as wc
+from whitecrow.curator import Curator
+from whitecrow.curator.execution import FAILED, Elsewhere
+from whitecrow.curator.registry import KINDS, answering, register
+from whitecrow.limits import Limits
+
+from .conftest import Caller, House, identify, person
+
+
+@pytest.fixture
+def roughly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    register("roughly", "rough_question", "Roughly")
+    yield
+    del KINDS["roughly"]
+    answering.cache_clear()
+
+
+def _rough(manner: str, number: int = 0) -> dict[str, Any]:
+    return {"kind": "roughly", "manner": manner, "number": number}
+
+
+def _limited(monkeypatch: pytest.MonkeyPatch, **limits: float) -> None:
+    monkeypatch.setattr(Curator, "limits", lambda self, question: Limits(**limits))
+
+
+def test_the_process_that_talks_to_the_network_holds_no_records(
+    roughly: None, opened: Callable[..., House]
+) -> None:
+    house = opened()
+    curator = house.service.curator(person("ana"), "clinic")
+    assert isinstance(curator._dataset, Elsewhere)
+    where = house.service.ask(person("ana"), "clinic", _rough("fine")).answer
+    assert where != os.getpid()
+    assert Path(f"/proc/{where}").exists()
+
+
+@pytest.mark.parametrize(
+    ("manner", "limits", "longest"),
+    [
+        ("memory", {"bytes": 1e6}, 60.0),
+        ("busy", {"seconds": 0.5}, 60.0),
+        ("wait", {}, 1.0),
+        ("die", {}, 60.0),
+    ],
+)
+def test_a_computation_that_breaks_a_limit_is_one_constant_failure(
+    roughly: None,
+    opened: Callable[..., House],
+    monkeypatch: pytest.MonkeyPatch,
+    manner: str,
+    limits: dict[str, float],
+    longest: float,
+) -> None:
+    house = opened(longest_seconds=longest)
+    call = Caller(house)
+    assert call("ana", "POST", "/v1/datasets/clinic/ask", json=_rough("fine")).status_code == 200
+    _limited(monkeypatch, **limits)
+    reply = call("ana", "POST", "/v1/datasets/clinic/ask", json=_rough(manner))
+    assert reply.status_code == 503
+    assert reply.json() == {"error": {"type": "Unavailable", "reason": FAILED}}
+    # The spend is kept, and the failure is in the account: the custodian must look.
+    kinds = [entry.kind for entry in house.service.ledger.entries("clinic")]
+    assert kinds.count("reserve") == 2
+    assert kinds.count("settle") == 1
+
+
+def test_a_process_that_died_is_replaced(roughly: None, opened: Callable[..., House]) -> None:
+    house = opened()
+    ana = person("ana")
+    first = house.service.ask(ana, "clinic", _rough("fine", 1)).answer
+    process = house.service.shelf.process(house.service.listing(ana, "clinic"))
+    os.kill(first, signal.SIGKILL)
+    while process.alive:
+        time.sleep(0.05)
+    second = house.service.ask(ana, "clinic", _rough("fine", 2)).answer
+    assert second != first
+
+
+def test_closing_ends_a_computation_at_once_and_keeps_its_spend_open(
+    roughly: None, opened: Callable[..., House]
+) -> None:
+    """A restart is no failure of the question: whoever asks again goes on with the same spend."""
+    house = opened()
+    ana = person("ana")
+    where = house.service.ask(ana, "clinic", _rough("fine")).answer
+    seen: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            house.service.ask(ana, "clinic", _rough("wait"))
+        except BaseException as error:  # noqa: BLE001 - looked at below
+            seen.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while [entry.kind for entry in house.service.ledger.entries("clinic")].count("reserve") < 2:
+        time.sleep(0.02)
+    started = time.monotonic()
+    house.service.shelf.close()
+    asking.join(timeout=10)
+    assert time.monotonic() - started < 5
+    assert not Path(f"/proc/{where}/exe").exists()
+    assert isinstance(seen[0], wc.Unavailable)
+    assert "stopping" in str(seen[0])
+    assert len(house.service.ledger.unsettled("clinic")) == 1
+
+
+def test_a_service_asked_to_stop_ends_within_seconds(tmp_path: Path) -> None:
+    """Whatever waits for its deadline: its answer is stored, and given to whoever asks again."""
+    database = in_folder(tmp_path)
+    token = prepared(database, ["ana"], budget="100")["ana"]
+    with running(database, "--deadline", "identify=60", "--rate", "0") as there:
+        asking = threading.Thread(target=_ask, args=(there.url, token), daemon=True)
+        asking.start()
+        time.sleep(2.0)
+        started = time.monotonic()
+        there.stop()
+        assert time.monotonic() - started < 10
+
+
+def _ask(url: str, token: str) -> None:
+    bearer = {"Authorization": f"Bearer {token}"}
+    with contextlib.suppress(requests.RequestException):
+        requests.post(f"{url}/v1/datasets/clinic/ask", json=identify(), headers=bearer, timeout=60)
