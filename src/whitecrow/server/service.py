@@ -17,6 +17,7 @@ from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
+from whitecrow.limits import Limits
 from whitecrow.neighbours import ENGINES
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
@@ -71,7 +72,7 @@ class Service:
             self.catalogue,
             self.ledger,
             patience=settings.patience,
-            longest=settings.longest_seconds,
+            lent=Limits(settings.longest_seconds, settings.most_bytes),
         )
 
     def start(self) -> None:

@@ -85,9 +85,9 @@ class Settings:
         ledger, else ``whitecrow-custodian.log`` where the service was started.
     patience : float
         How many seconds a request waits for a dataset that is being loaded.
-    longest_seconds : float
-        How long a computation may take; its process is ended then. The limits of single questions
-        come from public facts and are tighter.
+    longest_seconds, most_bytes : float
+        The time of one processor and the memory that are lent to a question. One that may need
+        more, by public facts, is refused when it is priced; the kernel keeps what each may need.
     console : bool
         Whether the web pages are served beside the interface for programs.
     """
@@ -113,7 +113,8 @@ class Settings:
     largest_question: int = 65_536
     body_seconds: float = 10.0
     patience: float = 10.0
-    longest_seconds: float = 3600.0
+    longest_seconds: float = 600.0
+    most_bytes: float = 8e9
     console: bool = True
     proxies: tuple[str, ...] = ()
     custodian_log: str | None = None

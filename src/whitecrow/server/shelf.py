@@ -13,6 +13,7 @@ from whitecrow.curator.identity import Recognition
 from whitecrow.custodian import write_down
 from whitecrow.errors import Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
+from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.processes import DatasetProcess, LoadFailed
@@ -21,6 +22,9 @@ from whitecrow.server.refusals import NotReady
 __all__ = ["Shelf", "State"]
 
 _LOOK_AGAIN_SECONDS = 1.0
+_PATIENT = 4
+"""A computation is ended after so many times what is lent to it: others may use the processor."""
+
 _FAILED = "This dataset cannot be read at the moment; the custodian's log has the cause."
 
 
@@ -73,15 +77,15 @@ class Shelf:
         The accounts.
     patience : float
         How many seconds :meth:`curator` waits for a load.
-    longest : float
-        How many seconds a computation may take, whatever its own limits are.
+    lent : Limits
+        What a question may take at the most.
     """
 
     def __init__(
-        self, catalogue: Catalogue, ledger: Ledger, *, patience: float, longest: float
+        self, catalogue: Catalogue, ledger: Ledger, *, patience: float, lent: Limits
     ) -> None:
         self._catalogue, self._ledger = catalogue, ledger
-        self._patience, self._longest = patience, longest
+        self._patience, self._lent = patience, lent
         self._states: dict[str, State] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -161,7 +165,7 @@ class Shelf:
             # Before it is read: what changes from now on is noticed.
             seen = Recognition(source, remote=listing.engine in REMOTE)
             process = DatasetProcess(
-                listing, source, log=self._catalogue.log, longest=self._longest
+                listing, source, log=self._catalogue.log, longest=_PATIENT * self._lent.seconds
             )
             with self._lock:
                 state.process = process
@@ -175,6 +179,7 @@ class Shelf:
                 name=listing.name,
                 analyst=listing.name,
                 execution=process,
+                lent=self._lent,
                 identity=seen.bound(self._ledger, listing.name, mark),
             )
             state.stage = "ready"
