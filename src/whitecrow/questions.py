@@ -18,7 +18,16 @@ from whitecrow.errors import InvalidInput, Unavailable
 if TYPE_CHECKING:  # the list of names is wanted where nothing heavy may be loaded
     from whitecrow.question import Question, QuestionType
 
-__all__ = ["BUILT_IN", "GROUP", "kinds", "question_type", "read_question", "register", "type_of"]
+__all__ = [
+    "BUILT_IN",
+    "GROUP",
+    "added_modules",
+    "kinds",
+    "question_type",
+    "read_question",
+    "register",
+    "type_of",
+]
 
 GROUP = "whitecrow.questions"
 """The entry-point group of questions that other packages add."""
@@ -63,6 +72,11 @@ def register(added: QuestionType[Any, Any, Any]) -> None:
 def kinds() -> tuple[str, ...]:
     """Name the questions: whitecrow's own, then what others added."""
     return tuple(dict.fromkeys([*BUILT_IN, *_installed(), *_registered]))
+
+
+def added_modules() -> list[str]:
+    """Name the modules of what :func:`register` added, each with its ``TYPE``."""
+    return [found.question.__module__ for found in _registered.values()]
 
 
 def question_type(kind: str) -> QuestionType[Any, Any, Any]:

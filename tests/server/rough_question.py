@@ -5,31 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 
 from whitecrow.data import Card
-from whitecrow.privacy import DifferentialPrivacy, Guarantee
-from whitecrow.question import Description
+from whitecrow.declaration import Name, Whole
+from whitecrow.privacy import DifferentialPrivacy, Facts, Guarantee
+from whitecrow.question import Description, Question, QuestionType
 
 
-@dataclass(frozen=True)
-class Roughly:
+class Roughly(Question):
     """Takes memory or time without end, or its process with it."""
 
-    kind: ClassVar[str] = "roughly"
-    manner: str
-    number: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return {"manner": self.manner, "number": self.number}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["manner"], data["number"])
+    kind = "roughly"
+    manner: Name = Name(help="How.", kw_only=False)
+    number: Whole = Whole(least=0, default=0, help="Makes questions differ.")
 
     def check(self, card: Card) -> None:
         pass
@@ -41,10 +33,15 @@ class Roughly:
         return Description("Nothing.", self.price(card))
 
 
-def gather(question: Roughly, dataset: Any, engine: Any, progress: Any) -> int:
+@dataclass(frozen=True, repr=False, eq=False)
+class RoughFacts(Facts):
+    where: int
+
+
+def gather(question: Roughly, dataset: Any, engine: Any, progress: Any) -> RoughFacts:
     """Misbehave as asked."""
     if question.manner == "memory":
-        return len(np.zeros(1 << 34, np.uint8))
+        return RoughFacts(len(np.zeros(1 << 34, np.uint8)))
     if question.manner == "busy":
         while True:
             pass
@@ -52,9 +49,12 @@ def gather(question: Roughly, dataset: Any, engine: Any, progress: Any) -> int:
         time.sleep(600)
     if question.manner == "die":
         os.kill(os.getpid(), signal.SIGKILL)
-    return os.getpid()
+    return RoughFacts(os.getpid())
 
 
-def release(question: Roughly, facts: int, source: Any = None) -> int:
+def release(question: Roughly, facts: RoughFacts, source: Any = None) -> int:
     """Say in which process it was: no fact."""
-    return facts
+    return facts.where
+
+
+TYPE = QuestionType(Roughly, gather, release)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,15 +26,10 @@ INLIER = {"age": 55, "bmi": 26.0, "systolic": 125}
 
 
 @pytest.fixture
-<<<<<<< HEAD
-def slowly() -> Iterator[None]:
-    questions.register(slow_question.TYPE)
-=======
 def slowly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One more kind of question, where the processes that compute find it too."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    register("slowly", "slow_question", "Slowly")
->>>>>>> 173cd39 (Asks run in slots of published length, in processes of their own, for people who are known)
+    questions.register(importlib.import_module("slow_question").TYPE)
     yield
     del questions._registered["slowly"]
 

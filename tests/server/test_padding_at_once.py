@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import threading
 import time
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import requests
 
-from whitecrow.curator.registry import KINDS, answering, register
+from whitecrow import questions
 from whitecrow.server import DEADLINES
 
 from .conftest import House, listening
@@ -26,10 +27,9 @@ PEOPLE = tuple(f"p{i}" for i in range(15))
 @pytest.fixture
 def slowly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    register("slowly", "slow_question", "Slowly")
+    questions.register(importlib.import_module("slow_question").TYPE)
     yield
-    del KINDS["slowly"]
-    answering.cache_clear()
+    del questions._registered["slowly"]
 
 
 def _invite(house: House, people: tuple[str, ...]) -> None:

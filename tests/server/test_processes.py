@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import threading
@@ -16,9 +17,9 @@ import requests
 from benchmarks.service import in_folder, prepared, running
 
 import whitecrow as wc
+from whitecrow import questions
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import FAILED, Elsewhere
-from whitecrow.curator.registry import KINDS, answering, register
 from whitecrow.limits import Limits
 
 from .conftest import Caller, House, identify, person
@@ -27,10 +28,9 @@ from .conftest import Caller, House, identify, person
 @pytest.fixture
 def roughly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    register("roughly", "rough_question", "Roughly")
+    questions.register(importlib.import_module("rough_question").TYPE)
     yield
-    del KINDS["roughly"]
-    answering.cache_clear()
+    del questions._registered["roughly"]
 
 
 def _rough(manner: str, number: int = 0) -> dict[str, Any]:

@@ -9,6 +9,7 @@ none.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import os
@@ -27,7 +28,6 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator.execution import CUSTODIAN_LOG, InProcess, write_down
 from whitecrow.curator.identity import Recognition
 from whitecrow.curator.maps import drawn
-from whitecrow.curator.registry import read_question, register
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, Dataset, SqlQuery
@@ -35,6 +35,7 @@ from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine
+from whitecrow.questions import read_question, register
 
 __all__ = ["main"]
 
@@ -213,8 +214,8 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Dataset | RemoteDatase
             last[:] = [(stage, percent)]
             wire.send({"stage": stage, "percent": percent})
 
-    for kind, where in said["kinds"].items():
-        register(kind, *where)
+    for module in said["questions"]:  # those that the service's own code registered
+        register(importlib.import_module(module).TYPE)
     tell("reading", 0)
     where = said["source"]
     source = Path(where["path"]) if "path" in where else SqlQuery(where["url"], where["query"])

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.curator.execution import CUSTODIAN_LOG, Answer
-from whitecrow.curator.registry import KINDS
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, SqlQuery
 from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
+from whitecrow.questions import added_modules
 from whitecrow.server.catalogue import Listing
 from whitecrow.server.scheduling import LIGHT
 
@@ -88,7 +88,7 @@ class DatasetProcess:
             "card": None if listing.card is None else listing.card.to_json(),
             "engine": listing.engine,
             "indexes": [list(columns) for columns in listing.indexes],
-            "kinds": {kind: [where.module, where.question] for kind, where in KINDS.items()},
+            "questions": added_modules(),
             "log": None if log is None else str(log),
         }
 

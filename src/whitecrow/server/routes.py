@@ -16,17 +16,10 @@ from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-<<<<<<< HEAD
-from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.question import Release
-from whitecrow.questions import kinds
-from whitecrow.server import bodies, padding
-=======
-from whitecrow.curator.registry import KINDS
 from whitecrow.errors import WhitecrowError
 from whitecrow.question import Release
+from whitecrow.questions import kinds
 from whitecrow.server import bodies
->>>>>>> 173cd39 (Asks run in slots of published length, in processes of their own, for people who are known)
 from whitecrow.server.documents import replies
 from whitecrow.server.limits import Limits
 from whitecrow.server.metrics import Metrics
@@ -41,14 +34,9 @@ from whitecrow.server.refusals import (
     retry_after,
     status_of,
 )
-<<<<<<< HEAD
-from whitecrow.server.service import MOST_ENTRIES, Service
-from whitecrow.server.threads import Seats, Threads
-=======
 from whitecrow.server.scheduling import Schedule
-from whitecrow.server.service import Service
+from whitecrow.server.service import MOST_ENTRIES, Service
 from whitecrow.server.threads import Threads
->>>>>>> 173cd39 (Asks run in slots of published length, in processes of their own, for people who are known)
 
 __all__ = ["Desk", "refusal", "router_of"]
 
@@ -402,7 +390,6 @@ def router_of(desk: Desk) -> APIRouter:
         skip: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
         newest_first: bool = False,
     ) -> Response:
-<<<<<<< HEAD
         """A page of the account: entries for custodians and auditors, an analyst's own questions.
 
         Entries after one number, or the newest first; an analyst's newest questions but the first
@@ -414,28 +401,16 @@ def router_of(desk: Desk) -> APIRouter:
                 who, name, after=after, limit=limit, skip=skip, newest_first=newest_first
             )
 
-        return await desk.act(request, bearer, look, asking=True)
-=======
-        """The account: entries for custodians and auditors, your own questions for analysts."""
-        return await desk.act(request, bearer, lambda who: service.account(who, name, after=after))
->>>>>>> 173cd39 (Asks run in slots of published length, in processes of their own, for people who are known)
+        return await desk.act(request, bearer, look)
 
     @router.get(
         "/v1/datasets/{name}/ledger/verification",
         responses=replies("ok", "entries", "head"),
         tags=["ledger"],
     )
-<<<<<<< HEAD
     async def verify(request: Request, bearer: Bearer, name: str, full: bool = False) -> Response:
         """Check the chain and the sums since the newest checkpoint, or all (custodian, auditor)."""
-        return await desk.act(
-            request, bearer, lambda who: service.verify(who, name, full=full), asking=True
-        )
-=======
-    async def verify(request: Request, bearer: Bearer, name: str) -> Response:
-        """Check the chain and the sums (custodian, auditor)."""
-        return await desk.act(request, bearer, lambda who: service.verify(who, name))
->>>>>>> 173cd39 (Asks run in slots of published length, in processes of their own, for people who are known)
+        return await desk.act(request, bearer, lambda who: service.verify(who, name, full=full))
 
     @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
     async def void(request: Request, bearer: Bearer, name: str, body: bodies.Voiding) -> Response:
