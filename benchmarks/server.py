@@ -119,7 +119,7 @@ def measure(folder: Path, *, workers: int, seconds: float) -> Load:
 def _analysts_again(port: int, tokens: list[str], seconds: float) -> Load:
     """The same analysts with other questions than in the warm-up."""
     global _PRICE
-    _PRICE = "1/1000001"
+    _PRICE = "0.0000011"
     return _analysts(port, tokens, seconds)
 
 

@@ -72,7 +72,7 @@ def _slow(outlier: bool, i: int) -> dict[str, Any]:
 
 
 def _identify(outlier: bool, i: int) -> dict[str, Any]:
-    return {**identify(epsilon=f"1/{100_000 + i}"), "record": OUTLIER if outlier else INLIER}
+    return {**identify(epsilon=f"{100_000 + i}e-10"), "record": OUTLIER if outlier else INLIER}
 
 
 def test_padding_hides_a_computation_that_takes_longer(
