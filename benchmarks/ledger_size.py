@@ -19,7 +19,7 @@ import numpy as np
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.ledger import Account, Budget, Ledger, Order, Reservation
+from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.account import Located
 from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.spatial import Ball, SpatialIndex
@@ -44,16 +44,16 @@ def ball(x: float, y: float) -> dict[str, Any]:
     }
 
 
-def questions(count: int) -> Iterator[Order]:
+def questions(count: int) -> Iterator[ChargeRequest]:
     """Different questions; every second one about a place of its own."""
     for i in range(count):
         who, question = ANALYSTS[i // 2 % 4], {"kind": "benchmark", "question": {"number": i}}
         if i % 2:
             side = 1 + int(count**0.5)
             place = ball(3.0 * (i // side), 3.0 * (i % side))
-            yield Order(who, f"{i:064x}", question, PLACE_PRICE, place)
+            yield ChargeRequest(who, f"{i:064x}", question, PLACE_PRICE, place)
         else:
-            yield Order(who, f"{i:064x}", question, PRICE)
+            yield ChargeRequest(who, f"{i:064x}", question, PRICE)
 
 
 def build(ledger: Ledger, count: int) -> None:
@@ -61,7 +61,7 @@ def build(ledger: Ledger, count: int) -> None:
     ledger.open(NAME, budget=Budget.of("1000"))
     for analyst in ANALYSTS:
         ledger.allow(NAME, analyst, Budget.of("500"), reason="a share")
-    standing = ledger.standing(NAME)
+    standing = ledger.snapshot(NAME)
     seq, head = standing.seq, standing.head
     rows: list[tuple[Any, ...]] = []
     balls: list[tuple[Any, ...]] = []
@@ -69,7 +69,7 @@ def build(ledger: Ledger, count: int) -> None:
     index = SpatialIndex(None, 1, new_atlas)  # type: ignore[arg-type]  # only places are asked for
     sheet = bands = ""
 
-    def append(kind: str, order: Order, closes: int | None, body: dict[str, Any]) -> None:
+    def append(kind: str, order: ChargeRequest, closes: int | None, body: dict[str, Any]) -> None:
         nonlocal seq, head
         seq += 1
         entry = Entry.sealed(
@@ -149,7 +149,7 @@ def build(ledger: Ledger, count: int) -> None:
     raw.close()
 
 
-def asked(ledger: Ledger, order: Order) -> None:
+def asked(ledger: Ledger, order: ChargeRequest) -> None:
     """One ask without its computation: reserve and settle, two durable commits."""
     found, _ = ledger.reserve(NAME, order)
     if isinstance(found, Reservation):
@@ -157,7 +157,7 @@ def asked(ledger: Ledger, order: Order) -> None:
         found.release()
 
 
-def given_back(ledger: Ledger, order: Order) -> Callable[[], None]:
+def given_back(ledger: Ledger, order: ChargeRequest) -> Callable[[], None]:
     """A void of a spend that is made beforehand."""
     held, _ = ledger.reserve(NAME, order)
     assert isinstance(held, Reservation)
@@ -165,9 +165,9 @@ def given_back(ledger: Ledger, order: Order) -> Callable[[], None]:
     return lambda: ledger.void(NAME, held.seq, reason="a benchmark")
 
 
-def new(kind: str, number: int, place: dict[str, Any] | None) -> Order:
+def new(kind: str, number: int, place: dict[str, Any] | None) -> ChargeRequest:
     """A question that nobody has asked."""
-    return Order("ana", f"{kind} {number}", {}, PLACE_PRICE if place else PRICE, place)
+    return ChargeRequest("ana", f"{kind} {number}", {}, PLACE_PRICE if place else PRICE, place)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

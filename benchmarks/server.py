@@ -127,7 +127,7 @@ def _check(database: str, load: Load) -> None:
     """Zero overspend: the chain verifies, and every charge led to one answer."""
     with Ledger(database, atlas=new_atlas) as ledger:
         finding = verify(ledger, "clinic")
-        standing = ledger.standing("clinic")
+        standing = ledger.snapshot("clinic")
         kinds = [entry.kind for entry in ledger.entries("clinic")]
     assert finding.ok, finding.reason
     assert kinds.count("reserve") == kinds.count("settle") >= load.charged == len(load.times)

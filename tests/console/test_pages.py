@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from whitecrow.curator import Policy
-from whitecrow.ledger import Budget, Order
+from whitecrow.ledger import Budget, ChargeRequest
 from whitecrow.ledger.failures import halt
 from whitecrow.question import digest
 from whitecrow.server.service import question_from
@@ -313,7 +313,7 @@ def test_a_spend_without_an_answer_is_found_and_given_back(house: House) -> None
     )
     price = service.curator(house.person("ana"), "clinic").price(question)
     written = {"kind": "screen", "question": question.to_json()}
-    order = Order("ana", digest(question), written, price)
+    order = ChargeRequest("ana", digest(question), written, price)
     held, _ = service.ledger.reserve("clinic", order)
     held.release()
     page = custodian.get("/datasets/clinic/recovery").text
@@ -339,7 +339,7 @@ def test_a_closed_dataset_says_so_and_is_opened_by_a_review(house: House) -> Non
     assert custodian.post(path, fields).status_code == 422
     assert custodian.post(path, {**fields, "reason": "a full disk"}).status_code == 303
     assert "Closed to new questions" not in custodian.get(path).text
-    assert service.ledger.standing("clinic").failures == 0
+    assert service.ledger.snapshot("clinic").failures == 0
     assert "a full disk" in custodian.get("/datasets/clinic/ledger?act=review").text
 
 

@@ -64,7 +64,7 @@ class Bank:
         with Ledger(self.url) as ledger:
             finding = verify(ledger, "bank")
             entries = ledger.entries("bank")
-            standing = ledger.standing("bank")
+            standing = ledger.snapshot("bank")
         assert finding.ok, finding
         kinds = Counter(entry.kind for entry in entries)
         spent = standing.spent.epsilon
@@ -175,7 +175,7 @@ def _around(owner: Any, name: str, act: Callable[[], None], *, before: bool) -> 
 
 def ask_and_die(bank: Bank, analyst: str, numbers: list[int], point: str, seed: int) -> None:
     """One process that is killed at a point of its way; answers it got are written down."""
-    from whitecrow.ledger.page import Page
+    from whitecrow.ledger.transaction import Page
 
     random_ = random.Random(seed)
     countdown = random_.randrange(1, 6)

@@ -18,7 +18,7 @@ from sqlalchemy import event
 from toy_question import Toy
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.schema import datasets
 
 ROWS = pa.table({"x": [1.0, 2.0, 3.0]})
@@ -228,14 +228,14 @@ def test_a_write_that_asks_nothing_back_is_kept(store: str) -> None:
     ledger.open("d", budget=Budget.of("1"))
     change = sa.update(datasets).values(policy='{"a":1}')
     ledger.database.write(lambda session: session.run(change))
-    assert ledger.standing("d").policy == '{"a":1}'
+    assert ledger.snapshot("d").policy == '{"a":1}'
     ledger.close()
 
 
 def test_a_write_that_fails_late_fails_and_leaves_nothing(store: str) -> None:
     ledger = Ledger(store)
     ledger.open("d", budget=Budget.of("1"))
-    held, _ = ledger.reserve("d", Order("ana", "q", {}, wc.DifferentialPrivacy(HALF)))
+    held, _ = ledger.reserve("d", ChargeRequest("ana", "q", {}, wc.DifferentialPrivacy(HALF)))
     assert isinstance(held, Reservation)
     ledger.settle("d", held, 1)
 

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger, verification
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, verification
 from whitecrow.ledger.revisions import revisions
 
 MODEL = wc.DistanceAnomaly(beta=2, radius=5.0)
@@ -39,7 +39,7 @@ def screen(curator, place, epsilon="1"):
 
 
 def spent(curator):
-    return curator.ledger.standing(curator.name).spent.spent("differential", Fraction(0))
+    return curator.ledger.snapshot(curator.name).spent.spent("differential", Fraction(0))
 
 
 def test_a_table_never_receives_the_stored_answer_of_another(ledger):
@@ -284,10 +284,9 @@ def test_verification_rejects_revisions_that_cannot_be(ledger):
 
 
 def test_a_spend_that_names_an_unrecorded_revision_is_found(ledger):
-    from whitecrow.ledger import Order
 
     with opened(TABLE, ledger, name="ages") as curator:
         price = wc.SensitivePrivacy("1", 5, 1.0, card="c@2")
-        curator.ledger.reserve("ages", Order("ana", "d", {}, price))
+        curator.ledger.reserve("ages", ChargeRequest("ana", "d", {}, price))
         found = verification.verify(curator.ledger, "ages")
         assert "revision of the data that was not recorded" in found.reason

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Closed, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.ledger.account import admit
 from whitecrow.ledger.failures import review
 from whitecrow.ledger.verification import verify
@@ -27,7 +27,7 @@ class CheckedOutside(Ledger):
 
     between: Callable[[], None] = staticmethod(lambda: None)
 
-    def _reserve(self, dataset: str, order: Order, rule: Any) -> Any:
+    def _reserve(self, dataset: str, order: ChargeRequest, rule: Any) -> Any:
         def check(page: Any) -> None:
             share = page.share(order.analyst)
             if page.outcome(order.digest) is None:
@@ -82,12 +82,14 @@ class Accounts(RuleBasedStateMachine):
             share is None or self.spent(analyst) + price <= share
         )
 
-    def order(self, number: int, price: str, analyst: str) -> Order:
+    def order(self, number: int, price: str, analyst: str) -> ChargeRequest:
         known = self.charges.get(number)
         amount = Fraction(price) if known is None else known[1]
-        return Order(analyst, f"question {number}", {}, wc.DifferentialPrivacy(amount))
+        return ChargeRequest(analyst, f"question {number}", {}, wc.DifferentialPrivacy(amount))
 
-    def reserve(self, number: int, price: str, analyst: str) -> Reservation | Closed | None:
+    def reserve(
+        self, number: int, price: str, analyst: str
+    ) -> Reservation | RecordedOutcome | None:
         """Reserve, and check that the ledger decides as the model does."""
         order = self.order(number, price, analyst)
         amount = order.price.epsilon  # type: ignore[union-attr]
@@ -223,11 +225,11 @@ class Accounts(RuleBasedStateMachine):
                     Fraction(dict(zip(numbers, prices, strict=True))[number]),
                 )
 
-    def racing(self, *orders: Order) -> list[Reservation | None]:
+    def racing(self, *orders: ChargeRequest) -> list[Reservation | None]:
         found: dict[str, Reservation | None] = {}
         barrier = threading.Barrier(len(orders))
 
-        def ask(order: Order) -> None:
+        def ask(order: ChargeRequest) -> None:
             barrier.wait()
             found[order.digest] = self.attempt(order)
 
@@ -238,7 +240,7 @@ class Accounts(RuleBasedStateMachine):
             thread.join()
         return [found[order.digest] for order in orders]
 
-    def attempt(self, order: Order) -> Reservation | None:
+    def attempt(self, order: ChargeRequest) -> Reservation | None:
         try:
             held, _ = self.ledger.reserve("d", order)
         except (wc.BudgetExhausted, wc.Unavailable):
@@ -250,7 +252,7 @@ class Accounts(RuleBasedStateMachine):
 
     @invariant()
     def sums_are_right(self) -> None:
-        standing = self.ledger.standing("d")
+        standing = self.ledger.snapshot("d")
         assert standing.spent.epsilon == self.spent()
         assert self.spent() <= self.cap, "overspent"
         assert standing.budget.sensitive == self.cap
@@ -269,7 +271,7 @@ class Broken(Accounts):
 
     ledger_class = CheckedOutside
 
-    def racing(self, *orders: Order) -> list[Reservation | None]:
+    def racing(self, *orders: ChargeRequest) -> list[Reservation | None]:
         second: list[Reservation | None] = []
         ledger: Any = self.ledger
         ledger.between = lambda: second.append(self.attempt(orders[1]))

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.verification import verify
 
 CARD = {"name": "clinic", "columns": {"age": {"low": 0, "high": 120}}}
@@ -20,7 +20,7 @@ def acted(ledger: Ledger) -> None:
     """One act of every kind, each with its actor."""
     ledger.open("d", budget=Budget.of("1"), actor="cleo", card=CARD, readers=["bo", "ana"])
     ledger.allow("d", "ana", Budget.of("1/2"), reason="a share", actor="cleo")
-    held, _ = ledger.reserve("d", Order("ana", "q", {}, TENTH, actor="cleo"))
+    held, _ = ledger.reserve("d", ChargeRequest("ana", "q", {}, TENTH, actor="cleo"))
     assert isinstance(held, Reservation)
     held.release()
     ledger.void("d", held.seq, reason="power cut", actor="dan")
@@ -92,5 +92,5 @@ def test_an_account_and_other_tables_are_written_together_or_not_at_all(notes: L
         except KeyboardInterrupt:
             assert (notes.datasets(), noted(notes)) == ((), 0)
     assert (notes.datasets(), noted(notes)) == (("d",), 1)
-    assert notes.standing("d").budget == Budget.of("2")
+    assert notes.snapshot("d").budget == Budget.of("2")
     assert verify(notes, "d").ok

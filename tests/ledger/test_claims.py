@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from benchmarks import postgres
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.verification import verify
 
-ORDER = Order("ana", "q", {}, wc.DifferentialPrivacy("1/10"))
+ORDER = ChargeRequest("ana", "q", {}, wc.DifferentialPrivacy("1/10"))
 
 
 def opened(url: str | Path) -> Ledger:
@@ -78,7 +78,7 @@ def test_a_lost_claim_stores_nothing_and_the_second_asker_has_the_only_answer(
             one.release()
         kinds = [entry.kind for entry in third.entries("d")]
         assert kinds == ["open", "reserve", "settle"]
-        assert third.standing("d").failures == 0
+        assert third.snapshot("d").failures == 0
         assert verify(third, "d").ok
 
 

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.ledger import Ledger, Order
+from whitecrow.ledger import ChargeRequest, Ledger
 
 ROWS = pa.table({"age": [30.0, 31.0, 32.0, 90.0], "bmi": [20.0, 21.0, 22.0, 35.0]})
 ASKED = ["--record", '{"age": 90, "bmi": 35}', "--beta", "2", "--radius", "5"]
@@ -105,7 +105,9 @@ def test_an_analysts_share_and_an_amended_promise_bind(data: str, tmp_path: Path
 def test_an_interrupted_spend_is_reported_kept_and_voided(data: str) -> None:
     run("identify", data, *ASKED, "--epsilon", "0.1")
     with Ledger(Path(data).with_name("people.whitecrow.db")) as ledger:
-        held, _ = ledger.reserve("people", Order("ana", "d", {}, wc.DifferentialPrivacy("1/2")))
+        held, _ = ledger.reserve(
+            "people", ChargeRequest("ana", "d", {}, wc.DifferentialPrivacy("1/2"))
+        )
         held.release()  # type: ignore[union-attr]
     shown = run("ledger", "show", data).output
     assert "entry 4 (ana, " in shown
@@ -121,7 +123,9 @@ def test_an_interrupted_spend_is_reported_kept_and_voided(data: str) -> None:
 def test_a_failure_is_shown_and_reviewed_and_the_dataset_takes_questions_again(data: str) -> None:
     run("identify", data, *ASKED, "--epsilon", "0.1")
     with Ledger(Path(data).with_name("people.whitecrow.db")) as ledger:
-        held, _ = ledger.reserve("people", Order("ana", "d", {}, wc.DifferentialPrivacy("1/2")))
+        held, _ = ledger.reserve(
+            "people", ChargeRequest("ana", "d", {}, wc.DifferentialPrivacy("1/2"))
+        )
         ledger.fail("people", held)  # type: ignore[arg-type]
         held.release()  # type: ignore[union-attr]
     refused = run("identify", data, *ASKED, "--epsilon", "0.2")

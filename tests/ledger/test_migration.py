@@ -11,7 +11,7 @@ from alembic.config import Config
 
 import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.ledger import Account, Budget, Ledger, Order, Reservation, migration
+from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation, migration
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.schema import VERSION
 from whitecrow.ledger.verification import verify
@@ -81,7 +81,7 @@ def test_failures_of_an_older_store_are_counted(tmp_path: Path) -> None:
     with Ledger(path) as ledger:
         ledger.open("d", budget=Budget.of("1"))
         for name in "ab":
-            order = Order("ana", name, {}, wc.DifferentialPrivacy("1/10"))
+            order = ChargeRequest("ana", name, {}, wc.DifferentialPrivacy("1/10"))
             held, _ = ledger.reserve("d", order)
             assert isinstance(held, Reservation)
             held.release()
@@ -91,7 +91,7 @@ def test_failures_of_an_older_store_are_counted(tmp_path: Path) -> None:
         with ledger.database.connection() as connection:
             to_the_first_schema(connection)
     with Ledger(path) as ledger:
-        assert ledger.standing("d").failures == 1
+        assert ledger.snapshot("d").failures == 1
         assert [entry.seq for entry in ledger.unsettled("d")] == [5]
         assert verify(ledger, "d").ok
 
@@ -115,22 +115,22 @@ def test_places_and_terms_of_an_older_store_are_indexed_from_its_entries(tmp_pat
         ledger.open("d", budget=Budget.of("1"))
         for place in range(6):
             located = {**ball, "center": [place * 0.7]}
-            held, _ = ledger.reserve("d", Order("ana", str(place), {}, price, located))
+            held, _ = ledger.reserve("d", ChargeRequest("ana", str(place), {}, price, located))
             assert isinstance(held, Reservation)
             held.release()
         ledger.void("d", 3, reason="never answered")
-        standing = ledger.standing("d")
+        standing = ledger.snapshot("d")
         with ledger.database.connection() as connection:
             to_the_first_schema(connection)
     with pytest.raises(wc.Unavailable, match="older version"):
         Ledger(path)
     with Ledger(path, atlas=new_atlas) as ledger:
-        assert ledger.standing("d") == standing
+        assert ledger.snapshot("d") == standing
         finding = verify(ledger, "d", atlas=new_atlas)
         assert finding.ok, finding
         for seq in (2, 4, 5, 6, 7):
             ledger.void("d", seq, reason="none was answered")
-        assert ledger.standing("d").spent == Account()
+        assert ledger.snapshot("d").spent == Account()
 
 
 def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:

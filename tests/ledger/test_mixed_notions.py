@@ -17,7 +17,7 @@ import pytest
 
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.identify import law
-from whitecrow.ledger import LINES, Budget, Ledger, Order
+from whitecrow.ledger import LINES, Budget, ChargeRequest, Ledger
 from whitecrow.ledger.verification import verify
 from whitecrow.privacy import (
     ConditionalPrivacy,
@@ -222,12 +222,12 @@ def reported(mechanisms: tuple[Mechanism, ...]) -> Any:
     with Ledger("sqlite://", atlas=new_atlas) as ledger:
         ledger.open("line", budget=Budget.of(("100", DELTA)))
         for place, one in enumerate(mechanisms):
-            order = Order("ana", f"digest {place}", {}, one.price, one.location)
+            order = ChargeRequest("ana", f"digest {place}", {}, one.price, one.location)
             held, _ = ledger.reserve("line", order)
             ledger.settle("line", held, None)  # type: ignore[arg-type]
             held.release()  # type: ignore[union-attr]
         assert verify(ledger, "line", atlas=new_atlas).ok
-        return ledger.standing("line").spent
+        return ledger.snapshot("line").spent
 
 
 def covered(total: Any, most: int = MOST) -> Iterator[tuple[Histogram, Histogram]]:

@@ -10,7 +10,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import QUICK
 from whitecrow.ledger.verification import verify
@@ -18,12 +18,12 @@ from whitecrow.ledger.verification import verify
 SMALL = wc.DifferentialPrivacy("1/1000")
 
 
-def located(name: str, x: float, y: float = 0.0) -> Order:
+def located(name: str, x: float, y: float = 0.0) -> ChargeRequest:
     ball = {"columns": ["x", "y"], "metric": "euclidean", "center": [x, y], "radius": 1.0}
-    return Order("ana", name, {}, SMALL, ball)
+    return ChargeRequest("ana", name, {}, SMALL, ball)
 
 
-def reserved(ledger: Ledger, order: Order) -> Reservation:
+def reserved(ledger: Ledger, order: ChargeRequest) -> Reservation:
     held, _ = ledger.reserve("d", order)
     assert isinstance(held, Reservation)
     held.release()
@@ -62,7 +62,7 @@ def test_a_plan_a_void_and_a_page_do_not_read_the_account(
         ledger.unsettled("d")
         with Ledger(ledger.database.path or "", atlas=new_atlas) as fresh:
             reserved(fresh, located(f"fresh {stop}", -9.0 * stop))
-            fresh.void("d", fresh.standing("d").seq, reason="never answered")
+            fresh.void("d", fresh.snapshot("d").seq, reason="never answered")
         costs.append(sum(read))
     assert costs[0] == costs[1] < 100
     monkeypatch.undo()
@@ -96,7 +96,7 @@ def test_a_crowd_is_weighed_before_the_write_transaction(
         reserved(ledger, located(str(number), number / 1000, number / 997))
     assert max(met for inside, met in weighed if inside) <= QUICK
     assert max(met for inside, met in weighed if not inside) == 3 * QUICK - 1
-    assert ledger.standing("d").spent.located.differential == 3 * QUICK * SMALL.epsilon
+    assert ledger.snapshot("d").spent.located.differential == 3 * QUICK * SMALL.epsilon
     assert verify(ledger, "d", atlas=new_atlas).ok
 
 
@@ -105,9 +105,9 @@ def test_one_more_ball_never_costs_more_than_itself(ledger: Ledger) -> None:
     ball = {"columns": ["x", "y", "z"], "metric": "euclidean", "radius": 1.0}
     for number in range(30):
         place = {**ball, "center": [3.0 * number, 0.0, 0.0]}
-        reserved(ledger, Order("ana", str(number), {}, SMALL, place))
-    before = ledger.standing("d").spent.located.differential
+        reserved(ledger, ChargeRequest("ana", str(number), {}, SMALL, place))
+    before = ledger.snapshot("d").spent.located.differential
     wide = {**ball, "center": [0.0, 0.0, 0.0], "radius": 500.0}
-    reserved(ledger, Order("ana", "wide", {}, SMALL, wide))
-    after = ledger.standing("d").spent.located.differential
+    reserved(ledger, ChargeRequest("ana", "wide", {}, SMALL, wide))
+    after = ledger.snapshot("d").spent.located.differential
     assert (before, after) == (SMALL.epsilon, 2 * SMALL.epsilon)

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.ledger import Budget, Closed, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.ledger.export import to_csv, to_json
 from whitecrow.ledger.failures import failures, halt, review
-from whitecrow.ledger.page import Page
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import CLOSED
+from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.verification import checkpoint, verify
 from whitecrow.privacy import Guarantee
 
@@ -38,14 +38,14 @@ def ledger() -> Any:
 
 def order(
     digest: str, price: Guarantee = QUARTER, *, analyst: str = "ana", place: float | None = None
-) -> Order:
+) -> ChargeRequest:
     ball = None
     if place is not None:
         ball = {"columns": ["x"], "metric": "euclidean", "center": [place], "radius": 1.0}
-    return Order(analyst, digest, {"number": digest}, price, ball)
+    return ChargeRequest(analyst, digest, {"number": digest}, price, ball)
 
 
-def charge(ledger: Ledger, one: Order) -> Reservation:
+def charge(ledger: Ledger, one: ChargeRequest) -> Reservation:
     found, _ = ledger.reserve("clinic", one)
     assert isinstance(found, Reservation)
     assert found.fresh
@@ -54,7 +54,7 @@ def charge(ledger: Ledger, one: Order) -> Reservation:
 
 
 def spent(ledger: Ledger, line: str = "conditional") -> Fraction:
-    standing = ledger.standing("clinic")
+    standing = ledger.snapshot("clinic")
     found = standing.spent.spent(line, standing.budget.delta)
     assert found is not None
     return found
@@ -86,7 +86,7 @@ def test_sums_stay_exact_and_short_whatever_fractions_an_analyst_chooses(ledger:
         place = None if number % 4 == 1 else float(10 * number)
         true, far = (true, max(far, price)) if place else (true + price, far)
         charge(ledger, order(str(number), wc.DifferentialPrivacy(price), place=place))
-    standing = ledger.standing("clinic").spent
+    standing = ledger.snapshot("clinic").spent
     assert (standing.epsilon, standing.located.differential) == (true, far)
     assert len(str(standing.to_json())) < 2000
 
@@ -100,12 +100,12 @@ def test_a_batch_that_exactly_fits_is_never_refused(ledger: Ledger) -> None:
 def test_a_fraction_whose_sums_would_grow_is_refused_before_anything_is_spent(
     ledger: Ledger,
 ) -> None:
-    before = ledger.standing("clinic")
+    before = ledger.snapshot("clinic")
     odd = order("a", wc.DifferentialPrivacy(Fraction(1, 10_007)))
     for ask in (lambda: ledger.reserve("clinic", odd), lambda: ledger.quote("clinic", [odd])):
         with pytest.raises(wc.InvalidInput, match=r"up to 1000\. Got 1/10007; write 999300489657"):
             ask()
-    assert ledger.standing("clinic") == before
+    assert ledger.snapshot("clinic") == before
 
 
 def test_the_tighter_of_two_caps_rules(ledger: Ledger) -> None:
@@ -120,16 +120,16 @@ def test_the_tighter_of_two_caps_rules(ledger: Ledger) -> None:
     ledger.allow("clinic", "ana", None, reason="lifted")
     ledger.amend("clinic", budget=Budget.of("2"), reason="voted")
     charge(ledger, order("e"))
-    assert ledger.standing("clinic").shares["ana"].spent.epsilon == Fraction(1, 2)
+    assert ledger.snapshot("clinic").shares["ana"].spent.epsilon == Fraction(1, 2)
 
 
 def test_a_refused_question_leaves_nothing_behind(ledger: Ledger) -> None:
-    before = ledger.standing("clinic")
+    before = ledger.snapshot("clinic")
     with pytest.raises(wc.BudgetExhausted):
         charge(ledger, order("a", wc.DifferentialPrivacy("2")))
     with pytest.raises(wc.PolicyViolation):
         ledger.reserve("clinic", order("a"), rule=_refuse)
-    assert ledger.standing("clinic") == before
+    assert ledger.snapshot("clinic") == before
 
 
 def _refuse(policy: str) -> None:
@@ -179,7 +179,7 @@ def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
         assert verify(ledger, "clinic").ok
 
 
-def _broken_act(page: Page) -> None:
+def _broken_act(page: AccountTransaction) -> None:
     page.append("gift", body={})
     page.append("gift", body={}, closes=1)
     page.append("gift", body={}, closes=1)
@@ -201,7 +201,7 @@ def test_a_void_gives_back_what_was_never_answered(ledger: Ledger) -> None:
     charge(ledger, order("b", analyst="bo"))
     ledger.void("clinic", held.seq, reason="power cut")
     assert spent(ledger) == Fraction(1, 4)
-    assert ledger.standing("clinic").shares["ana"].spent.epsilon == 0
+    assert ledger.snapshot("clinic").shares["ana"].spent.epsilon == 0
     with pytest.raises(wc.PolicyViolation, match="already void"):
         ledger.void("clinic", held.seq, reason="again")
     with pytest.raises(wc.PolicyViolation, match="given back"):
@@ -222,7 +222,7 @@ def test_a_failure_keeps_its_spend_until_it_is_voided(ledger: Ledger) -> None:
     held = charge(ledger, order("a"))
     ledger.fail("clinic", held)
     again, _ = ledger.reserve("clinic", order("a"))
-    assert isinstance(again, Closed)
+    assert isinstance(again, RecordedOutcome)
     assert not again.answered
     assert [entry.seq for entry in ledger.unsettled("clinic")] == [held.seq]
     ledger.void("clinic", held.seq, reason="a bug, mended")
@@ -253,7 +253,7 @@ def test_a_failure_closes_the_dataset_until_the_custodian_has_looked(ledger: Led
     with pytest.raises(wc.Unavailable):
         charge(ledger, order("new"))
     ledger.void("clinic", running.seq, reason="the same disk")  # giving back is a review as well
-    assert ledger.standing("clinic").failures == 0
+    assert ledger.snapshot("clinic").failures == 0
     ledger.settle("clinic", charge(ledger, order("new")), 18)
     ledger.settle("clinic", interrupted, 19)
     before = spent(ledger)
@@ -280,7 +280,7 @@ def test_the_custodians_acts_need_a_reason(ledger: Ledger) -> None:
     with pytest.raises(wc.InvalidInput, match="not empty"):
         ledger.allow("clinic", "", None, reason="nobody")
     with pytest.raises(wc.InvalidInput, match="no dataset"):
-        ledger.standing("nowhere")
+        ledger.snapshot("nowhere")
 
 
 def test_balls_far_apart_share_one_price_and_voids_count_again(ledger: Ledger) -> None:
@@ -308,7 +308,7 @@ def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(
     charge(ledger, order("b", place=50.0, analyst="bo"))
     charge(ledger, order("c", place=0.0, analyst="bo"))
     charge(ledger, order("d"))
-    standing = ledger.standing("clinic")
+    standing = ledger.snapshot("clinic")
     assert spent(ledger) == Fraction(3, 4)
     own = {
         name: share.spent.spent("differential", Fraction(0))
@@ -390,7 +390,7 @@ def test_caps_of_single_lines_hold() -> None:
         with pytest.raises(wc.BudgetExhausted, match="differential budget"):
             charge(ledger, order("b"))
         charge(ledger, order("b", wc.SensitivePrivacy("3/4", 5, 1.0)))
-        assert ledger.standing("clinic").spent.unbounded("differential")
+        assert ledger.snapshot("clinic").spent.unbounded("differential")
 
 
 def test_units_do_not_mix_by_accident() -> None:
@@ -436,7 +436,7 @@ def busy(path: Path) -> Ledger:
     ledger.fail("clinic", failed)
     review(ledger, "clinic", failed.seq, reason="looked")
     halt(ledger, "clinic")
-    review(ledger, "clinic", ledger.standing("clinic").seq, reason="looked")
+    review(ledger, "clinic", ledger.snapshot("clinic").seq, reason="looked")
     ledger.settle("clinic", charge(ledger, order("d", analyst="bo")), 2)
     charge(ledger, order("e"))
     return ledger

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow.cli import whitecrow
 from whitecrow.demo import CARD, DATA
-from whitecrow.ledger import Budget, Ledger, Order, Reservation
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.verification import verify
 from whitecrow.questions import read_question
 
@@ -144,7 +144,9 @@ def test_a_hostile_question_in_a_ledger_is_read_as_text(tmp_path):
         ledger.open("clinic", budget=Budget.of("1000"))
         for number, detector in enumerate(everything):
             price = wc.DifferentialPrivacy("1/100")
-            held, _ = ledger.reserve("clinic", Order("ana", str(number), explain(detector), price))
+            held, _ = ledger.reserve(
+                "clinic", ChargeRequest("ana", str(number), explain(detector), price)
+            )
             assert isinstance(held, Reservation)
             ledger.settle("clinic", held, {"answer": None})
             held.release()

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from whitecrow.demo import CARD
-from whitecrow.ledger import Order
+from whitecrow.ledger import ChargeRequest
 from whitecrow.privacy import DifferentialPrivacy
 
 from .conftest import Caller, House, identify
@@ -48,7 +48,7 @@ def _new_person(house: House) -> dict[str, Any]:
 
 def _interrupted(house: House) -> dict[str, Any]:
     """A spend of ana's that was never answered."""
-    order = Order("ana", f"digest {next(_fresh)}", {}, DifferentialPrivacy("1/1000"))
+    order = ChargeRequest("ana", f"digest {next(_fresh)}", {}, DifferentialPrivacy("1/1000"))
     held, _ = house.service.ledger.reserve("clinic", order)
     held.release()
     return {"entry": held.seq, "reason": "the power failed"}
@@ -273,7 +273,7 @@ def test_a_repeated_question_is_free_and_says_nothing_of_who_asked_first(
     assert second.json()["charged"] is False
     assert second.json()["ledger"]["spent"] == first["ledger"]["spent"]
     assert "ana" not in second.text
-    standing = house.service.ledger.standing("clinic")
+    standing = house.service.ledger.snapshot("clinic")
     assert "bob" not in standing.shares
 
 

@@ -165,7 +165,7 @@ def test_in_cross_validation_every_fold_adds_to_one_account(tmp_path: Path) -> N
     assert len(found["test_score"]) == FOLDS
     # The balls do not meet, but the folds are different data: a person is in three of the four.
     with Ledger(where) as ledger:
-        spent = ledger.standing("patients").spent
+        spent = ledger.snapshot("patients").spent
         assert spent.totals(Fraction(0)).differential.epsilon == FOLDS
         assert len(revisions(ledger, "patients")) == FOLDS
     assert found["estimator"][0].remaining()["differential"] == 0

@@ -106,7 +106,7 @@ def test_one_question_has_one_spelling():
         ({"radii": []}, "radii"),
         ({"radii": "1,2"}, "radii"),
         ({"radii": [0, 1]}, "radii"),
-        ({"radii": [-1]}, "radius"),
+        ({"radii": [-1]}, "radii"),
         ({"beta": 0}, "beta"),
         ({"metric": "gower"}, "gower"),
         ({"method": "guess"}, "method"),

@@ -13,7 +13,7 @@ from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 
 if TYPE_CHECKING:
-    from whitecrow.ledger import Ledger, Standing
+    from whitecrow.ledger import AccountSnapshot, Ledger
 
 _SOURCE = click.argument("source", metavar="SOURCE")
 _DATASET = click.option("--dataset", help="Which account, if the ledger holds several.")
@@ -136,7 +136,7 @@ def review(output: Output, source: str, entry: int, reason: str, dataset: str | 
     with _opened(source) as ledger:
         name = _chosen(ledger, dataset)
         failures.review(ledger, name, entry, reason=reason)
-        left = ledger.standing(name).failures
+        left = ledger.snapshot(name).failures
     words = f"{left} failures are left to review" if left else f"{name!r} takes questions again"
     output.show({"reviewed": entry, "failures": left}, f"Entry {entry} is reviewed; {words}.")
 
@@ -232,17 +232,17 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
     from whitecrow.ledger.failures import failures
     from whitecrow.ledger.revisions import revisions
 
-    standing = ledger.standing(name)
-    notions = policy_of(standing.policy).notions
-    left = remaining([(standing.spent, standing.budget)], notions)
+    snapshot = ledger.snapshot(name)
+    notions = policy_of(snapshot.policy).notions
+    left = remaining([(snapshot.spent, snapshot.budget)], notions)
     return {
         "dataset": name,
-        "budget": standing.budget.to_json(),
-        "spent": spent(standing.spent, standing.budget),
+        "budget": snapshot.budget.to_json(),
+        "spent": spent(snapshot.spent, snapshot.budget),
         "remaining": left.to_json(),
-        "promise": list(standing.spent.totals(standing.budget.delta).statements()),
-        "policy": policy_of(standing.policy).to_json(),
-        "analysts": _analysts(standing),
+        "promise": list(snapshot.spent.totals(snapshot.budget.delta).statements()),
+        "policy": policy_of(snapshot.policy).to_json(),
+        "analysts": _analysts(snapshot),
         "unsettled": [
             {"entry": entry.seq, "at": entry.at, "analyst": entry.analyst}
             for entry in ledger.unsettled(name)
@@ -252,20 +252,20 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
             {"revision": one.number, "at": one.at, "reason": one.reason}
             for one in revisions(ledger, name)
         ],
-        "entries": standing.seq,
-        "head": standing.head,
+        "entries": snapshot.seq,
+        "head": snapshot.head,
     }
 
 
-def _analysts(standing: Standing) -> dict[str, Any]:
+def _analysts(snapshot: AccountSnapshot) -> dict[str, Any]:
     from whitecrow.curator.balance import spent
 
     return {
         analyst: {
             "budget": None if share.budget is None else share.budget.to_json(),
-            "spent": spent(share.spent, share.budget or standing.budget),
+            "spent": spent(share.spent, share.budget or snapshot.budget),
         }
-        for analyst, share in sorted(standing.shares.items())
+        for analyst, share in sorted(snapshot.shares.items())
     }
 
 

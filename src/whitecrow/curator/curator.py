@@ -24,7 +24,15 @@ from whitecrow.curator.spatial import location
 from whitecrow.data import Card, Dataset
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
-from whitecrow.ledger import Budget, Closed, Entry, Ledger, Order, Reservation, Standing
+from whitecrow.ledger import (
+    AccountSnapshot,
+    Budget,
+    ChargeRequest,
+    Entry,
+    Ledger,
+    RecordedOutcome,
+    Reservation,
+)
 from whitecrow.ledger.failures import failures, review
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine, open_engine
@@ -174,7 +182,7 @@ class Curator(Asks):
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return policy_of(self._ledger.standing(self.name).policy)
+        return policy_of(self._ledger.snapshot(self.name).policy)
 
     @property
     def ledger(self) -> Ledger:
@@ -276,7 +284,7 @@ class Curator(Asks):
         """
         who = analyst or self.analyst
         price = self.price(question)
-        found, standing = self._reserve(replace(self._order(question, price, who), actor=actor))
+        found, snapshot = self._reserve(replace(self._order(question, price, who), actor=actor))
         charged = isinstance(found, Reservation)
         if isinstance(found, Reservation):
             found = self._answer(question, found, progress)
@@ -289,8 +297,8 @@ class Curator(Asks):
             statement=statement(question, price, self.card),
             charged=charged,
             ledger={
-                "spent": balance.spent(standing.spent, standing.budget),
-                "remaining": self._remaining(standing, who).to_json(),
+                "spent": balance.spent(snapshot.spent, snapshot.budget),
+                "remaining": self._remaining(snapshot, who).to_json(),
             },
         )
 
@@ -305,9 +313,9 @@ class Curator(Asks):
             question, self.card, order, self._ledger, self.name, self._reserve
         )
 
-    def _order(self, question: Question, price: Guarantee, who: str) -> Order:
+    def _order(self, question: Question, price: Guarantee, who: str) -> ChargeRequest:
         self._identity.check()
-        return Order(
+        return ChargeRequest(
             analyst=who,
             digest=digest(question, self.card, self._identity.revision),
             question={"kind": question.kind, "question": question.to_json()},
@@ -315,7 +323,9 @@ class Curator(Asks):
             location=location(question, price, self.card, self._identity),
         )
 
-    def _reserve(self, order: Order) -> tuple[Reservation | Closed, Standing]:
+    def _reserve(
+        self, order: ChargeRequest
+    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
         """Check the policy in force and commit the spend, in one transaction."""
         kind = order.question["kind"]
         return self._ledger.reserve(
@@ -324,7 +334,9 @@ class Curator(Asks):
             rule=lambda rules: policy_of(rules).check(kind, order.price, order.analyst),
         )
 
-    def _answer(self, question: Question, held: Reservation, progress: Progress | None) -> Closed:
+    def _answer(
+        self, question: Question, held: Reservation, progress: Progress | None
+    ) -> RecordedOutcome:
         """Compute behind the boundary, and store what came of it before anybody sees it."""
         try:
             released = self._execution.answer(
@@ -340,12 +352,12 @@ class Curator(Asks):
 
     def remaining(self, analyst: str | None = None) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""
-        return self._remaining(self._ledger.standing(self.name), analyst or self.analyst)
+        return self._remaining(self._ledger.snapshot(self.name), analyst or self.analyst)
 
     def totals(self) -> Totals:
         """What all releases of the dataset promise together, one promise a notion."""
-        standing = self._ledger.standing(self.name)
-        return standing.spent.totals(standing.budget.delta)
+        snapshot = self._ledger.snapshot(self.name)
+        return snapshot.spent.totals(snapshot.budget.delta)
 
     def statement(self) -> str:
         """What a data officer can sign: the joint promise of everything released so far."""
@@ -421,12 +433,12 @@ class Curator(Asks):
         """
         review(self._ledger, self.name, seq, reason=reason)
 
-    def _remaining(self, standing: Standing, who: str) -> Remaining:
-        caps = [(standing.spent, standing.budget)]
-        mine = standing.shares.get(who)
+    def _remaining(self, snapshot: AccountSnapshot, who: str) -> Remaining:
+        caps = [(snapshot.spent, snapshot.budget)]
+        mine = snapshot.shares.get(who)
         if mine is not None and mine.budget is not None:
             caps.append((mine.spent, mine.budget))
-        return balance.remaining(caps, policy_of(standing.policy).notions)
+        return balance.remaining(caps, policy_of(snapshot.policy).notions)
 
     def close(self) -> None:
         """Give the connections back: the store's, and those to records that are elsewhere."""

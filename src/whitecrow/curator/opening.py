@@ -17,7 +17,7 @@ from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Dataset
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import InvalidInput, PolicyViolation
-from whitecrow.ledger import Budget, Ledger, Standing
+from whitecrow.ledger import AccountSnapshot, Budget, Ledger
 from whitecrow.ledger.revisions import bind, first_records
 from whitecrow.neighbours import REMOTE, Engine, open_data
 from whitecrow.question import Progress
@@ -181,14 +181,14 @@ def opened_account(
     """Open an account, a new one for the records with this mark; promises stay as they are."""
     wanted = None if budget is None else Budget.of(budget)
     rules = None if policy is None else Policy.of(policy)
-    standing = store.open(
+    snapshot = store.open(
         account,
         budget=wanted or Budget.of(DEFAULT_BUDGET),
         policy=(rules or Policy()).to_json(),
         unit=(rules or Policy()).unit,
         records=None if mark is None else first_records(mark),
     )
-    _same_promise(standing, wanted, rules)
+    _same_promise(snapshot, wanted, rules)
     waiting = len(store.unsettled(account))
     if waiting:
         CUSTODIAN_LOG.warning(
@@ -216,10 +216,10 @@ def _called(path: Path) -> str:
     return path.stem if a_file else path.name
 
 
-def _same_promise(standing: Standing, budget: Budget | None, policy: Policy | None) -> None:
+def _same_promise(snapshot: AccountSnapshot, budget: Budget | None, policy: Policy | None) -> None:
     for what, given, known in (
-        ("budget", budget, standing.budget),
-        ("policy", policy, policy_of(standing.policy)),
+        ("budget", budget, snapshot.budget),
+        ("policy", policy, policy_of(snapshot.policy)),
     ):
         if given is not None and given != known:
             raise PolicyViolation(

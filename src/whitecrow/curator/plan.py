@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.ledger import LINES, Order, Quote
+from whitecrow.ledger import LINES, ChargeRequest, Quote
 from whitecrow.privacy import ZeroConcentrated, rounded_up, text
 
 __all__ = ["Plan"]
@@ -42,7 +42,7 @@ class Plan:
     reason: str = ""
 
     @classmethod
-    def of(cls, quote: Quote, orders: Sequence[Order]) -> Plan:
+    def of(cls, quote: Quote, orders: Sequence[ChargeRequest]) -> Plan:
         """Read a ledger's quote for these orders."""
         delta = quote.budget.delta
         prices = {order.digest: order.price for order in orders}.values()

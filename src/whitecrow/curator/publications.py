@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
-from whitecrow.ledger import Closed, Ledger, Order, Reservation, Standing
+from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.ledger.states import States
 from whitecrow.question import digest
 
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["opened_publication"]
 
-Reserve = Callable[[Order], tuple[Reservation | Closed, Standing]]
+Reserve = Callable[[ChargeRequest], tuple[Reservation | RecordedOutcome, AccountSnapshot]]
 
 
 def opened_publication(
-    question: Publish, card: Card, order: Order, ledger: Ledger, account: str, reserve: Reserve
+    question: Publish,
+    card: Card,
+    order: ChargeRequest,
+    ledger: Ledger,
+    account: str,
+    reserve: Reserve,
 ) -> Publisher:
     """Charge a publication, unless it is open already, and go on where it was.
 

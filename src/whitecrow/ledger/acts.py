@@ -10,8 +10,13 @@ from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger.account import Account, Located, guarantee
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
-from whitecrow.ledger.page import Closed, Page, Reservation, Share
 from whitecrow.ledger.spatial import Geometry, SpatialIndex
+from whitecrow.ledger.transaction import (
+    AccountTransaction,
+    AnalystAccount,
+    RecordedOutcome,
+    Reservation,
+)
 
 __all__ = ["allow", "amend", "card_digest", "custodian_act", "void", "voidable"]
 
@@ -59,7 +64,7 @@ def card_digest(card: Mapping[str, Any]) -> str:
 
 
 def amend(
-    page: Page,
+    page: AccountTransaction,
     body: Mapping[str, Any],
     budget: Budget | None,
     policy: Mapping[str, Any] | None,
@@ -75,16 +80,18 @@ def amend(
     page.append("amend", body={**body, **changed})
 
 
-def allow(page: Page, body: Mapping[str, Any], analyst: str, budget: Budget | None) -> None:
+def allow(
+    page: AccountTransaction, body: Mapping[str, Any], analyst: str, budget: Budget | None
+) -> None:
     """Cap what one analyst may spend, or lift the cap."""
     share = page.share(analyst)
     spent = Account(unit=page.spent.unit) if share is None else share.spent
-    page.write_share(analyst, Share(spent, budget), new=share is None)
+    page.write_share(analyst, AnalystAccount(spent, budget), new=share is None)
     written = None if budget is None else budget.to_json()
     page.append("allow", analyst=analyst, body={**body, "budget": written})
 
 
-def voidable(page: Page, seq: int) -> tuple[Entry, Reservation | Closed]:
+def voidable(page: AccountTransaction, seq: int) -> tuple[Entry, Reservation | RecordedOutcome]:
     """Return a spend that may be given back and what became of it, or say why it may not."""
     reserved = page.entry(seq)
     if reserved is None or reserved.kind != "reserve":
@@ -92,16 +99,16 @@ def voidable(page: Page, seq: int) -> tuple[Entry, Reservation | Closed]:
     outcome = page.outcome(reserved.digest)
     if outcome is None or outcome.seq != seq:
         raise PolicyViolation(f"Entry {seq} is already void.")
-    if isinstance(outcome, Closed) and outcome.answered:
+    if isinstance(outcome, RecordedOutcome) and outcome.answered:
         raise PolicyViolation(f"Entry {seq} was answered; what was released stays spent.")
     return reserved, outcome
 
 
 def void(
-    page: Page,
+    page: AccountTransaction,
     body: Mapping[str, Any],
     reserved: Entry,
-    outcome: Reservation | Closed,
+    outcome: Reservation | RecordedOutcome,
     geometry: Geometry,
 ) -> None:
     """Give a spend back: the sums, the terms of its promise, and its ball if it has one."""
@@ -114,10 +121,10 @@ def void(
         less = SpatialIndex(page.session, page.id, geometry).remove(seq, analyst)
     page.remove_terms(analyst, price)
     page.close_reservation(seq)
-    page.failures -= isinstance(outcome, Closed) and not outcome.reviewed
+    page.failures -= isinstance(outcome, RecordedOutcome) and not outcome.reviewed
     page.spent = page.spent.without_release(price, less[0], *page.terms())
     mine = share.spent.without_release(price, less[1], *page.terms(analyst))
-    page.write_share(analyst, Share(mine, share.budget), new=False)
+    page.write_share(analyst, AnalystAccount(mine, share.budget), new=False)
     costs = {"dataset": page.spent.located.to_json(), "analyst": mine.located.to_json()}
     page.append(
         "void",

@@ -9,15 +9,15 @@ from typing import Any
 from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger.account import Account, admissible, admit, in_unit
 from whitecrow.ledger.budget import Budget
-from whitecrow.ledger.page import Page, Reservation, Share
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
+from whitecrow.ledger.transaction import AccountTransaction, AnalystAccount, Reservation
 from whitecrow.privacy import Guarantee
 
-__all__ = ["Order", "Quote", "charge", "quote", "weigh"]
+__all__ = ["ChargeRequest", "Quote", "charge", "quote", "weigh"]
 
 
 @dataclass(frozen=True)
-class Order:
+class ChargeRequest:
     """What is to be charged.
 
     Parameters
@@ -68,21 +68,21 @@ class Quote:
 
 
 def charge(
-    page: Page,
-    order: Order,
-    share: Share | None,
+    page: AccountTransaction,
+    order: ChargeRequest,
+    share: AnalystAccount | None,
     geometry: Geometry,
     known: Weighed | None = None,
-) -> tuple[Reservation, Share]:
+) -> tuple[Reservation, AnalystAccount]:
     """Write a spend, or refuse it.
 
     Parameters
     ----------
-    page : Page
+    page : AccountTransaction
         The dataset's account, in a transaction that writes.
-    order : Order
+    order : ChargeRequest
         What to charge.
-    share : Share or None
+    share : AnalystAccount or None
         The analyst's account, if there is one.
     geometry : Geometry
         What balls are.
@@ -96,7 +96,7 @@ def charge(
     Crowded
         If the ball touches so many that it should be weighed before the transaction.
     """
-    mine = share or Share(Account(unit=page.spent.unit), None)
+    mine = share or AnalystAccount(Account(unit=page.spent.unit), None)
     price = in_unit(order.price, page.spent.unit)
     body: dict[str, Any] = {
         "question": order.question,
@@ -118,7 +118,7 @@ def charge(
     else:
         whose = f"Analyst {order.analyst!r}"
         grown = admit(mine.spent, mine.budget, price, own, whose=whose)
-    mine = Share(grown, mine.budget)
+    mine = AnalystAccount(grown, mine.budget)
     page.write_share(order.analyst, mine, new=share is None)
     page.add_terms(order.analyst, price)
     entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
@@ -128,14 +128,14 @@ def charge(
     return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
 
 
-def weigh(page: Page, order: Order, geometry: Geometry) -> Weighed:
+def weigh(page: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:
     """Find out what an order's ball adds, however long that takes; for a transaction that reads."""
     price = in_unit(order.price, page.spent.unit)
     ball = Ball.of(order.location or {}, price, order.analyst)
     return SpatialIndex(page.session, page.id, geometry).weigh(ball)
 
 
-def quote(page: Page, orders: Sequence[Order], geometry: Geometry) -> Quote:
+def quote(page: AccountTransaction, orders: Sequence[ChargeRequest], geometry: Geometry) -> Quote:
     """Say what these questions would cost together, asked in this order."""
     index = SpatialIndex(page.session, page.id, geometry)
     budget, spent = page.budget, page.spent

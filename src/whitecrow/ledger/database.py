@@ -22,9 +22,9 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from whitecrow.errors import LedgerCorrupt, Unavailable, WhitecrowError
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed
-from whitecrow.ledger.line import Job, Line
+from whitecrow.ledger.group_commit import GroupCommit, Job
 from whitecrow.ledger.session import Compiler, Session
-from whitecrow.ledger.turns import Turns
+from whitecrow.ledger.writer_queue import WriterQueue
 
 __all__ = ["Database"]
 
@@ -62,8 +62,8 @@ class Database:
         self._process = os.getpid()
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
-        self._line = Line(self._work, PATIENCE_SECONDS)
-        self._processes = Turns(self.path, PATIENCE_SECONDS)
+        self._line = GroupCommit(self._work, PATIENCE_SECONDS)
+        self._processes = WriterQueue(self.path, PATIENCE_SECONDS)
         self._writer: tuple[PoolProxiedConnection, Session] | None = None
 
     @property

@@ -27,19 +27,19 @@ _COLUMNS = (
 
 def to_json(ledger: Ledger, dataset: str) -> dict[str, Any]:
     """Return the whole account as a plain JSON object; rationals as text."""
-    standing = ledger.standing(dataset)
+    snapshot = ledger.snapshot(dataset)
     return {
         "dataset": dataset,
-        "budget": standing.budget.to_json(),
-        "spent": standing.spent.to_json(),
+        "budget": snapshot.budget.to_json(),
+        "spent": snapshot.spent.to_json(),
         "analysts": {
             analyst: {
                 "budget": None if share.budget is None else share.budget.to_json(),
                 "spent": share.spent.to_json(),
             }
-            for analyst, share in standing.shares.items()
+            for analyst, share in snapshot.shares.items()
         },
-        "head": standing.head,
+        "head": snapshot.head,
         "entries": [entry.to_json() for entry in ledger.entries(dataset)],
     }
 

@@ -13,9 +13,9 @@ from sqlalchemy import and_, bindparam, select
 from whitecrow.errors import PolicyViolation, Unavailable
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.chain import Entry
-from whitecrow.ledger.page import Page
 from whitecrow.ledger.schema import FAILED, entries
 from whitecrow.ledger.store import CLOSED, Ledger
+from whitecrow.ledger.transaction import AccountTransaction
 
 __all__ = ["failures", "halt", "refuse_if_closed", "review"]
 
@@ -42,7 +42,7 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
     """
     body = custodian_act(reason=reason, actor=actor)
 
-    def act(page: Page) -> None:
+    def act(page: AccountTransaction) -> None:
         found = [entry for entry in _open(page) if seq in (entry.seq, entry.closes)]
         if not found:
             raise PolicyViolation(f"Entry {seq} is not a failure that waits for a review.")
@@ -64,20 +64,20 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
 def halt(ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
     """Record a failure beside a reservation: the update of a publication that was paid before."""
 
-    def act(page: Page) -> None:
+    def act(page: AccountTransaction) -> None:
         page.failures += 1
         page.append("halt", analyst=analyst, body={})
 
     ledger.write(dataset, act)
 
 
-def refuse_if_closed(page: Page) -> None:
+def refuse_if_closed(page: AccountTransaction) -> None:
     """Refuse what would compute or release anything new while a failure waits for its review."""
     if page.failures:
         raise Unavailable(CLOSED)
 
 
-def _open(page: Page) -> list[Entry]:
+def _open(page: AccountTransaction) -> list[Entry]:
     if not page.failures:  # almost always
         return []
     rows = page.session.rows(_UNREVIEWED, page=page.id)

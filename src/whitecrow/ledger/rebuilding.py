@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from whitecrow.errors import Unavailable
 from whitecrow.ledger.account import guarantee
-from whitecrow.ledger.page import Page, names
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
+from whitecrow.ledger.transaction import AccountTransaction, names
 
 __all__ = ["rebuild_all"]
 
@@ -14,10 +14,10 @@ __all__ = ["rebuild_all"]
 def rebuild_all(session: Session, geometry: Geometry) -> None:
     """Rebuild every account of a store, in the transaction that migrates it."""
     for dataset in names(session):
-        _rebuild(Page(session, dataset), geometry)
+        _rebuild(AccountTransaction(session, dataset), geometry)
 
 
-def _rebuild(page: Page, geometry: Geometry) -> None:
+def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
     """Fill the tables of open reservations, terms and balls from an account's entries.
 
     The sums are left as they are: entries say what was charged.

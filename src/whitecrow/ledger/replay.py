@@ -13,8 +13,14 @@ from whitecrow.ledger.account import Account, Located, admit, guarantee
 from whitecrow.ledger.acts import card_digest
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
-from whitecrow.ledger.page import Page, Share, Standing, joint_terms, terms_of
 from whitecrow.ledger.spatial import Ball
+from whitecrow.ledger.transaction import (
+    AccountSnapshot,
+    AccountTransaction,
+    AnalystAccount,
+    joint_terms,
+    terms_of,
+)
 from whitecrow.privacy import Guarantee, text
 
 __all__ = ["Replay", "Wrong", "fingerprint"]
@@ -31,18 +37,18 @@ class Replay:
 
     Parameters
     ----------
-    page : Page
+    page : AccountTransaction
         The account; its earlier entries are looked up where the replay did not begin with them.
     checkpoint : Entry, optional
         Where to begin: an entry that holds the state of the account just before it.
     """
 
-    def __init__(self, page: Page, checkpoint: Entry | None = None) -> None:
+    def __init__(self, page: AccountTransaction, checkpoint: Entry | None = None) -> None:
         self.page = page
         self.head, self.seq = GENESIS, 0
         self._budget, self._policy = Budget.of("0"), ""
         self._spent = Account()
-        self._shares: dict[str, Share] = {}
+        self._shares: dict[str, AnalystAccount] = {}
         self._waiting: dict[int, int] = {}
         self._failed: dict[int, int] = {}
         self._unreviewed: set[int] = set()
@@ -91,7 +97,7 @@ class Replay:
         self._budget, self._policy = Budget.of(state["budget"]), state["policy"]
         self._spent = Account.from_json(state["spent"])
         self._shares = {
-            analyst: Share(
+            analyst: AnalystAccount(
                 Account.from_json(share["spent"]),
                 None if share["budget"] is None else Budget.of(share["budget"]),
             )
@@ -182,7 +188,7 @@ class Replay:
     def _allow(self, entry: Entry, content: Mapping[str, Any]) -> None:
         written = content["budget"]
         budget = None if written is None else Budget.of(written)
-        self._shares[entry.analyst] = Share(self._share(entry.analyst).spent, budget)
+        self._shares[entry.analyst] = AnalystAccount(self._share(entry.analyst).spent, budget)
 
     def _reserve(self, entry: Entry, content: Mapping[str, Any]) -> None:
         before = self._charged_before(entry)
@@ -204,7 +210,7 @@ class Replay:
             )
         except BudgetExhausted as refused:
             raise Wrong(f"it spends what was not there: {refused}") from None
-        self._shares[entry.analyst] = Share(grown, share.budget)
+        self._shares[entry.analyst] = AnalystAccount(grown, share.budget)
         self._waiting[entry.seq] = entry.seq
         self._open[entry.seq] = entry
         if self._asked is not None:
@@ -256,7 +262,7 @@ class Replay:
         everybody = [term for counted in self._terms.values() for term in +counted]
         self._spent = _given_back(self._spent, price, located, everybody)
         left = _given_back(share.spent, price, own, list(+self._terms.get(analyst, Counter())))
-        self._shares[analyst] = Share(left, share.budget)
+        self._shares[analyst] = AnalystAccount(left, share.budget)
 
     def _close(self, entry: Entry, known: dict[int, int]) -> Entry:
         """The reservation that an entry closes."""
@@ -280,23 +286,23 @@ class Replay:
             self.balls = (self.balls + step * fingerprint(ball)) % _MODULUS
             self.for_some = self.for_some or not ball.everyone
 
-    def _share(self, analyst: str) -> Share:
-        return self._shares.get(analyst, Share(Account(unit=self._spent.unit), None))
+    def _share(self, analyst: str) -> AnalystAccount:
+        return self._shares.get(analyst, AnalystAccount(Account(unit=self._spent.unit), None))
 
     # The end
 
-    def differs(self, standing: Standing) -> str:
+    def differs(self, snapshot: AccountSnapshot) -> str:
         """Say where the stored sums differ from the entries, or nothing."""
-        if (self.seq, self.head) != (standing.seq, standing.head):
-            return f"the account ends at entry {standing.seq}, but the entries end at {self.seq}"
-        if (self._budget, self._policy) != (standing.budget, standing.policy):
+        if (self.seq, self.head) != (snapshot.seq, snapshot.head):
+            return f"the account ends at entry {snapshot.seq}, but the entries end at {self.seq}"
+        if (self._budget, self._policy) != (snapshot.budget, snapshot.policy):
             return "the stored promise is not the one the entries say"
-        if len(self._unreviewed) != standing.failures:
+        if len(self._unreviewed) != snapshot.failures:
             return "the stored number of failures to review is not the one the entries say"
-        if self._spent != standing.spent:
+        if self._spent != snapshot.spent:
             return "the dataset's stored sums are not what the entries add up to"
-        for analyst in sorted({*self._shares, *standing.shares}):
-            if self._shares.get(analyst) != standing.shares.get(analyst):
+        for analyst in sorted({*self._shares, *snapshot.shares}):
+            if self._shares.get(analyst) != snapshot.shares.get(analyst):
                 return f"the stored sums of analyst {analyst!r} are not what the entries add up to"
         unreviewed = {seq for closed, seq in self._failed.items() if closed in self._unreviewed}
         if self.page.open_reservations() != unreviewed.union(self._waiting):

@@ -21,10 +21,10 @@ from sqlalchemy import Connection, bindparam, or_, select
 from whitecrow.errors import DataChanged, Unavailable
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.chain import Entry, canonical
-from whitecrow.ledger.page import Page, Records
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.transaction import AccountTransaction, Records
 
 __all__ = ["Revision", "bind", "first_records", "revisions"]
 
@@ -110,7 +110,7 @@ def bind(
     if found is not None:
         return found
 
-    def act(page: Page) -> int:
+    def act(page: AccountTransaction) -> int:
         written = _written(page)
         known = _number(written, fingerprint)
         if known is not None:
@@ -137,7 +137,7 @@ def changed(dataset: str) -> DataChanged:
     )
 
 
-def _written(page: Page) -> tuple[Revision, ...]:
+def _written(page: AccountTransaction) -> tuple[Revision, ...]:
     rows = page.session.rows(_DATA, page=page.id)
     found = (Revision.of(Entry(**{**row._asdict(), "dataset": page.name})) for row in rows)
     return tuple(one for one in found if one is not None)

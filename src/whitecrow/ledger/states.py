@@ -13,9 +13,9 @@ from sqlalchemy import bindparam, insert, select, update
 
 from whitecrow.ledger.chain import canonical
 from whitecrow.ledger.failures import halt, refuse_if_closed
-from whitecrow.ledger.page import Page
 from whitecrow.ledger.schema import publishers
 from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.transaction import AccountTransaction
 
 __all__ = ["States"]
 
@@ -60,7 +60,7 @@ class States:
     def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
         """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
 
-        def swap(page: Page) -> bool:
+        def swap(page: AccountTransaction) -> bool:
             refuse_if_closed(page)
             # The page's lock makes looking and writing one step.
             row = page.session.one(_LOAD, page=page.id, key=key)

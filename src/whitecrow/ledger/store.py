@@ -22,17 +22,25 @@ from whitecrow.ledger.account import admissible
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
-from whitecrow.ledger.charging import Order, Quote, charge, quote, weigh
+from whitecrow.ledger.charging import ChargeRequest, Quote, charge, quote, weigh
 from whitecrow.ledger.claims import Claim, claims_of
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.migration import migrate
-from whitecrow.ledger.page import Closed, Page, Records, Reservation, Standing, has_hash, names
 from whitecrow.ledger.rebuilding import rebuild_all
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Crowded, Geometry, Weighed
+from whitecrow.ledger.transaction import (
+    AccountSnapshot,
+    AccountTransaction,
+    RecordedOutcome,
+    Records,
+    Reservation,
+    has_hash,
+    names,
+)
 from whitecrow.privacy import Unit
 
-__all__ = ["CLOSED", "Ledger", "Order", "Quote"]
+__all__ = ["CLOSED", "ChargeRequest", "Ledger", "Quote"]
 
 CLOSED = (
     "A computation on this dataset failed, so it takes no new questions until its custodian has "
@@ -61,9 +69,9 @@ class Ledger:
     >>> from whitecrow.privacy import DifferentialPrivacy
     >>> ledger = Ledger("sqlite://")
     >>> _ = ledger.open("clinic", budget=Budget.of("1"))
-    >>> order = Order("ana", "digest", {}, DifferentialPrivacy("1/4"))
-    >>> held, standing = ledger.reserve("clinic", order)
-    >>> standing.spent.epsilon
+    >>> order = ChargeRequest("ana", "digest", {}, DifferentialPrivacy("1/4"))
+    >>> held, snapshot = ledger.reserve("clinic", order)
+    >>> snapshot.spent.epsilon
     Fraction(1, 4)
     >>> ledger.settle("clinic", held, 17).answer
     17
@@ -78,19 +86,25 @@ class Ledger:
         self._geometry: Geometry = atlas or AddUp()
         migrate(self.database, lambda session: rebuild_all(session, self._geometry))
 
-    def read(self, dataset: str, act: Callable[[Page], T]) -> T:
+    def read(self, dataset: str, act: Callable[[AccountTransaction], T]) -> T:
         """Look at a dataset's account, in one transaction."""
-        return self.database.read(lambda session: act(Page(session, dataset, lock=False)))
+        return self.database.read(
+            lambda session: act(AccountTransaction(session, dataset, lock=False))
+        )
 
     def write(
-        self, dataset: str, act: Callable[[Page], T], *, connection: Connection | None = None
+        self,
+        dataset: str,
+        act: Callable[[AccountTransaction], T],
+        *,
+        connection: Connection | None = None,
     ) -> T:
         """Change a dataset's account, in one transaction; durable when this returns.
 
         With a ``connection``, the act joins the transaction that is open on it: it is durable when
         that is, and undone with it. The transaction must have been begun for writing.
         """
-        return self._write(lambda session: act(Page(session, dataset)), connection)
+        return self._write(lambda session: act(AccountTransaction(session, dataset)), connection)
 
     def _write(self, act: Callable[[Session], T], connection: Connection | None) -> T:
         if connection is None:
@@ -100,24 +114,24 @@ class Ledger:
     # A question's way
 
     def reserve(
-        self, dataset: str, order: Order, *, rule: Callable[[str], None] | None = None
-    ) -> tuple[Reservation | Closed, Standing]:
+        self, dataset: str, order: ChargeRequest, *, rule: Callable[[str], None] | None = None
+    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
         """Commit a spend, unless the question was asked before.
 
         Parameters
         ----------
         dataset : str
             Whose account.
-        order : Order
+        order : ChargeRequest
             What to charge.
         rule : callable, optional
             Called with the policy in force; raises to refuse. Nothing is spent then.
 
         Returns
         -------
-        Reservation or Closed
+        Reservation or RecordedOutcome
             The right to compute the answer; or the answer.
-        Standing
+        AccountSnapshot
             The dataset's accounts and this analyst's, after the spend.
 
         Raises
@@ -128,9 +142,9 @@ class Ledger:
         admissible(order.price)
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
-            found, standing = self._reserve(dataset, order, rule)
-            if isinstance(found, Closed) or found.claim is not None:
-                return found, standing
+            found, snapshot = self._reserve(dataset, order, rule)
+            if isinstance(found, RecordedOutcome) or found.claim is not None:
+                return found, snapshot
             if time.monotonic() > until:
                 raise Unavailable(
                     "This very question is being answered by another process; ask again later. It "
@@ -139,8 +153,8 @@ class Ledger:
             time.sleep(0.005)
 
     def _reserve(
-        self, dataset: str, order: Order, rule: Callable[[str], None] | None
-    ) -> tuple[Reservation | Closed, Standing]:
+        self, dataset: str, order: ChargeRequest, rule: Callable[[str], None] | None
+    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
         known: Weighed | None = None
         while True:
             try:
@@ -153,23 +167,23 @@ class Ledger:
     def _reserve_once(
         self,
         dataset: str,
-        order: Order,
+        order: ChargeRequest,
         rule: Callable[[str], None] | None,
         known: Weighed | None,
-    ) -> tuple[Reservation | Closed, Standing]:
+    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
         taken: list[Claim] = []
 
         def let_go() -> None:
             while taken:
                 taken.pop().release()
 
-        def act(page: Page) -> tuple[Reservation | Closed, Standing]:
+        def act(page: AccountTransaction) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
             let_go()  # an act may have to be repeated
             if rule is not None:
                 rule(page.policy)
             share = page.share(order.analyst)
             found = page.outcome(order.digest)
-            if not isinstance(found, Closed) and page.failures:
+            if not isinstance(found, RecordedOutcome) and page.failures:
                 raise Unavailable(CLOSED)
             if found is None:
                 found, share = charge(page, order, share, self._geometry, known)
@@ -181,7 +195,7 @@ class Ledger:
                     if not found.fresh:
                         found = replace(found, epoch=page.take_up(found.seq))
                 found = replace(found, claim=claim)
-            return found, page.standing({} if share is None else {order.analyst: share})
+            return found, page.snapshot({} if share is None else {order.analyst: share})
 
         try:
             return self.write(dataset, act)
@@ -189,11 +203,11 @@ class Ledger:
             let_go()
             raise
 
-    def quote(self, dataset: str, orders: Sequence[Order]) -> Quote:
+    def quote(self, dataset: str, orders: Sequence[ChargeRequest]) -> Quote:
         """Say what these questions would cost together, asked in this order; nothing is spent."""
         return self.read(dataset, lambda page: quote(page, orders, self._geometry))
 
-    def settle(self, dataset: str, held: Reservation, answer: Any) -> Closed:
+    def settle(self, dataset: str, held: Reservation, answer: Any) -> RecordedOutcome:
         """Store the answer with its spend; the first answer to a reservation is the only one.
 
         If the dataset was closed meanwhile, by a failure that nobody has reviewed, the answer is
@@ -207,19 +221,21 @@ class Ledger:
         """
         return self._close(dataset, held, "settle", {"answer": answer})
 
-    def fail(self, dataset: str, held: Reservation) -> Closed:
+    def fail(self, dataset: str, held: Reservation) -> RecordedOutcome:
         """Record that the computation failed: the spend is kept, nothing was released."""
         return self._close(dataset, held, "fail", {})
 
-    def _close(self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]) -> Closed:
-        def act(page: Page) -> Closed:
+    def _close(
+        self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
+    ) -> RecordedOutcome:
+        def act(page: AccountTransaction) -> RecordedOutcome:
             known = page.outcome(held.digest)
             if known is None or known.seq != held.seq:
                 raise PolicyViolation(
                     "This question's spend was given back while it was being computed; nothing was "
                     "released. Ask again."
                 )
-            if isinstance(known, Closed):
+            if isinstance(known, RecordedOutcome):
                 return known
             # Locks can be lost with what holds them; the count of those who took the reservation
             # up cannot. Were both to store, the faster of two draws would be released.
@@ -239,7 +255,9 @@ class Ledger:
             )
             if answered:
                 page.close_reservation(held.seq)
-            return Closed(held.seq, entry.seq, answered, body.get("answer") if answered else None)
+            return RecordedOutcome(
+                held.seq, entry.seq, answered, body.get("answer") if answered else None
+            )
 
         return self.write(dataset, act)
 
@@ -257,7 +275,7 @@ class Ledger:
         readers: Iterable[str] | None = None,
         records: Records | None = None,
         connection: Connection | None = None,
-    ) -> Standing:
+    ) -> AccountSnapshot:
         """Register a dataset, or return what stands for it if it is known.
 
         Parameters
@@ -280,10 +298,12 @@ class Ledger:
         rules = canonical(policy or {})
         if connection is not None or dataset not in self.datasets():
             self._write(
-                lambda session: Page.register(session, dataset, budget, rules, unit, act, records),
+                lambda session: AccountTransaction.register(
+                    session, dataset, budget, rules, unit, act, records
+                ),
                 connection,
             )
-        return self.standing(dataset, connection=connection)
+        return self.snapshot(dataset, connection=connection)
 
     def amend(
         self,
@@ -345,7 +365,7 @@ class Ledger:
         """
         body = custodian_act(reason=reason, actor=actor)
 
-        def act(page: Page) -> None:
+        def act(page: AccountTransaction) -> None:
             reserved, outcome = acts.voidable(page, seq)
             claim = self._claims.take(page.id, seq)
             if claim is None:
@@ -359,12 +379,12 @@ class Ledger:
 
     # Looking
 
-    def standing(self, dataset: str, *, connection: Connection | None = None) -> Standing:
+    def snapshot(self, dataset: str, *, connection: Connection | None = None) -> AccountSnapshot:
         """Where a dataset stands now; with a ``connection``, as its open transaction sees it."""
 
-        def look(session: Session) -> Standing:
-            page = Page(session, dataset, lock=False)
-            return page.standing(page.shares())
+        def look(session: Session) -> AccountSnapshot:
+            page = AccountTransaction(session, dataset, lock=False)
+            return page.snapshot(page.shares())
 
         if connection is None:
             return self.database.read(look)
@@ -411,7 +431,7 @@ class Ledger:
             How many, and how many newer ones to leave out.
         """
 
-        def look(page: Page) -> list[tuple[Entry, Entry | None]]:
+        def look(page: AccountTransaction) -> list[tuple[Entry, Entry | None]]:
             asked = page.some_entries(
                 limit=limit, skip=skip, newest_first=True, analyst=analyst, kind="reserve"
             )

@@ -10,11 +10,11 @@ from whitecrow.ledger.account import Account
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.claims import Claim
 
-__all__ = ["Closed", "Records", "Reservation", "Share", "Standing"]
+__all__ = ["AccountSnapshot", "AnalystAccount", "RecordedOutcome", "Records", "Reservation"]
 
 
 @dataclass(frozen=True)
-class Share:
+class AnalystAccount:
     """An analyst's own account: what was spent, and the cap if there is one."""
 
     spent: Account
@@ -22,7 +22,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Standing:
+class AccountSnapshot:
     """Where a dataset stands: the promise in force and the accounts under it.
 
     Parameters
@@ -44,7 +44,7 @@ class Standing:
     budget: Budget
     policy: str
     spent: Account
-    shares: Mapping[str, Share]
+    shares: Mapping[str, AnalystAccount]
     seq: int
     head: str
     failures: int = 0
@@ -83,7 +83,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Closed:
+class RecordedOutcome:
     """A question that was asked before: its stored answer, or that it failed.
 
     Parameters

@@ -18,11 +18,11 @@ from whitecrow.errors import WhitecrowError
 from whitecrow.ledger.account import Located
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.chain import Entry
-from whitecrow.ledger.page import Page
 from whitecrow.ledger.replay import Replay, Wrong, fingerprint
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import ANYWHERE, AddUp, Ball, Geometry, Location, SpatialIndex
 from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.transaction import AccountTransaction
 
 __all__ = ["Atlas", "Finding", "checkpoint", "verify"]
 
@@ -127,7 +127,7 @@ def checkpoint(
     if not finding.ok:
         return finding
 
-    def act(page: Page) -> Finding:
+    def act(page: AccountTransaction) -> Finding:
         newest = _newest(page)
         if page.seq - (0 if newest is None else newest.seq) < least:
             return finding
@@ -141,7 +141,7 @@ def checkpoint(
     return ledger.write(dataset, act)
 
 
-def _checked(page: Page, atlas: Atlas | None, full: bool) -> tuple[Finding, Replay]:
+def _checked(page: AccountTransaction, atlas: Atlas | None, full: bool) -> tuple[Finding, Replay]:
     start = None if full else _newest(page)
     since = 0 if start is None else start.seq
     if start is not None and start.seal() != start.hash:
@@ -159,7 +159,7 @@ def _checked(page: Page, atlas: Atlas | None, full: bool) -> tuple[Finding, Repl
     return finding, replay
 
 
-def _brought_forward(page: Page, replay: Replay, since: int) -> Finding:
+def _brought_forward(page: AccountTransaction, replay: Replay, since: int) -> Finding:
     """Take the entries that follow, and compare the sums."""
     for entry in page.entries(replay.seq):
         try:
@@ -169,16 +169,16 @@ def _brought_forward(page: Page, replay: Replay, since: int) -> Finding:
         except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
             wrong_content = "its content is not readable"
             return Finding(page.name, entry.seq, page.head, entry.seq, wrong_content, since)
-    reason = replay.differs(page.standing(page.shares()))
+    reason = replay.differs(page.snapshot(page.shares()))
     return Finding(page.name, replay.seq, page.head, None, reason, since)
 
 
-def _newest(page: Page) -> Entry | None:
+def _newest(page: AccountTransaction) -> Entry | None:
     row = page.session.one(_NEWEST, page=page.id)
     return None if row is None else Entry(**{**row._asdict(), "dataset": page.name})
 
 
-def _misplaced(page: Page, replay: Replay, atlas: Atlas | None) -> str:
+def _misplaced(page: AccountTransaction, replay: Replay, atlas: Atlas | None) -> str:
     """Say what is wrong with the spatial index and with what places cost, or nothing."""
     index = SpatialIndex(page.session, page.id, atlas or AddUp())
     analysts = set(page.shares())
@@ -191,9 +191,9 @@ def _misplaced(page: Page, replay: Replay, atlas: Atlas | None) -> str:
         places.add(ball, known=place[0] != ANYWHERE)
     if stored % 2**256 != replay.balls:
         return "the balls in the spatial index are not those the entries say"
-    standing = page.standing(page.shares())
-    charged = {"": standing.spent.located}
-    charged |= {analyst: share.spent.located for analyst, share in standing.shares.items()}
+    snapshot = page.snapshot(page.shares())
+    charged = {"": snapshot.spent.located}
+    charged |= {analyst: share.spent.located for analyst, share in snapshot.shares.items()}
     prices = index.prices()
     for analyst, located in charged.items():
         priced, needed = prices.get(analyst, Located()), places.cost(analyst)

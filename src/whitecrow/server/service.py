@@ -97,13 +97,13 @@ class Service:
     def dataset(self, who: Person, name: str) -> dict[str, Any]:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
         listing = self.listing(who, name)
-        state, standing = self.shelf.state(listing), self.ledger.standing(name)
+        state, snapshot = self.shelf.state(listing), self.ledger.snapshot(name)
         found = {
             **views.line(listing, state),
             "card": views.card(listing, state),
-            "policy": views.policy(policy_of(standing.policy), who),
+            "policy": views.policy(policy_of(snapshot.policy), who),
             "deadlines": dict(self.settings.deadlines),
-            **views.balance(standing, who.name),
+            **views.balance(snapshot, who.name),
         }
         if who.role == "custodian":
             found |= {
@@ -210,9 +210,9 @@ class Service:
             For custodians and auditors: whether the newest entries come first.
         """
         self.listing(who, name)
-        standing = self.ledger.standing(name)
+        snapshot = self.ledger.snapshot(name)
         limit = max(1, min(limit, MOST_ENTRIES))
-        found = {"dataset": name, **views.balance(standing, who.name)}
+        found = {"dataset": name, **views.balance(snapshot, who.name)}
         if who.role == "analyst":
             history = self.ledger.history(name, who.name, limit=limit, skip=skip)
             return {**found, "questions": views.own(history[::-1])}
@@ -221,9 +221,9 @@ class Service:
         )
         return {
             **found,
-            "head": standing.head,
-            "total": standing.seq,
-            "analysts": views.shares(standing),
+            "head": snapshot.head,
+            "total": snapshot.seq,
+            "analysts": views.shares(snapshot),
             "unsettled": [entry.seq for entry in self.ledger.unsettled(name)],
             "failures": [entry.seq for entry in failures.failures(self.ledger, name)],
             "entries": [entry.to_json() for entry in entries],
@@ -332,8 +332,8 @@ class Service:
         cap = None if budget is None else Budget.of(budget)
         readers = None if readers is None else tuple(readers)
         if rules is not None:
-            standing = policy_of(self.ledger.standing(name).policy)
-            if rules.unit != standing.unit:
+            snapshot = policy_of(self.ledger.snapshot(name).policy)
+            if rules.unit != snapshot.unit:
                 raise InvalidInput("The unit of an account is fixed when it is opened.")
         # One transaction: what is in force is what the chain says, whenever we are interrupted.
         with self.store.transaction() as connection:

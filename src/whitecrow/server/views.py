@@ -8,7 +8,7 @@ from typing import Any
 from whitecrow.curator import Policy
 from whitecrow.curator import balance as balances
 from whitecrow.curator.opening import policy_of
-from whitecrow.ledger import Entry, Standing
+from whitecrow.ledger import AccountSnapshot, Entry
 from whitecrow.server.catalogue import Listing
 from whitecrow.server.people import Person
 from whitecrow.server.shelf import State
@@ -37,30 +37,30 @@ def policy(rules: Policy, who: Person) -> dict[str, Any]:
     return found
 
 
-def balance(standing: Standing, analyst: str) -> dict[str, Any]:
+def balance(snapshot: AccountSnapshot, analyst: str) -> dict[str, Any]:
     """What was spent of the dataset's budget, and what remains for one more question."""
-    caps = [(standing.spent, standing.budget)]
-    mine = standing.shares.get(analyst)
+    caps = [(snapshot.spent, snapshot.budget)]
+    mine = snapshot.shares.get(analyst)
     if mine is not None and mine.budget is not None:
         caps.append((mine.spent, mine.budget))
-    left = balances.remaining(caps, policy_of(standing.policy).notions)
+    left = balances.remaining(caps, policy_of(snapshot.policy).notions)
     return {
-        "budget": standing.budget.to_json(),
+        "budget": snapshot.budget.to_json(),
         "allowance": None if mine is None or mine.budget is None else mine.budget.to_json(),
-        "spent": balances.spent(standing.spent, standing.budget),
+        "spent": balances.spent(snapshot.spent, snapshot.budget),
         "remaining": left.to_json(),
         "unbounded": list(left.unbounded),
     }
 
 
-def shares(standing: Standing) -> dict[str, Any]:
+def shares(snapshot: AccountSnapshot) -> dict[str, Any]:
     """Every analyst's own account, for custodians and auditors."""
     return {
         analyst: {
             "allowance": None if share.budget is None else share.budget.to_json(),
-            "spent": balances.spent(share.spent, share.budget or standing.budget),
+            "spent": balances.spent(share.spent, share.budget or snapshot.budget),
         }
-        for analyst, share in standing.shares.items()
+        for analyst, share in snapshot.shares.items()
     }
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from whitecrow.errors import Unavailable
 from whitecrow.ledger import locks
 
-__all__ = ["Turns"]
+__all__ = ["WriterQueue"]
 
 _GATE, _ROOM = 0, 1
 
 
-class Turns:
+class WriterQueue:
     """A queue of processes, kept by locks on a file beside the store.
 
     Parameters

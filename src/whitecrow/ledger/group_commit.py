@@ -15,7 +15,7 @@ from typing import Generic, TypeVar, cast
 
 from whitecrow.errors import Unavailable
 
-__all__ = ["Job", "Line"]
+__all__ = ["GroupCommit", "Job"]
 
 _TOGETHER = 64
 """How many writers share a transaction at most."""
@@ -49,7 +49,7 @@ class Job(Generic[A]):
         self._called.release()
 
 
-class Line(Generic[A]):
+class GroupCommit(Generic[A]):
     """A queue of acts.
 
     Parameters

@@ -15,17 +15,17 @@ import pytest
 import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.errors import Unavailable
-from whitecrow.ledger import Budget, Ledger, Order, Reservation, locks
-from whitecrow.ledger.line import Line
-from whitecrow.ledger.turns import Turns
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation, locks
+from whitecrow.ledger.group_commit import GroupCommit
 from whitecrow.ledger.verification import verify
+from whitecrow.ledger.writer_queue import WriterQueue
 
 TENTH = wc.DifferentialPrivacy("1/10")
 
 
-def located(name: str, center: float, analyst: str = "ana") -> Order:
+def located(name: str, center: float, analyst: str = "ana") -> ChargeRequest:
     ball = {"columns": ["x"], "metric": "euclidean", "center": [center], "radius": 1.0}
-    return Order(analyst, name, {}, TENTH, ball)
+    return ChargeRequest(analyst, name, {}, TENTH, ball)
 
 
 def opened(path: Path) -> Ledger:
@@ -34,7 +34,7 @@ def opened(path: Path) -> Ledger:
     return ledger
 
 
-def charge(ledger: Ledger, order: Order) -> None:
+def charge(ledger: Ledger, order: ChargeRequest) -> None:
     held, _ = ledger.reserve("d", order)
     assert isinstance(held, Reservation)
     ledger.settle("d", held, 1)
@@ -44,7 +44,7 @@ def charge(ledger: Ledger, order: Order) -> None:
 def books(ledger: Ledger) -> Any:
     finding = verify(ledger, "d", atlas=new_atlas)
     assert finding.ok, finding
-    return ledger.standing("d").spent.located.differential
+    return ledger.snapshot("d").spent.located.differential
 
 
 class Failing:
@@ -150,14 +150,14 @@ def test_two_ledgers_see_each_others_spends_voids_and_caps_at_once(tmp_path: Pat
         assert books(two) == 3 * TENTH.epsilon
 
 
-# Turns
+# WriterQueue
 
 
 def test_a_lock_that_cannot_be_had_leaves_the_gate_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "l.db"
-    mine, others = Turns(path, 5.0), Turns(path, 1.0)
+    mine, others = WriterQueue(path, 5.0), WriterQueue(path, 1.0)
     plain = locks.take
 
     def broken(descriptor: int, place: int) -> bool:
@@ -181,13 +181,13 @@ def test_whoever_waits_too_long_is_told_and_the_next_turn_is_as_good_as_new(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "l.db"
-    stuck, waiting, third = (Turns(path, seconds) for seconds in (5.0, 0.05, 5.0))
+    stuck, waiting, third = (WriterQueue(path, seconds) for seconds in (5.0, 0.05, 5.0))
     with stuck.take():
         for _ in range(2):
             with pytest.raises(Unavailable, match=r"held it for too long\. Nothing was spent"):
                 waiting.take().__enter__()
     with waiting.take(), pytest.raises(Unavailable):
-        Turns(path, 0.05).take().__enter__()
+        WriterQueue(path, 0.05).take().__enter__()
     with third.take():
         pass
 
@@ -198,7 +198,7 @@ def test_a_stuck_process_makes_asks_unavailable_and_spends_nothing(
     monkeypatch.setattr("whitecrow.ledger.database.PATIENCE_SECONDS", 0.2)
     path = tmp_path / "l.db"
     with opened(path) as ledger, ThreadPoolExecutor(4) as pool:
-        stuck = Turns(path, 1.0)
+        stuck = WriterQueue(path, 1.0)
         with stuck.take():
             asks = [pool.submit(ledger.reserve, "d", located(f"{i}", 5.0 * i)) for i in range(4)]
             for ask in asks:
@@ -228,7 +228,7 @@ def working(begun: threading.Event, go_on: threading.Event) -> Callable[..., Non
 
 def test_whoever_waits_behind_a_stuck_leader_leaves_the_line() -> None:
     begun, go_on = threading.Event(), threading.Event()
-    line: Line[None] = Line(working(begun, go_on), 0.05)
+    line: GroupCommit[None] = GroupCommit(working(begun, go_on), 0.05)
     done: list[int] = []
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(line.run, lambda _: done.append(1))
@@ -256,7 +256,7 @@ def test_an_interrupted_leader_tells_those_it_worked_for_and_hands_over() -> Non
         for job in fetch():
             job.result = "done"
 
-    line: Line[None] = Line(work, 10.0)
+    line: GroupCommit[None] = GroupCommit(work, 10.0)
     with ThreadPoolExecutor(3) as pool:
         leader = pool.submit(line.run, lambda _: None)
         begun.wait(10)
@@ -271,7 +271,7 @@ def test_an_interrupted_leader_tells_those_it_worked_for_and_hands_over() -> Non
 def test_an_act_that_raises_is_undone_alone() -> None:
     free = threading.Event()
     free.set()
-    line: Line[None] = Line(working(threading.Event(), free), 10.0)
+    line: GroupCommit[None] = GroupCommit(working(threading.Event(), free), 10.0)
 
     def refuse(_: None) -> None:
         raise ValueError("refused")

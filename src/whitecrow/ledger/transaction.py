@@ -20,7 +20,13 @@ from whitecrow.ledger.account import Account
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.session import Session
-from whitecrow.ledger.values import Closed, Records, Reservation, Share, Standing
+from whitecrow.ledger.values import (
+    AccountSnapshot,
+    AnalystAccount,
+    RecordedOutcome,
+    Records,
+    Reservation,
+)
 from whitecrow.privacy import (
     ConditionalPrivacy,
     Guarantee,
@@ -31,12 +37,12 @@ from whitecrow.privacy import (
 )
 
 __all__ = [
-    "Closed",
-    "Page",
+    "AccountSnapshot",
+    "AccountTransaction",
+    "AnalystAccount",
+    "RecordedOutcome",
     "Records",
     "Reservation",
-    "Share",
-    "Standing",
     "has_hash",
     "joint_terms",
     "names",
@@ -44,7 +50,7 @@ __all__ = [
 ]
 
 
-class Page:
+class AccountTransaction:
     """A dataset's account inside a transaction.
 
     Parameters
@@ -157,7 +163,7 @@ class Page:
         )
         return entry
 
-    def write_share(self, analyst: str, share: Share, *, new: bool) -> None:
+    def write_share(self, analyst: str, share: AnalystAccount, *, new: bool) -> None:
         """Write an analyst's account."""
         self.session.run(
             sql.INSERT_SHARE if new else sql.UPDATE_SHARE,
@@ -228,28 +234,30 @@ class Page:
 
     # Reading
 
-    def share(self, analyst: str) -> Share | None:
+    def share(self, analyst: str) -> AnalystAccount | None:
         """One analyst's account."""
         row = self.session.one(sql.SHARE, page=self.id, whose=analyst)
         return None if row is None else _share(row)
 
-    def shares(self) -> dict[str, Share]:
+    def shares(self) -> dict[str, AnalystAccount]:
         """Every analyst's account."""
         rows = self.session.rows(sql.SHARES, page=self.id)
         return {row.analyst: _share(row) for row in rows}
 
-    def standing(self, shares: Mapping[str, Share]) -> Standing:
+    def snapshot(self, shares: Mapping[str, AnalystAccount]) -> AccountSnapshot:
         """Where the dataset stands, with these analysts' accounts."""
-        return Standing(
+        return AccountSnapshot(
             self.budget, self.policy, self.spent, shares, self.seq, self.head, self.failures
         )
 
-    def outcome(self, digest: str, *, before: int | None = None) -> Reservation | Closed | None:
+    def outcome(
+        self, digest: str, *, before: int | None = None
+    ) -> Reservation | RecordedOutcome | None:
         """What became of a question: open, closed, or never asked (or void).
 
         With ``before``, as it was before that entry.
         """
-        found: Reservation | Closed | None = None
+        found: Reservation | RecordedOutcome | None = None
         for row in self.session.rows(sql.BY_QUESTION, page=self.id, asked=digest):
             if before is not None and row.seq >= before:
                 break
@@ -257,13 +265,13 @@ class Page:
                 found = Reservation(row.seq, digest, row.analyst)
             elif row.kind == "void":
                 found = None
-            elif row.kind == "review" and isinstance(found, Closed):
+            elif row.kind == "review" and isinstance(found, RecordedOutcome):
                 # The failure is closed; what gives the spend back closes the review.
                 found = replace(found, by=row.seq, reviewed=True)
             else:
                 answered = row.kind == "settle"
                 answer = _parsed(row.body)["answer"] if answered else None
-                found = Closed(row.closes, row.seq, answered, answer)
+                found = RecordedOutcome(row.closes, row.seq, answered, answer)
         return found
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
@@ -388,8 +396,8 @@ def _remember(written: str, account: Account) -> None:
 _MOST_ACCOUNTS = 256
 
 
-def _share(row: Any) -> Share:
-    return Share(_account(row.spent), None if row.budget is None else _budget(row.budget))
+def _share(row: Any) -> AnalystAccount:
+    return AnalystAccount(_account(row.spent), None if row.budget is None else _budget(row.budget))
 
 
 def _entry(row: Any, dataset: str) -> Entry:
