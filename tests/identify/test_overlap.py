@@ -306,7 +306,7 @@ def test_questions_under_another_card_are_added_up():
             **person,
         )
         question = Screen(
-            {"ward": "A"}, model=DistanceAnomaly(3, 0, "hamming"), epsilon=TENTH, floor="1e-9"
+            {"ward": "A"}, model=DistanceAnomaly(3, 0, "hamming"), epsilon=TENTH, error_floor="1e-9"
         )
         return location(question, card)
 
