@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from whitecrow.count import Count
     from whitecrow.curator import Curator, Policy
     from whitecrow.data import Card, Column, SqlQuery, read
+    from whitecrow.detector import Detector
     from whitecrow.errors import (
         BudgetExhausted,
         DataChanged,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from whitecrow.identify import Identify
     from whitecrow.identify.lookahead import Lookahead
     from whitecrow.identify.screen import Screen
+    from whitecrow.learn import Learn
     from whitecrow.privacy import (
         ConditionalPrivacy,
         DifferentialPrivacy,
@@ -57,6 +59,8 @@ _WHERE = {
     "Tune": "whitecrow.subspaces.tune",
     "Explain": "whitecrow.explain",
     "Publish": "whitecrow.publish",
+    "Learn": "whitecrow.learn",
+    "Detector": "whitecrow.detector",
     # guarantees
     "ConditionalPrivacy": "whitecrow.privacy",
     "DifferentialPrivacy": "whitecrow.privacy",
@@ -89,11 +93,13 @@ __all__ = [
     "Curator",
     "DataChanged",
     "Description",
+    "Detector",
     "DifferentialPrivacy",
     "DistanceAnomaly",
     "Explain",
     "Identify",
     "InvalidInput",
+    "Learn",
     "LedgerCorrupt",
     "Lookahead",
     "Policy",

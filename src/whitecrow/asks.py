@@ -54,6 +54,10 @@ class Asks:
         """Ask :class:`whitecrow.Tune`."""
         return self.ask_about("tune", *given, **parameters)
 
+    def learn(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Learn`; the answer is a :class:`whitecrow.Detector`."""
+        return self.ask_about("learn", *given, **parameters)
+
     def publish(self, *given: Any, **parameters: Any) -> Release:
         """Ask :class:`whitecrow.Publish`."""
         return self.ask_about("publish", *given, **parameters)

@@ -144,7 +144,8 @@ class Client(Asks):
         A reply that got lost is asked for again: the answer is stored, and charged once.
         """
         found = self._post("ask", _written(question))
-        return Release(**{**found, "guarantee": guarantee(found["guarantee"])})
+        answer = question.reads(found["answer"])
+        return Release(**{**found, "answer": answer, "guarantee": guarantee(found["guarantee"])})
 
     def remaining(self) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""

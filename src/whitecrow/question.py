@@ -96,6 +96,10 @@ class Question(Declared):
         """Say in words what will be released, at which price and with which expected error."""
         raise NotImplementedError
 
+    def reads(self, answer: JSON) -> Any:
+        """Return what a stored answer stands for: itself, unless there is an object for it."""
+        return answer
+
     def says(self, answer: JSON) -> Said:
         """Say an answer in words."""
         return Said(json.dumps(answer, ensure_ascii=False))
@@ -191,8 +195,8 @@ class Release:
     ----------
     question : mapping
         The canonical JSON of what was asked.
-    answer : JSON value
-        What the mechanism released.
+    answer : JSON value or object
+        What the mechanism released; an object such as a detector where the question has one.
     guarantee : Guarantee
         What the release promises.
     statement : str
@@ -214,7 +218,7 @@ class Release:
         """Return the JSON object of ``interface.md``."""
         return {
             "question": dict(self.question),
-            "answer": self.answer,
+            "answer": self.answer.to_json() if hasattr(self.answer, "to_json") else self.answer,
             "guarantee": self.guarantee.to_json(),
             "statement": self.statement,
             "charged": self.charged,

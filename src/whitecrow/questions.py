@@ -46,6 +46,10 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
         "whitecrow.identify.lookahead",
         "How many records have each combination of values?",
     ),
+    "learn": (
+        "whitecrow.learn",
+        "A detector that tells how strange a record is beside the data",
+    ),
     "tune": (
         "whitecrow.subspaces.tune",
         "Which radius makes about a given share of the records outliers?",

@@ -292,7 +292,7 @@ class Curator(Asks):
             raise failure()
         return Release(
             question={"kind": question.kind, **question.to_json()},
-            answer=found.answer,
+            answer=question.reads(found.answer),
             guarantee=price,
             statement=statement(question, price, self.card),
             charged=charged,

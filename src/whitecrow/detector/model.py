@@ -18,10 +18,13 @@ from whitecrow.detector.arithmetic import softlog
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.tables import Tables
 
-__all__ = ["POINTS", "Model"]
+__all__ = ["PARTS", "POINTS", "Model"]
 
 POINTS = 256
 """Units of worth in one."""
+
+PARTS = 1 << 30
+"""Shares are multiples of one over this, so that a file holds them as whole numbers."""
 
 _LEAST_SPREAD = 0.2
 _REACH = 16.0

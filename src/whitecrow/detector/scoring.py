@@ -14,7 +14,15 @@ from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import POINTS, Model
 from whitecrow.detector.tables import Tables
 
-__all__ = ["Encoder", "coordinates_of", "count_rows", "encoders", "raw_scores", "scale"]
+__all__ = [
+    "Encoder",
+    "coordinates_of",
+    "count_cells",
+    "count_rows",
+    "encoders",
+    "raw_scores",
+    "scale",
+]
 
 BLOCK = 4096
 _GUESSES = 1024

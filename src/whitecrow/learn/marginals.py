@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.detector.grid import CUTS, Grid
+from whitecrow.detector.model import PARTS
 from whitecrow.detector.tables import SPAN, UNIT
 from whitecrow.learn.budget import Money, Noise
 from whitecrow.learn.recipe import rounds
@@ -129,7 +130,7 @@ def _added(noise: Noise, counts: list[Ints], source: Source | None) -> list[Ints
 
 def _groups(grid: Grid) -> Ints:
     """Which sixteenth of the grid each cell belongs to."""
-    return np.arange(grid.cells) * CUTS // grid.cells
+    return np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells
 
 
 def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float) -> Floats:
@@ -160,9 +161,9 @@ def _shares(values: Floats, records: float) -> Floats:
     from scipy.optimize import isotonic_regression
 
     running = np.asarray(isotonic_regression(np.cumsum(values)).x, dtype=np.float64)
-    running = np.clip(running, 0.0, records) / records
-    running[-1] = 1.0
-    return np.diff(running, prepend=0.0)
+    running = np.rint(np.clip(running, 0.0, records) / records * PARTS)
+    running[-1] = PARTS
+    return np.diff(running, prepend=0.0) / PARTS
 
 
 def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDArray[np.int32]:

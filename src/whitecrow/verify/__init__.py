@@ -24,6 +24,7 @@ MECHANISMS = (
     "subspaces",
     "explain",
     "publish",
+    "learn",
 )
 
 

@@ -1,0 +1,382 @@
+"""A learned detector: public, holds no record, scores any number of them for ever."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data.card import Card
+from whitecrow.detector import scoring
+from whitecrow.detector.contributions import contributions
+from whitecrow.detector.file import packed, unpacked
+from whitecrow.detector.model import Model
+from whitecrow.detector.records import Progress, batches, matrix_of
+from whitecrow.errors import InvalidInput
+from whitecrow.privacy import DifferentialPrivacy, exact, text
+
+__all__ = ["Detector", "Threshold"]
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A score above which a wanted part of the data lay.
+
+    Parameters
+    ----------
+    rate : Fraction
+        The wanted rate of false alarms.
+    score : float or None
+        The threshold; None where the data are too few for the rate.
+    """
+
+    rate: Fraction
+    score: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Detector:
+    """A public object that tells how strange a record is beside the data it was learned from.
+
+    Made by :meth:`whitecrow.Curator.learn`. Scoring is post-processing: it costs nothing and
+    promises nothing new.
+
+    Parameters
+    ----------
+    model : Model
+        The released counts.
+    card : Card
+        The public facts of the columns it knows.
+    guarantee : DifferentialPrivacy
+        What its release promised.
+    statement : str
+        The same in words.
+    question : mapping
+        What was asked.
+    thresholds : tuple of Threshold
+        By false-alarm rate.
+    entry : str
+        The digest of the question in the ledger that paid for it.
+    """
+
+    model: Model
+    card: Card
+    guarantee: DifferentialPrivacy
+    statement: str
+    question: Mapping[str, Any]
+    thresholds: tuple[Threshold, ...] = ()
+    entry: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")
+        return f"<Detector of {self.card.name!r} ({columns}), {self.guarantee}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Detector) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return self.model.names
+
+    @property
+    def records(self) -> int:
+        """About how many records it was learned from: a released, noisy number."""
+        return round(self.model.records)
+
+    def with_thresholds(self, thresholds: tuple[Threshold, ...]) -> Detector:
+        """Return the same detector with these thresholds."""
+        return replace(self, thresholds=thresholds)
+
+    # Scores
+
+    @cached_property
+    def _encoders(self) -> tuple[scoring.Encoder, ...]:
+        return scoring.encoders(self.model)
+
+    @cached_property
+    def _rarest(self) -> dict[str, int]:
+        return {
+            grid.name: int(np.argmin(share))
+            for grid, share in zip(self.model.grids, self.model.shares, strict=True)
+            if not grid.ordered
+        }
+
+    def scores(self, data: object, *, progress: Progress | None = None) -> Vector:
+        """Return how strange each record is; larger is stranger.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, array, path of a CSV or Parquet file, or one record
+            Records with the detector's columns; others are not looked at. Files are read batch by
+            batch. See :mod:`whitecrow.detector.records` for what does not fit the card.
+        progress : callable, optional
+            Called as ``progress(done, total, what)``.
+        """
+        parts = list(self.batches(data, progress=progress))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def batches(self, data: object, *, progress: Progress | None = None) -> Iterator[Vector]:
+        """Yield the scores batch by batch, for data larger than memory."""
+        scale = scoring.scale(self.model)
+        for rows, whole in batches(data, self._seen, self._rarest, progress):
+            found = scoring.raw_scores(self.model, self._encoders, rows) / scale
+            found[~whole] = np.nan
+            yield found
+
+    @cached_property
+    def _seen(self) -> Card:
+        """The card of the columns it looks at."""
+        return Card(self.card.name, tuple(self.card.column(name) for name in self.columns))
+
+    def threshold(self, false_alarms: object) -> float:
+        """Return the score above which about this part of the data lay.
+
+        Raises
+        ------
+        InvalidInput
+            The rate was not bought with the detector, or the data were too few for it.
+        """
+        wanted = exact(false_alarms, owner="Detector", parameter="false_alarms")
+        for known in self.thresholds:
+            if known.rate == wanted:
+                if known.score is None:
+                    raise InvalidInput(
+                        f"The detector has no threshold for {float(wanted):.2%} of false alarms: "
+                        f"about {self.records:,} records are too few for it at this price. Ask "
+                        "for a larger rate, pay more, or compare scores without a threshold."
+                    )
+                return known.score
+        bought = ", ".join(text(known.rate) for known in self.thresholds) or "none"
+        raise InvalidInput(
+            f"No threshold for a false-alarm rate of {text(wanted)} was bought with this detector "
+            f"({bought}). Name the rate when you learn: false_alarms=[...]."
+        )
+
+    def predict(self, data: object, *, false_alarms: object = None) -> npt.NDArray[np.bool_]:
+        """Return which records are outliers: True above the threshold. NaN scores are not.
+
+        Parameters
+        ----------
+        data : as in :meth:`scores`
+        false_alarms : exact number, optional
+            One of the rates that were bought; the first unless given.
+        """
+        if false_alarms is None:
+            if not self.thresholds:
+                raise InvalidInput("No threshold was bought with this detector; use scores().")
+            false_alarms = self.thresholds[0].rate
+        limit = self.threshold(false_alarms)
+        found: npt.NDArray[np.bool_] = self.scores(data) > limit
+        return found
+
+    def p_values(self, data: object, *, references: int = 100_000) -> Vector:
+        """Return for each record which part of made-up records is at least as strange.
+
+        The made-up ones are :meth:`sample`'s: columns drawn independently of each other. So a
+        p-value says how strange a record would be if columns had nothing to do with each other;
+        for a rate of false alarms on the data themselves buy a threshold.
+        """
+        made_up = self.made_up(references, 0)
+        scores = scoring.raw_scores(self.model, self._encoders, made_up) / scoring.scale(self.model)
+        ordered = np.sort(scores)
+        found = self.scores(data)
+        above = references - np.searchsorted(ordered, found, side="left")
+        return np.where(np.isnan(found), np.nan, (above + 1) / (references + 1))
+
+    # Reasons
+
+    def contributions(self, data: object) -> Any:
+        """Return an Arrow table: how much each column adds to the score of each record."""
+        import pyarrow
+
+        rows, whole = matrix_of(data, self._seen, self._rarest)
+        found = contributions(self.model, self._encoders, rows)
+        found[~whole] = np.nan
+        return pyarrow.table({name: found[:, j] for j, name in enumerate(self.columns)})
+
+    def explain(self, record: Mapping[str, Any], *, top: int = 3) -> str:
+        """Say in words why a record is strange: its columns that add most, and what is usual."""
+        from whitecrow.detector.words import explained
+
+        return explained(self, record, top)
+
+    def report(self) -> str:
+        """Say in words what the detector is: guarantee, columns, noise, thresholds."""
+        from whitecrow.detector.words import reported
+
+        return reported(self)
+
+    def _repr_html_(self) -> str:
+        import html
+
+        lines = self.report().split("\n")
+        return "<br>".join(html.escape(line) for line in lines)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the released distribution of every column."""
+        from whitecrow.detector.picture import draw
+
+        return draw(self, Path(path))
+
+    # Made-up records
+
+    def sample(self, size: int, *, seed: int = 0) -> Any:
+        """Return made-up records as an Arrow table with a column ``synthetic``, which is true.
+
+        Each column is drawn from its released distribution, independently of the others. They are
+        good for trying out code, not for studying how columns hang together.
+        """
+        import pyarrow
+
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise InvalidInput(f"A sample's size is a whole number of at least 0. Got {size!r}.")
+        rows = self.made_up(size, seed)
+        found: dict[str, Any] = {}
+        for place, column in enumerate(self._seen.columns):
+            values = rows[:, place]
+            if column.type == "category":
+                names = np.array(column.categories, dtype=object)
+                found[column.name] = pyarrow.array(names[values.astype(np.int64)].tolist())
+            elif column.type == "date":
+                days = values.astype(np.int32)
+                found[column.name] = pyarrow.array(days, pyarrow.int32()).cast(pyarrow.date32())
+            elif column.type == "integer":
+                found[column.name] = pyarrow.array(values.astype(np.int64))
+            else:
+                found[column.name] = pyarrow.array(values)
+        return pyarrow.table({**found, "synthetic": np.ones(size, dtype=bool)})
+
+    def made_up(self, size: int, seed: int) -> Vector:
+        """Return made-up records as the numbers that are scored (codes, days)."""
+        source = np.random.default_rng(seed)
+        rows = np.empty((size, len(self.columns)))
+        for place, (grid, share) in enumerate(
+            zip(self.model.grids, self.model.shares, strict=True)
+        ):
+            cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
+            cells = np.minimum(cells, grid.cells - 1)
+            borders = grid.borders()
+            low, high = borders[cells], borders[cells + 1]
+            values = low + (high - low) * source.random(size)
+            rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
+            if grid.lower is not None:
+                rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+        return rows
+
+    # Files
+
+    def about(self) -> dict[str, Any]:
+        """Return everything but the model, as plain JSON."""
+        return {
+            "card": self.card.to_json(),
+            "guarantee": self.guarantee.to_json(),
+            "statement": self.statement,
+            "question": dict(self.question),
+            "thresholds": [{"rate": text(one.rate), "score": one.score} for one in self.thresholds],
+            "entry": self.entry,
+            "notes": list(self.notes),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the detector's file as bytes; see :mod:`whitecrow.detector.file`."""
+        return packed(self.model, self.about())
+
+    @classmethod
+    def from_bytes(cls, octets: bytes) -> Detector:
+        """Read the bytes of a detector's file."""
+        model, about = unpacked(octets)
+        try:
+            thresholds = tuple(
+                Threshold(Fraction(one["rate"]), _finite(one["score"]))
+                for one in about["thresholds"]
+            )
+            found = cls(
+                model,
+                Card.from_json(about["card"]),
+                _guarantee(about["guarantee"]),
+                str(about["statement"]),
+                dict(about["question"]),
+                thresholds,
+                str(about["entry"]),
+                tuple(str(note) for note in about["notes"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput("The file of a detector is not whole. Save it again.") from error
+        for name in found.columns:
+            found.card.column(name)
+        return found
+
+    def save(self, path: str | Path) -> Path:
+        """Write the detector's file."""
+        target = Path(path)
+        target.write_bytes(self.to_bytes())
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path, *, card: Card | None = None) -> Detector:
+        """Read a detector's file.
+
+        Parameters
+        ----------
+        path : str or Path
+        card : Card, optional
+            Refuse a detector of another card.
+
+        Raises
+        ------
+        InvalidInput
+            There is no such file, it is damaged or of another version, or its card is another.
+        """
+        try:
+            octets = Path(path).read_bytes()
+        except OSError as error:
+            raise InvalidInput(f"The detector {str(path)!r} cannot be read: {error}.") from None
+        found = cls.from_bytes(octets)
+        if card is not None and card.fingerprint() != found.card.fingerprint():
+            raise InvalidInput("The detector was learned with another card than the one given.")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the detector as a JSON object: some readable facts, and its file in base 64."""
+        return {
+            "records": self.records,
+            "columns": list(self.columns),
+            "thresholds": self.about()["thresholds"],
+            "detector": base64.b64encode(self.to_bytes()).decode("ascii"),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Detector:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            octets = base64.b64decode(data["detector"], validate=True)
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput("This is not the JSON of a detector.") from None
+        return cls.from_bytes(octets)
+
+
+def _guarantee(data: Mapping[str, Any]) -> DifferentialPrivacy:
+    return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
+
+
+def _finite(value: Any) -> float | None:
+    if value is None:
+        return None
+    if not math.isfinite(float(value)):
+        raise ValueError
+    return float(value)

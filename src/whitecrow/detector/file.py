@@ -1,0 +1,181 @@
+"""The file of a detector.
+
+| part | bytes | |
+|---|---|---|
+| mark | 8 | ``WCROWDET`` |
+| version | 2 | little-endian, 1 |
+| length of the header | 4 | little-endian |
+| header | | JSON: card, question, guarantee, thresholds, grids, what the arrays are |
+| arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
+| checksum | 32 | SHA-256 of all before |
+
+Nothing in it is executed when it is read; sizes are checked before memory is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import PARTS, Model
+from whitecrow.detector.tables import SPAN, Tables
+from whitecrow.errors import InvalidInput
+
+__all__ = ["packed", "unpacked"]
+
+MARK = b"WCROWDET"
+VERSION = 1
+_HEAD = struct.Struct("<8sHI")
+_MOST = 1 << 28  # a detector is far smaller than this
+
+
+def packed(model: Model, about: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a model with what else is to be known of it."""
+    arrays = {
+        "shares": np.concatenate([np.rint(share * PARTS) for share in model.shares]),
+        "logarithms": np.concatenate([np.diff(look[0], prepend=0) for look in model.looks]),
+        "ranks": np.concatenate([np.diff(look[1], prepend=0) for look in model.looks]),
+        "start": model.tables.start,
+        "axis": model.tables.axis,
+        "offset": model.tables.offset,
+        "pace": model.tables.pace,
+        "counts": model.counts,
+    }
+    planes = [_planes(array.astype("<i4")) for array in arrays.values()]
+    header = {
+        **about,
+        "grids": [
+            {
+                "name": grid.name,
+                "ordered": grid.ordered,
+                "whole": grid.whole,
+                "lower": grid.lower,
+                "upper": grid.upper,
+                "cuts": [list(chosen) for chosen in grid.cuts],
+            }
+            for grid in model.grids
+        ],
+        "numbers": {name: getattr(model, name) for name in _NUMBERS},
+        "arrays": {name: len(array) for name, array in arrays.items()},
+    }
+    written = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    body = _HEAD.pack(MARK, VERSION, len(written)) + written + zlib.compress(b"".join(planes), 9)
+    return body + hashlib.sha256(body).digest()
+
+
+_NUMBERS = ("records", "noise", "marginal_noise", "peak", "tail")
+
+
+def unpacked(octets: bytes) -> tuple[Model, dict[str, Any]]:
+    """Return the model and the rest of the header.
+
+    Raises
+    ------
+    InvalidInput
+        The bytes are no detector, of another version, or damaged.
+    """
+    if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
+        raise _refused("is not one")
+    _, version, length = _HEAD.unpack_from(octets)
+    if version != VERSION:
+        raise _refused(f"is of version {version}; this whitecrow reads version {VERSION}")
+    body, checksum = octets[:-32], octets[-32:]
+    if hashlib.sha256(body).digest() != checksum:
+        raise _refused("is damaged: its checksum is another")
+    try:
+        header = json.loads(body[_HEAD.size : _HEAD.size + length])
+        model = _model(header, body[_HEAD.size + length :])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, zlib.error):
+        raise _refused("is not whole") from None
+    return model, header
+
+
+def _model(header: dict[str, Any], squeezed: bytes) -> Model:
+    sizes = {str(name): int(size) for name, size in header.pop("arrays").items()}
+    total = 4 * sum(sizes.values())
+    if min(sizes.values()) < 0 or total > _MOST:
+        raise ValueError
+    inflate = zlib.decompressobj()
+    octets = inflate.decompress(squeezed, total + 1)
+    if len(octets) != total:
+        raise ValueError
+    arrays, place = {}, 0
+    for name, size in sizes.items():
+        arrays[name] = _joined(octets[place : place + 4 * size])
+        place += 4 * size
+    grids = tuple(
+        Grid(
+            str(one["name"]),
+            bool(one["ordered"]),
+            bool(one["whole"]),
+            one["lower"],
+            one["upper"],
+            tuple(tuple(int(cell) for cell in chosen) for chosen in one["cuts"]),
+        )
+        for one in header.pop("grids")
+    )
+    numbers = {name: float(header["numbers"][name]) for name in _NUMBERS}
+    del header["numbers"]
+    ends = np.cumsum([grid.cells for grid in grids])[:-1]
+    looks = [
+        np.stack([np.cumsum(one), np.cumsum(two)]).astype(np.int32)
+        for one, two in zip(
+            np.split(arrays["logarithms"], ends), np.split(arrays["ranks"], ends), strict=True
+        )
+    ]
+    tables = Tables(*(arrays[name] for name in ("start", "axis", "offset", "pace")))
+    model = Model(
+        grids=grids,
+        shares=tuple(part / PARTS for part in np.split(arrays["shares"], ends)),
+        looks=tuple(looks),
+        tables=tables,
+        counts=arrays["counts"],
+        **numbers,
+    )
+    _check(model)
+    return model
+
+
+def _check(model: Model) -> None:
+    """Refuse arrays that would lead a compiled loop out of its tables."""
+    tables = model.tables
+    cells = [grid.cells for grid in model.grids]
+    sound = (
+        all(math.isfinite(getattr(model, name)) for name in _NUMBERS)
+        and tables.start[0] == 0
+        and bool((np.diff(tables.start) >= 1).all())
+        and int(tables.start[-1]) == len(tables.axis) == len(tables.offset) == len(tables.pace)
+        and bool(((tables.axis >= 0) & (tables.axis < 2 * len(cells))).all())
+        and bool(((tables.offset >= 0) & (tables.offset <= 2 * SPAN)).all())
+        and bool(((tables.pace >= 1) & (tables.pace <= 1 << 16)).all())
+        and int(tables.base[-1]) == len(model.counts)
+        and [len(share) for share in model.shares] == cells
+        and all(
+            look.shape == (2, size) and int(look.min()) >= 0 and int(look.max()) <= SPAN
+            for look, size in zip(model.looks, cells, strict=True)
+        )
+    )
+    if not sound:
+        raise ValueError
+
+
+def _planes(array: npt.NDArray[np.int32]) -> bytes:
+    return array.view(np.uint8).reshape(-1, 4).T.tobytes()
+
+
+def _joined(octets: bytes) -> npt.NDArray[np.int32]:
+    planes = np.frombuffer(octets, dtype=np.uint8).reshape(4, -1)
+    return np.ascontiguousarray(planes.T).view("<i4").reshape(-1).astype(np.int32)
+
+
+def _refused(why: str) -> InvalidInput:
+    return InvalidInput(f"The file of a detector {why}. Save the detector again.")

@@ -1,0 +1,54 @@
+"""A picture of what a detector learned, made of released numbers only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whitecrow.errors import Unavailable
+
+if TYPE_CHECKING:
+    from whitecrow.detector.detector import Detector
+
+__all__ = ["draw"]
+
+_MOST = 24
+
+
+def draw(detector: Detector, path: Path) -> Path:
+    """Draw the cumulative distribution of each column (the shares of categories)."""
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError:
+        raise Unavailable("Pictures need matplotlib: pip install 'whitecrow[plots]'.") from None
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    shown = detector.columns[:_MOST]
+    wide = min(4, len(shown))
+    tall = -(-len(shown) // wide)
+    figure, axes = pyplot.subplots(
+        tall, wide, figsize=(3 * wide, 2.2 * tall), layout="constrained", squeeze=False
+    )
+    for axis in axes.flat[len(shown) :]:
+        axis.set_axis_off()
+    for name, axis, grid, share in zip(
+        shown, axes.flat, detector.model.grids, detector.model.shares, strict=False
+    ):
+        if grid.ordered:
+            axis.step(grid.borders()[1:], np.cumsum(share), where="post", color="#1f4e79")
+            low, high = np.searchsorted(np.cumsum(share), [0.005, 0.995])
+            borders = grid.borders()
+            axis.set_xlim(borders[low], borders[min(high + 1, len(borders) - 1)])
+            axis.set_ylim(0, 1)
+        else:
+            names = detector.card.column(name).categories or ()
+            axis.barh(range(len(share)), share, color="#7aa6c2")
+            axis.set_yticks(range(len(share)), names, fontsize=7)
+        axis.set_title(name, fontsize=9)
+    figure.suptitle(f"Released distributions of {detector.card.name}")
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    return path

@@ -1,0 +1,161 @@
+"""What ``learn`` must know of the data: how many records each cell holds.
+
+Stage 2 is laid out from what stage 1 released, so the facts are the records behind three counting
+functions. Each counts the same way wherever the records are: in memory, or where a warehouse keeps
+them, whose workers run the same loops on their batches and send back sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data import Card, Dataset
+from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.detector import scoring
+from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import Model
+from whitecrow.detector.tables import Tables
+from whitecrow.learn.question import Learn
+from whitecrow.neighbours import Engine
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+
+__all__ = ["LearnFacts", "gather"]
+
+Matrix = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+_BATCH = 65_536
+
+
+@dataclass(frozen=True)
+class _ByColumn:
+    """Counts by the cells of each column's grid, one after the other."""
+
+    grids: tuple[Grid, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(grid.cells for grid in self.grids)
+
+    def count(self, rows: Matrix, counts: Counts) -> None:
+        first = 0
+        for place, grid in enumerate(self.grids):
+            codes = grid.codes(rows[:, place])
+            counts[first : first + grid.cells] += np.bincount(codes, minlength=grid.cells)
+            first += grid.cells
+
+
+@dataclass(frozen=True)
+class _ByTable:
+    """Counts by the cells of tables."""
+
+    columns: tuple[scoring.Encoder, ...]
+    tables: Tables
+
+    @property
+    def size(self) -> int:
+        return int(self.tables.base[-1])
+
+    def count(self, rows: Matrix, counts: Counts) -> None:
+        scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
+
+
+@dataclass(frozen=True)
+class _ByScore:
+    """Counts by intervals of the score."""
+
+    model: Model
+    edges: Counts
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) + 1
+
+    def count(self, rows: Matrix, counts: Counts) -> None:
+        scores = scoring.raw_scores(self.model, scoring.encoders(self.model), rows)
+        # The cell of a score is the number of edges below it: alarms are strictly above an edge.
+        cells = np.searchsorted(self.edges, scores, side="left")
+        counts += np.bincount(cells, minlength=self.size)
+
+
+_Counting = _ByColumn | _ByTable | _ByScore
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A counting as a warehouse's workers take it: yields cells and their counts."""
+
+    counting: _Counting
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        counts = np.zeros(self.counting.size, dtype=np.int64)
+        for rows in batches:
+            self.counting.count(rows, counts)
+        filled = np.flatnonzero(counts)
+        yield np.stack([filled, counts[filled]], axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LearnFacts(Facts):
+    """The records, behind counting functions.
+
+    Parameters
+    ----------
+    card : Card
+        The dataset's public facts.
+    names : tuple of str
+        The columns that are looked at.
+    dataset : Dataset or RemoteDataset
+    progress : callable, optional
+    """
+
+    card: Card
+    names: tuple[str, ...]
+    dataset: Dataset | RemoteDataset
+    progress: Progress | None = None
+
+    def by_column(self, grids: tuple[Grid, ...]) -> list[Counts]:
+        """Count by each column's grid."""
+        counts = self._counted(_ByColumn(grids), "counting by column")
+        return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
+
+    def by_table(self, columns: tuple[scoring.Encoder, ...], tables: Tables) -> Counts:
+        """Count by the cells of tables."""
+        return self._counted(_ByTable(columns, tables), "counting by table")
+
+    def by_score(self, model: Model, edges: Counts) -> Counts:
+        """Count by intervals of the score: the last holds what is above all edges."""
+        return self._counted(_ByScore(model, edges), "counting by score")
+
+    def _counted(self, counting: _Counting, what: str) -> Counts:
+        counts = np.zeros(counting.size, dtype=np.int64)
+        if isinstance(self.dataset, RemoteDataset):
+            listed = ", ".join(f"x{place}" for place in range(len(self.names)))
+            relation = self.dataset.relation(self.names)
+            query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
+            for part in self.dataset.warehouse.work(query, _Work(counting), 2, totals=True):
+                cells = part.astype(np.int64)
+                np.add.at(counts, cells[:, 0], cells[:, 1])
+        else:
+            size = self.dataset.size
+            for first in range(0, size, _BATCH):
+                places = np.arange(first, min(first + _BATCH, size))
+                counting.count(self.dataset.rows(self.names, places), counts)
+        if self.progress is not None:
+            self.progress(1, 1, what)
+        return counts
+
+
+def gather(
+    question: Learn,
+    dataset: Dataset | RemoteDataset,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> LearnFacts:
+    """Hold the records behind counting functions; nothing is counted yet."""
+    return LearnFacts(dataset.card, question.names(dataset.card), dataset, progress)

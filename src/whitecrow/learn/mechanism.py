@@ -1,0 +1,66 @@
+"""Where facts become a detector: noisy histograms, noisy tables, chosen thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whitecrow.detector import Detector, Threshold, scoring
+from whitecrow.learn import threshold
+from whitecrow.learn.facts import LearnFacts
+from whitecrow.learn.question import Learn
+from whitecrow.learn.training import train
+from whitecrow.noise import Source
+from whitecrow.question import digest, statement
+
+__all__ = ["learn", "release"]
+
+_REFERENCES = 8192
+
+
+def release(question: Learn, facts: LearnFacts, source: Source | None = None) -> dict[str, Any]:
+    """Return the detector as JSON."""
+    return learn(question, facts, source).to_json()
+
+
+def learn(question: Learn, facts: LearnFacts, source: Source | None = None) -> Detector:
+    """Release the detector; ``proof.md`` has the theorem."""
+    card = facts.card
+    money = question.money(card)
+    for_model, for_thresholds = question.shares
+    model = train(
+        question.grids(card),
+        facts.by_column,
+        facts.by_table,
+        money,
+        for_model,
+        seed=question.seed,
+        size=card.size if question.relation == "replace_one" else None,
+        source=source,
+    )
+    price = question.price(card)
+    bare = Detector(
+        model,
+        card,
+        price,
+        statement(question, price, card),
+        {"kind": question.kind, **question.to_json()},
+        entry=digest(question, card),
+    )
+    if not question.rates:
+        return bare
+    epsilon = money.selection(for_thresholds, len(question.rates))
+    edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
+    counts = None
+    found = []
+    for rate in question.rates:
+        # The decision rests on the released number of records, so it tells nothing new.
+        if not threshold.enough(model.records, rate, epsilon, card.contribution):
+            found.append(Threshold(rate, None))
+            continue
+        if counts is None:
+            counts = facts.by_score(model, edges)
+        place = threshold.choose(
+            counts, rate, epsilon, question.relation, card.contribution, source
+        )
+        found.append(Threshold(rate, float(edges[place]) / scoring.scale(model)))
+    return bare.with_thresholds(tuple(found))

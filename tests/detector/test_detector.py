@@ -1,0 +1,249 @@
+"""Detectors as public objects: files, rules for odd records, reasons."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whitecrow as wc
+from whitecrow.detector import Detector, Threshold, scoring
+from whitecrow.detector.grid import grid_of
+from whitecrow.learn.budget import Money, concentrated
+from whitecrow.learn.marginals import histogram_counts
+from whitecrow.learn.training import train
+from whitecrow.privacy import DifferentialPrivacy
+
+CARD = wc.Card(
+    "clinic",
+    (
+        wc.Column("age", "integer", lower=0, upper=120),
+        wc.Column("bmi", lower=10, upper=60),
+        wc.Column("pulse", lower=20, upper=220, missing="fill", fill=70),
+        wc.Column("ward", "category", categories=("a", "b", "c")),
+        wc.Column("seen", "date", lower="2020-01-01", upper="2024-12-31"),
+    ),
+)
+
+
+def rows(size: int, seed: int = 0) -> np.ndarray:
+    source = np.random.default_rng(seed)
+    return np.stack(
+        [
+            source.integers(18, 95, size),
+            source.normal(25, 3, size).clip(11, 59),
+            source.normal(75, 10, size).clip(21, 219),
+            source.choice(3, size, p=[0.7, 0.25, 0.05]),
+            source.integers(18_300, 19_900, size),
+        ],
+        axis=1,
+    ).astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    data = rows(20_000)
+    model = train(
+        tuple(grid_of(column) for column in CARD.columns),
+        lambda grids: histogram_counts(grids, data),
+        lambda columns, tables: scoring.count_rows(columns, tables, [data]),
+        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Fraction(1),
+    )
+    promise = DifferentialPrivacy("1", "1e-6")
+    return Detector(
+        model,
+        CARD,
+        promise,
+        promise.statement(),
+        {"kind": "learn"},
+        (Threshold(Fraction(1, 100), 9.0),),
+    )
+
+
+def record(**changes: object) -> dict[str, object]:
+    return {"age": 50, "bmi": 25.0, "pulse": 75, "ward": "a", "seen": "2022-06-01", **changes}
+
+
+def test_a_file_gives_back_the_same_detector_bit_for_bit(
+    detector: Detector, tmp_path: Path
+) -> None:
+    detector.save(tmp_path / "clinic.detector")
+    again = wc.Detector.load(tmp_path / "clinic.detector", card=CARD)
+    probes = detector.sample(3000)
+    assert again == detector
+    assert (again.scores(probes) == detector.scores(probes)).all()
+    assert again.guarantee == detector.guarantee
+    assert Detector.from_json(json.loads(json.dumps(detector.to_json()))) == detector
+
+
+def test_a_changed_byte_anywhere_is_refused(detector: Detector) -> None:
+    octets = bytearray(detector.to_bytes())
+    for place in range(0, len(octets), len(octets) // 40):
+        broken = bytearray(octets)
+        broken[place] ^= 1
+        with pytest.raises(wc.InvalidInput):
+            Detector.from_bytes(bytes(broken))
+    with pytest.raises(wc.InvalidInput):
+        Detector.from_bytes(bytes(octets[:-40]))
+
+
+def test_a_file_that_leads_out_of_its_tables_is_refused(detector: Detector) -> None:
+    """A checksum can be computed by anybody: what it covers is checked too."""
+    body = detector.to_bytes()[:-32]
+    wrong = body.replace(b'"counts": ', b'"counts":1', 1)
+    with pytest.raises(wc.InvalidInput):
+        Detector.from_bytes(wrong + hashlib.sha256(wrong).digest())
+
+
+def test_another_card_is_refused(detector: Detector, tmp_path: Path) -> None:
+    detector.save(tmp_path / "d")
+    other = wc.Card("clinic", CARD.columns[:-1])
+    with pytest.raises(wc.InvalidInput, match="another card"):
+        Detector.load(tmp_path / "d", card=other)
+
+
+def test_what_lies_outside_the_bounds_is_never_less_strange(detector: Detector) -> None:
+    ages = [50, 90, 100, 119, 120]
+    scores = [float(detector.scores(record(age=age))[0]) for age in ages]
+    assert scores[-1] > scores[0]
+    for far in (121, 10**9, float("inf")):
+        assert detector.scores(record(age=far))[0] == scores[-1]
+
+
+def test_the_rules_for_odd_values(detector: Detector) -> None:
+    assert np.isnan(detector.scores(record(bmi=None))[0])
+    assert np.isnan(detector.scores(record(bmi=float("nan")))[0])
+    assert not detector.predict(record(bmi=None))[0]
+    assert detector.scores(record(pulse=None)) == detector.scores(record(pulse=70))
+    assert detector.scores(record(ward="zz")) == detector.scores(record(ward="c"))
+    assert detector.scores(record(extra=1)) == detector.scores(record())
+    with pytest.raises(wc.InvalidInput, match="bmi"):
+        detector.scores({"age": 50})
+    with pytest.raises(wc.InvalidInput):
+        detector.scores(np.zeros((3, 2)))
+    assert (
+        len(
+            detector.scores(
+                pa.table(
+                    {name: pa.array([], pa.float64()) for name in ("age", "bmi", "pulse", "ward")}
+                    | {"seen": pa.array([], pa.date32())}
+                )
+            )
+        )
+        == 0
+    )
+
+
+def test_frames_arrays_and_files_have_the_same_scores(detector: Detector, tmp_path: Path) -> None:
+    import polars
+    from pyarrow import csv, parquet
+
+    table = detector.sample(500).drop_columns(["synthetic"])
+    scores = detector.scores(table)
+    parquet.write_table(table, tmp_path / "t.parquet")
+    csv.write_csv(table, tmp_path / "t.csv")
+    assert (detector.scores(polars.from_arrow(table)) == scores).all()
+    assert (detector.scores(tmp_path / "t.parquet") == scores).all()
+    assert (detector.scores(str(tmp_path / "t.csv")) == scores).all()
+    assert (detector.scores(table.to_pylist()) == scores).all()
+
+
+def test_the_column_that_was_planted_is_named_first(detector: Detector) -> None:
+    """3 deviations beyond the 99.9 % quantile, in a column of numbers; false alarms 1e-6."""
+    first = top = 0
+    trials = 200
+    data = rows(trials, seed=5)
+    for place, value in ((1, 25 + 6.1 * 3), (2, 75 + 6.1 * 10)):
+        planted = data.copy()
+        planted[:, place] = value
+        table = pa.table(
+            {
+                "age": planted[:, 0].astype(int),
+                "bmi": planted[:, 1],
+                "pulse": planted[:, 2],
+                "ward": [("a", "b", "c")[int(code)] for code in planted[:, 3]],
+                "seen": pa.array(planted[:, 4].astype(np.int32), pa.int32()).cast(pa.date32()),
+            }
+        )
+        found = detector.contributions(table)
+        values = np.stack([found.column(j).to_numpy() for j in range(5)], axis=1)
+        order = np.argsort(-values, axis=1)
+        first += int((order[:, 0] == place).sum())
+        top += int((order[:, :3] == place).any(axis=1).sum())
+    assert first >= 0.95 * 2 * trials
+    assert top >= 0.99 * 2 * trials
+
+
+def test_contributions_add_up_to_about_the_score(detector: Detector) -> None:
+    table = detector.sample(300)
+    added = np.sum([column.to_numpy() for column in detector.contributions(table).columns], axis=0)
+    scores = detector.scores(table)
+    assert np.corrcoef(added, scores)[0, 1] > 0.98
+
+
+def test_p_values_of_made_up_records_are_uniform(detector: Detector) -> None:
+    values = detector.p_values(detector.sample(4000, seed=9))
+    assert abs(values.mean() - 0.5) < 0.03
+    assert values.min() > 0
+
+
+def test_samples_are_marked_and_fit_the_card(detector: Detector) -> None:
+    made_up = detector.sample(200)
+    assert all(made_up["synthetic"].to_pylist())
+    assert wc.read(made_up, CARD).size == 200
+    assert detector.sample(0).num_rows == 0
+
+
+def test_it_says_what_it_is(detector: Detector, tmp_path: Path) -> None:
+    report = detector.report()
+    assert "learned from about" in report
+    assert "epsilon 1" in report
+    assert "No column makes it strange" in detector.explain(record()) or "adds" in detector.explain(
+        record()
+    )
+    assert detector.plot(tmp_path / "d.png").stat().st_size > 1000
+
+
+def test_it_opens_and_scores_without_numba_and_without_a_curator(
+    detector: Detector, tmp_path: Path
+) -> None:
+    detector.save(tmp_path / "d")
+    np.save(tmp_path / "rows.npy", rows(50, seed=4)[:, :3])
+    code = f"""
+import sys
+sys.modules['numba'] = None
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *a: None if name == 'numba' else real(name, *a)
+from whitecrow.detector import Detector
+found = Detector.load({str(tmp_path / "d")!r})
+scores = found.scores(found.sample(100))
+assert 'whitecrow.curator' not in sys.modules and 'whitecrow.ledger' not in sys.modules
+print(scores.tobytes().hex())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == detector.scores(detector.sample(100)).tobytes().hex()
+
+
+def test_forty_columns_fit_in_half_a_megabyte() -> None:
+    data = np.random.default_rng(0).normal(size=(30_000, 40))
+    card = wc.Card("wide", tuple(wc.Column(f"x{j}", lower=-8, upper=8) for j in range(40)))
+    model = train(
+        tuple(grid_of(column) for column in card.columns),
+        lambda grids: histogram_counts(grids, data),
+        lambda columns, tables: scoring.count_rows(columns, tables, [data]),
+        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Fraction(1),
+    )
+    promise = DifferentialPrivacy("1", "1e-6")
+    found = Detector(model, card, promise, promise.statement(), {"kind": "learn"})
+    assert len(found.to_bytes()) < 500_000
