@@ -39,6 +39,7 @@ CACHES = {
     ("explain/law.py", "_flip_law"): "exact laws, for hazmat and the checks; no question uses it",
     ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
     ("identify/overlap.py", "_sheet_name"): "a queried ball",
+    ("learn/budget.py", "concentrated"): "a price",
     ("ledger/account.py", "<module>"): "a number of the account",
     ("ledger/transaction.py", "_budget"): "a budget's text",
     ("ledger/transaction.py", "_budget_text"): "a budget",

@@ -22,6 +22,7 @@ IMPORTS = {
     ("demo/__init__.py", "run"): "names of CHAPTERS",
     ("cli/__init__.py", "get_command"): "names of COMMANDS",
     ("questions.py", "_built_in"): "modules that BUILT_IN lists",
+    ("curator/computation.py", "_opened"): "modules whose questions the parent process registered",
     ("neighbours/devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""

@@ -200,6 +200,34 @@ def test_a_failure_closes_a_dataset_until_its_custodian_has_looked(call: Caller)
     assert acts == ["custodian"]
 
 
+def test_a_dataset_whose_records_changed_waits_for_the_custodian(
+    opened: Callable[..., House], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    data = folder / "clinic.csv"
+    data.write_bytes(DATA.read_bytes())
+    call = Caller(opened(data=str(folder)))
+    path = "/v1/datasets/clinic"
+    assert call("ana", "POST", f"{path}/ask", json=identify(1)).json()["charged"]
+    data.write_text(data.read_text(encoding="utf-8").rsplit("\n", 2)[0] + "\n", encoding="utf-8")
+    call.house.service.catalogue.reload("clinic")  # as a worker that starts now would read it
+    refused = call("ana", "POST", f"{path}/ask", json=identify(1))
+    assert refused.status_code == 503
+    assert refused.json()["error"]["reason"] == (
+        "This dataset has changed: it waits for the custodian."
+    )
+    assert call("ana", "GET", path).json()["state"] == "changed: waits for the custodian"
+    reason = {"reason": "a consent was withdrawn"}
+    assert call("ana", "POST", f"{path}/revisions", json=reason).status_code == 403
+    advanced = call("custodian", "POST", f"{path}/revisions", json=reason)
+    assert advanced.json() == {"revision": 2}
+    assert call("ana", "POST", f"{path}/ask", json=identify(1)).json()["charged"]
+    entries = call("auditor", "GET", f"{path}/ledger").json()["entries"]
+    recorded = [one["body"] for one in entries if one["kind"] == "data"][-1]
+    assert (recorded["reason"], recorded["actor"]) == ("a consent was withdrawn", "custodian")
+
+
 def test_an_answered_spend_cannot_be_voided(call: Caller) -> None:
     call("ana", "POST", "/v1/datasets/clinic/ask", json=identify())
     entries = call("custodian", "GET", "/v1/datasets/clinic/ledger").json()["entries"]

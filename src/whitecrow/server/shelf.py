@@ -11,7 +11,7 @@ from whitecrow.curator import Curator
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Recognition
 from whitecrow.custodian import write_down
-from whitecrow.errors import Unavailable, WhitecrowError
+from whitecrow.errors import DataChanged, Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE
@@ -19,12 +19,15 @@ from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.processes import DatasetProcess, LoadFailed
 from whitecrow.server.refusals import NotReady
 
-__all__ = ["Shelf", "State"]
+__all__ = ["CHANGED", "Shelf", "State"]
 
 _LOOK_AGAIN_SECONDS = 1.0
 _PATIENT = 4
 """A computation is ended after so many times what is lent to it: others may use the processor."""
 
+CHANGED = "changed: waits for the custodian"
+"""All that an analyst learns of records that are not those of the account."""
+_CHANGED = "This dataset has changed: it waits for the custodian."
 _FAILED = "This dataset cannot be read at the moment; the custodian's log has the cause."
 
 
@@ -37,7 +40,8 @@ class State:
     revision : int
         Of the card and source that are loaded, or being loaded.
     stage : str
-        ``waiting``, ``reading``, ``compiling``, ``indexing``, ``ready`` or ``failed``.
+        ``waiting``, ``reading``, ``compiling``, ``indexing``, ``ready``, ``failed``, or
+        ``changed``: the records are not those of the account.
     percent : int
         How far the stage is. The numbers of rows behind it are facts and stay here.
     reason : str
@@ -138,7 +142,7 @@ class Shelf:
         if not state.settled.wait(self._patience):
             raise NotReady("This dataset is being loaded; ask again in a moment.")
         if state.curator is None:
-            raise Unavailable(_FAILED)
+            raise Unavailable(_CHANGED if state.stage == "changed" else _FAILED)
         return state
 
     def _run(self) -> None:
@@ -183,6 +187,8 @@ class Shelf:
                 identity=seen.bound(self._ledger, listing.name, mark),
             )
             state.stage = "ready"
+        except DataChanged as error:
+            state.stage, state.reason = "changed", str(error)
         except (WhitecrowError, LoadFailed) as error:
             state.stage, state.reason = "failed", str(error)
         except Exception:  # noqa: BLE001 - may say more than the custodian's page should

@@ -11,14 +11,15 @@ from whitecrow.curator.opening import policy_of
 from whitecrow.ledger import AccountSnapshot, Entry
 from whitecrow.server.catalogue import Listing
 from whitecrow.server.people import Person
-from whitecrow.server.shelf import State
+from whitecrow.server.shelf import CHANGED, State
 
 __all__ = ["balance", "card", "line", "own", "policy", "shares"]
 
 
 def line(listing: Listing, state: State) -> dict[str, Any]:
     """A dataset in one line."""
-    return {"name": listing.name, "ready": state.stage == "ready"}
+    found = {"name": listing.name, "ready": state.stage == "ready"}
+    return {**found, "state": CHANGED} if state.stage == "changed" else found
 
 
 def card(listing: Listing, state: State) -> dict[str, object] | None:
