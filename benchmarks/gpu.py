@@ -39,7 +39,7 @@ from benchmarks.neighbours import (
     scipy_tree,
 )
 from whitecrow.errors import Unavailable
-from whitecrow.neighbours import Closeness, count_all
+from whitecrow.neighbours import NeighbourRelation, count_all
 from whitecrow.neighbours.devices import Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
 
@@ -80,7 +80,7 @@ def count_on(device: Device, data: Matrix, radius: float, cap: int) -> Counts:
     """Count for every record, from the raw array."""
     names = tuple(f"c{c}" for c in range(data.shape[1]))
     engine = GpuEngine(Table(data), device=device)
-    return engine.degrees(Closeness(names, "euclidean", radius), cap)
+    return engine.degrees(NeighbourRelation(names, "euclidean", radius), cap)
 
 
 def nearest_on_gpu(data: Matrix, cap: int, radius: float) -> Counts:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import best_of, emit, parser, print_table
-from whitecrow.neighbours import Closeness, LocalEngine, count_all
+from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -225,8 +225,8 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
 
     names = tuple(f"c{k}" for k in range(d))
     engine = LocalEngine(_Table(this.data, names))
-    closeness = Closeness(names, "euclidean", this.radius)
-    engine.prepare(closeness)
+    neighbour_relation = NeighbourRelation(names, "euclidean", this.radius)
+    engine.prepare(neighbour_relation)
     rng = np.random.default_rng(3)
     outliers = np.flatnonzero(ours[0] <= this.beta)
     groups = {
@@ -234,7 +234,7 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
         "outlier": this.data[rng.choice(outliers, SINGLE)],
     }
     for regime, records in groups.items():
-        ask = partial(engine.neighbours, records, closeness, this.cap)
+        ask = partial(engine.neighbours, records, neighbour_relation, this.cap)
         ask()
         result[regime]["ours"] = one_by_one(ask, len(records))
 

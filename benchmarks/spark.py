@@ -35,7 +35,7 @@ from whitecrow.data import read
 from whitecrow.data.dialect import Query
 from whitecrow.data.warehouse import open_remote
 from whitecrow.data.warehouse.spark import SparkWarehouse, session
-from whitecrow.neighbours import Closeness, LocalEngine
+from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours.remote import RemoteEngine
 
 COLUMNS = ("x", "y", "z")
@@ -143,8 +143,8 @@ def worked_below() -> float:
     return found / os.sysconf("SC_CLK_TCK")
 
 
-def asked(found: Case) -> Closeness:
-    return Closeness(COLUMNS, "euclidean", found.radius)
+def asked(found: Case) -> NeighbourRelation:
+    return NeighbourRelation(COLUMNS, "euclidean", found.radius)
 
 
 def in_order(points: Any, counts: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Epsilon, Number, Record
-from whitecrow.neighbours import Closeness, Engine
+from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.noise import Source, discrete_laplace
 from whitecrow.privacy import DifferentialPrivacy, Facts
 from whitecrow.question import Description, Progress, Question, QuestionType, Said
@@ -44,13 +44,13 @@ class Nearby(Question):
     radius: Number = Number(least=0, help="How near is near.")
     epsilon: Epsilon = Epsilon()
 
-    def closeness(self, card: Card) -> Closeness:
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """The relation "within the radius"."""
-        return DistanceAnomaly(1, self.radius).closeness(tuple(self.place), card)
+        return DistanceAnomaly(1, self.radius).neighbour_relation(tuple(self.place), card)
 
     def check(self, card: Card) -> None:
         """Refuse columns that have no distances."""
-        self.closeness(card)
+        self.neighbour_relation(card)
 
     def price(self, card: Card) -> DifferentialPrivacy:
         """What the release will promise."""
@@ -82,7 +82,7 @@ def gather(
     """Count, behind the boundary."""
     card = dataset.card
     place = np.array([[float(value) for value in question.place.values()]])
-    count = int(engine.neighbours(place, question.closeness(card), None)[0])
+    count = int(engine.neighbours(place, question.neighbour_relation(card), None)[0])
     return NearbyFacts(count, question.epsilon / card.contribution)
 
 

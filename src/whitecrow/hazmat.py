@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from whitecrow.anomaly.ball_cover import ball_cover
     from whitecrow.anomaly.smooth import smooth_sensitivity
     from whitecrow.attack.naive import naive_release
-    from whitecrow.explain.bare import context_release, exact_release_law
-    from whitecrow.identify.bare import identify
+    from whitecrow.explain.unaccounted import context_release, exact_release_law
     from whitecrow.identify.law import discrepancy, flip_probability
+    from whitecrow.identify.unaccounted import identify
     from whitecrow.neighbours import count_related
     from whitecrow.noise._seeded import seeded
 
 _WHERE = {
     "ball_cover": "whitecrow.anomaly.ball_cover",
-    "context_release": "whitecrow.explain.bare",
+    "context_release": "whitecrow.explain.unaccounted",
     "count_related": "whitecrow.neighbours",
     "discrepancy": "whitecrow.identify.law",
-    "exact_release_law": "whitecrow.explain.bare",
+    "exact_release_law": "whitecrow.explain.unaccounted",
     "flip_probability": "whitecrow.identify.law",
-    "identify": "whitecrow.identify.bare",
+    "identify": "whitecrow.identify.unaccounted",
     "naive_release": "whitecrow.attack.naive",
     "seeded": "whitecrow.noise._seeded",
     "smooth_sensitivity": "whitecrow.anomaly.smooth",

@@ -7,7 +7,7 @@ import pytest
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 
 CARD = Card(
     "clinic",
@@ -29,27 +29,29 @@ def test_a_model_is_a_plain_value():
 
 def test_closeness_over_columns_of_a_card():
     model = DistanceAnomaly(3, 2.5)
-    assert model.closeness(("age", "free"), CARD) == Closeness(("age", "free"), "euclidean", 2.5)
+    assert model.neighbour_relation(("age", "free"), CARD) == NeighbourRelation(
+        ("age", "free"), "euclidean", 2.5
+    )
 
 
 def test_gower_takes_ranges_from_the_card():
-    found = DistanceAnomaly(3, 0.1, "gower").closeness(("age", "ward"), CARD)
+    found = DistanceAnomaly(3, 0.1, "gower").neighbour_relation(("age", "ward"), CARD)
     assert found.ranges == (120.0, 0.0)
     with pytest.raises(InvalidInput, match="'free' has no bounds"):
-        DistanceAnomaly(3, 0.1, "gower").closeness(("free",), CARD)
+        DistanceAnomaly(3, 0.1, "gower").neighbour_relation(("free",), CARD)
 
 
 def test_categories_have_no_euclidean_distance_but_can_be_equal():
     with pytest.raises(InvalidInput, match="category"):
-        DistanceAnomaly(3, 1.0).closeness(("age", "ward"), CARD)
-    assert DistanceAnomaly(3, 0).closeness(("ward",), CARD).radius == 0
+        DistanceAnomaly(3, 1.0).neighbour_relation(("age", "ward"), CARD)
+    assert DistanceAnomaly(3, 0).neighbour_relation(("ward",), CARD).radius == 0
 
 
 def test_text_and_unknown_columns_are_refused():
     with pytest.raises(InvalidInput, match="text"):
-        DistanceAnomaly(3, 0).closeness(("note",), CARD)
+        DistanceAnomaly(3, 0).neighbour_relation(("note",), CARD)
     with pytest.raises(InvalidInput, match="no column 'height'"):
-        DistanceAnomaly(3, 0).closeness(("height",), CARD)
+        DistanceAnomaly(3, 0).neighbour_relation(("height",), CARD)
 
 
 @pytest.mark.parametrize("beta", [0, -1, True, 2.0, "3"])

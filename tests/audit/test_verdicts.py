@@ -88,11 +88,10 @@ def test_a_real_mechanism_run_at_a_higher_price_than_it_charges_is_caught():
     right = 1 / (1 + math.exp(-2.5))
 
     def draws():
-        from whitecrow.identify.mechanism import turned_over
+        from whitecrow.identify.mechanism import flip
 
         return tuple(
-            lambda truth=truth: truth != turned_over(1, Fraction(5, 2), None)
-            for truth in (False, True)
+            lambda truth=truth: truth != flip(1, Fraction(5, 2), None) for truth in (False, True)
         )
 
     leaking = Case(**{**vars(honest), "draws": draws, "most": 40_000})

@@ -74,7 +74,7 @@ def test_no_page_is_left_out_of_this_table(house: House) -> None:
     known = {"/console/sign-in", "/console/static/{name}", "/console/plotly.min.js"}
     pages = [
         route
-        for route in site_of(house.app.state.desk).router.routes
+        for route in site_of(house.app.state.handler).router.routes
         if isinstance(route, APIRoute) and route.path.startswith("/console")
     ]
     assert len(pages) > 25

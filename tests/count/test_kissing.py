@@ -10,14 +10,14 @@ import pytest
 
 from whitecrow.anomaly.kissing import KISSING, computed_exactly, global_sensitivity, separated
 from whitecrow.data import Card, Column
-from whitecrow.neighbours import Closeness, count_all
+from whitecrow.neighbours import NeighbourRelation, count_all
 from whitecrow.verify.point_sets import HEXAGON
 
 RADIUS = 1.4727596271488845
 
 
 def test_the_hexagon_of_doubles_is_what_it_is_said_to_be():
-    close = Closeness(("x", "y"), "euclidean", RADIUS).close
+    close = NeighbourRelation(("x", "y"), "euclidean", RADIUS).close
     centre, *corners = HEXAGON
     assert all(close(centre, corner) for corner in corners)
     assert not any(close(a, b) for a, b in itertools.combinations(corners, 2))

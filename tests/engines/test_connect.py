@@ -19,10 +19,10 @@ from whitecrow.neighbours import count_all
 ASK = """
 import sys, warnings
 warnings.simplefilter("error")
-from whitecrow.neighbours import Closeness, open_data
+from whitecrow.neighbours import NeighbourRelation, open_data
 dataset, engine = open_data(sys.argv[1], engine="spark", spark_master=sys.argv[2])
 for columns, radius in ((("c0", "c1", "c2"), 0.5), (tuple(f"c{i}" for i in range(6)), 1.5)):
-    found = engine.sparse(Closeness(columns, "euclidean", radius), 50)[1]
+    found = engine.sparse(NeighbourRelation(columns, "euclidean", radius), 50)[1]
     print(*sorted(found.tolist()))
 """
 

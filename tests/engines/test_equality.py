@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import Query
-from whitecrow.neighbours import Closeness, Engine, copies, count_close
-from whitecrow.neighbours.border import embedded
+from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close
 from whitecrow.neighbours.cells import Lattice
-from whitecrow.neighbours.closeness import lower
 from whitecrow.neighbours.plain import count_plain
+from whitecrow.neighbours.relation import lower
 from whitecrow.neighbours.remote import Bounds
+from whitecrow.neighbours.validation import embedded
 
 Matrix = NDArray[np.float64]
 Opening = Callable[..., tuple[Any, Engine]]
@@ -111,7 +111,9 @@ CASES = {
 }
 
 
-def expected(values: Matrix, records: Matrix, asked: Closeness, cap: int | None) -> list[int]:
+def expected(
+    values: Matrix, records: Matrix, asked: NeighbourRelation, cap: int | None
+) -> list[int]:
     form = lower(asked.metric, asked.radius, asked.ranges, len(asked.columns))
     most = len(values) if cap is None else min(cap, len(values))
     vectors, points = embedded(values, asked.metric), embedded(records, asked.metric)
@@ -147,7 +149,7 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
     # Spark takes its time, and reads the same SQL as the others.
     for metric, radius, cap in case.asked[: 3 if kind == "spark" else None]:
         ranges = case.ranges if metric == "gower" else ()
-        asked = Closeness(names(values.shape[1]), metric, radius, ranges)
+        asked = NeighbourRelation(names(values.shape[1]), metric, radius, ranges)
         degrees = expected(values, values, asked, cap)
         most = max(1, len(values)) if cap is None else cap
         below = np.array(degrees, dtype=np.int64) < most
@@ -185,7 +187,7 @@ def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(
 ) -> None:
     values = np.zeros((300_000 if remote_kind == "duckdb" else 30_000, 2))
     engine = opening(remote_kind, table(values), None, Bounds(few=16))[1]
-    near = Closeness(names(2), "euclidean", 1.0)
+    near = NeighbourRelation(names(2), "euclidean", 1.0)
     for _ in range(1 if remote_kind == "spark" else 2):
         assert engine.neighbours([[0.0, 0.0], [0.5, 0.0]], near, 20).tolist() == [20, 20]
         assert engine.neighbours([[0.0, 0.0], [9.0, 0.0]], near, 20).tolist() == [20, 0]

@@ -20,12 +20,12 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput, Unavailable
-from whitecrow.neighbours import Closeness, Engine, devices, gpu, open_engine, tiles
-from whitecrow.neighbours.closeness import Form, lower, on_sphere
+from whitecrow.neighbours import Engine, NeighbourRelation, devices, gpu, open_engine, tiles
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
 from whitecrow.neighbours.plain import count_plain
 from whitecrow.neighbours.plans import equality
+from whitecrow.neighbours.relation import Form, lower, on_sphere
 from whitecrow.neighbours.tiles import Scattered, scattered_order
 
 Matrix = NDArray[np.float64]
@@ -93,8 +93,8 @@ def agree(
     ranges: Sequence[float] = (),
 ) -> None:
     """Check every count, with and without a cap, against numpy's look at every pair."""
-    closeness = Closeness(names(data.shape[1]), metric, radius, tuple(ranges))
-    form = lower(metric, radius, closeness.ranges, data.shape[1])
+    neighbour_relation = NeighbourRelation(names(data.shape[1]), metric, radius, tuple(ranges))
+    form = lower(metric, radius, neighbour_relation.ranges, data.shape[1])
     vectors = data
     if metric == "haversine":
         vectors = np.array([on_sphere(*place) for place in data.tolist()])
@@ -102,11 +102,11 @@ def agree(
     exact = count_plain(vectors, form, vectors, len(data))
     for cap in (None, 1, 7):
         expected = exact if cap is None else np.minimum(exact, cap)
-        found = engine.degrees(closeness, cap)
+        found = engine.degrees(neighbour_relation, cap)
         assert found.dtype == np.int64
         wrong = int((found != expected).sum())
         assert wrong == 0, f"{wrong} of {len(data)} differ ({metric}, {radius!r}, cap {cap})"
-        assert (engine.neighbours(data[:9], closeness, cap) == expected[:9]).all()
+        assert (engine.neighbours(data[:9], neighbour_relation, cap) == expected[:9]).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 6, 12, 13, 33])
@@ -246,8 +246,8 @@ def test_records_at_the_cap_are_dropped(device: Device, monkeypatch: pytest.Monk
     monkeypatch.setattr(tiles, "_WORTH", 1)
     data = np.sort(mixture(3000, 2), axis=0)
     data[::300] += 1e6 * np.arange(10)[:, None]
-    closeness = Closeness(names(2), "euclidean", 6.0)
-    found = GpuEngine(Table(data), device=device).degrees(closeness, 30)
+    neighbour_relation = NeighbourRelation(names(2), "euclidean", 6.0)
+    found = GpuEngine(Table(data), device=device).degrees(neighbour_relation, 30)
     expected = count_plain(data, lower("euclidean", 6.0, (), 2), data, 30)
     assert (found == expected).all()
     assert rows[0] == 3000
@@ -300,10 +300,10 @@ def test_copies_are_told_apart_from_neighbours(device: Device) -> None:
     data = np.repeat(mixture(30, 2), 4, axis=0)
     engine = GpuEngine(Table(data), device=device)
     for metric in ("euclidean", "haversine"):
-        closeness = Closeness(names(2), metric, 500.0)
-        assert engine.copies(data[:5], closeness).tolist() == [4] * 5
-        assert engine.copies(data[:5], closeness, 3).tolist() == [3] * 5
-        assert engine.copies(data[:1] + 1e-9, closeness).tolist() == [0]
+        neighbour_relation = NeighbourRelation(names(2), metric, 500.0)
+        assert engine.copies(data[:5], neighbour_relation).tolist() == [4] * 5
+        assert engine.copies(data[:5], neighbour_relation, 3).tolist() == [3] * 5
+        assert engine.copies(data[:1] + 1e-9, neighbour_relation).tolist() == [0]
     assert equality(2) == Form(3, 0.0, (0.0, 0.0))
 
 
@@ -311,20 +311,20 @@ def test_the_data_are_read_once_a_set_of_columns(device: Device) -> None:
     found = Table(mixture(100, 3))
     engine = GpuEngine(found, device=device)
     for radius in (1.0, 2.0):
-        engine.degrees(Closeness(names(3), "euclidean", radius))
-        engine.copies(found.data[:4], Closeness(names(3), "manhattan", radius))
+        engine.degrees(NeighbourRelation(names(3), "euclidean", radius))
+        engine.copies(found.data[:4], NeighbourRelation(names(3), "manhattan", radius))
     assert found.reads == 1
-    engine.degrees(Closeness(("c1",), "euclidean", 1.0))
+    engine.degrees(NeighbourRelation(("c1",), "euclidean", 1.0))
     assert found.reads == 2
 
 
 def test_no_records_at_all(device: Device) -> None:
     engine = GpuEngine(Table(np.empty((0, 2))), device=device)
-    closeness = Closeness(names(2), "euclidean", 1.0)
-    assert engine.degrees(closeness).tolist() == []
-    assert engine.neighbours([[0.0, 0.0]] * 3, closeness, 4).tolist() == [0] * 3
+    neighbour_relation = NeighbourRelation(names(2), "euclidean", 1.0)
+    assert engine.degrees(neighbour_relation).tolist() == []
+    assert engine.neighbours([[0.0, 0.0]] * 3, neighbour_relation, 4).tolist() == [0] * 3
     full = GpuEngine(Table(mixture(9, 2)), device=device)
-    assert full.neighbours(np.empty((0, 2)), closeness).tolist() == []
+    assert full.neighbours(np.empty((0, 2)), neighbour_relation).tolist() == []
 
 
 def test_several_threads_may_ask_at_once(device: Device) -> None:
@@ -333,8 +333,8 @@ def test_several_threads_may_ask_at_once(device: Device) -> None:
     answers: dict[int, list[int]] = {}
 
     def ask(width: int) -> None:
-        closeness = Closeness(names(width), "euclidean", 2.0)
-        answers[width] = engine.neighbours(data[:60, :width], closeness, 50).tolist()
+        neighbour_relation = NeighbourRelation(names(width), "euclidean", 2.0)
+        answers[width] = engine.neighbours(data[:60, :width], neighbour_relation, 50).tolist()
 
     threads = [threading.Thread(target=ask, args=(width,)) for width in (1, 2, 3)]
     for thread in threads:
@@ -352,7 +352,7 @@ def test_progress_ends_at_the_end(device: Device) -> None:
     engine = GpuEngine(
         Table(mixture(2000, 2)), device=device, progress=lambda *told: said.append(told)
     )
-    engine.degrees(Closeness(names(2), "euclidean", 2.0), 20)
+    engine.degrees(NeighbourRelation(names(2), "euclidean", 2.0), 20)
     assert said[-1] == (2000, 2000, "counting neighbours")
     assert [done for done, _, _ in said] == sorted(done for done, _, _ in said)
 
@@ -361,16 +361,16 @@ def test_an_engine_shows_no_records_and_refuses_bad_ones(device: Device) -> None
     engine = GpuEngine(Table(mixture(10, 2)), device=device)
     assert isinstance(engine, Engine)
     assert repr(engine) == f"<GpuEngine on {device.name}: records withheld>"
-    closeness = Closeness(names(2), "euclidean", 1.0)
+    neighbour_relation = NeighbourRelation(names(2), "euclidean", 1.0)
     with pytest.raises(InvalidInput, match="have 2 numbers each"):
-        engine.neighbours([[1.0]], closeness)
+        engine.neighbours([[1.0]], neighbour_relation)
     with pytest.raises(InvalidInput, match="finite numbers"):
-        engine.copies([[1.0, np.nan]], closeness)
+        engine.copies([[1.0, np.nan]], neighbour_relation)
     with pytest.raises(InvalidInput, match="cap"):
-        engine.degrees(closeness, 0)
+        engine.degrees(neighbour_relation, 0)
     missing = GpuEngine(Table(np.array([[1.0, np.nan]])), device=device)
     with pytest.raises(InvalidInput, match="finite numbers"):
-        missing.degrees(closeness)
+        missing.degrees(neighbour_relation)
 
 
 @pytest.mark.parametrize("name", ["cupy", "torch"])
@@ -439,8 +439,8 @@ def test_an_engine_gives_the_sparse_records(device: Device) -> None:
             return self.matrix(columns)[rows]
 
     data = mixture(500, 2)
-    closeness = Closeness(names(2), "euclidean", 2.0)
-    points, counts = GpuEngine(WithRows(data), device=device).sparse(closeness, 20)
+    neighbour_relation = NeighbourRelation(names(2), "euclidean", 2.0)
+    points, counts = GpuEngine(WithRows(data), device=device).sparse(neighbour_relation, 20)
     degrees = count_plain(data, lower("euclidean", 2.0, (), 2), data, 20)
     assert (points == data[degrees < 20]).all()
     assert (counts == degrees[degrees < 20]).all()
@@ -463,7 +463,7 @@ import sys
 for name in ("numba", "llvmlite", "scipy", "pyarrow", "sqlalchemy", "narwhals", "click", "rich"):
     sys.modules[name] = None
 import numpy as np
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.neighbours.devices import NUMPY
 from whitecrow.neighbours.gpu import GpuEngine
 
@@ -473,8 +473,9 @@ class Table:
 
 engine = GpuEngine(Table(), device=NUMPY)
 for metric in ("euclidean", "manhattan", "chebyshev", "hamming", "haversine"):
-    print(engine.degrees(Closeness(("a", "b"), metric, 1.0), 9).tolist()[300:303])
-print(engine.degrees(Closeness(("a", "b"), "gower", 0.01, (20.0, 0.0)), 9).tolist()[300:303])
+    print(engine.degrees(NeighbourRelation(("a", "b"), metric, 1.0), 9).tolist()[300:303])
+gower = NeighbourRelation(("a", "b"), "gower", 0.01, (20.0, 0.0))
+print(engine.degrees(gower, 9).tolist()[300:303])
 """
     ran = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60

@@ -15,9 +15,9 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column, Dataset, read
 from whitecrow.errors import InvalidInput
 from whitecrow.identify import Identify, IdentifyFacts, gather, lookahead, release, screen
-from whitecrow.identify.bare import identify
 from whitecrow.identify.lookahead import Lookahead
 from whitecrow.identify.screen import Screen
+from whitecrow.identify.unaccounted import identify
 from whitecrow.neighbours import open_engine
 from whitecrow.noise._seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy, SensitivePrivacy

@@ -46,7 +46,7 @@ def test_within_0_is_the_metrics_own_predicate(radius):
     """The exact law on every edge that the promise covers, by its own words."""
     for place in PLACES:
         question = asked(place, radius=radius)
-        close = question.closeness(CARD).close
+        close = question.neighbour_relation(CARD).close
         laws = {
             records: chance_of_yes(question, records)
             for size in range(5)
@@ -93,16 +93,16 @@ def test_a_difference_that_underflows_is_a_difference(metric):
     """0, one and two of the smallest steps: "within 0" must be an equivalence."""
     records = [(0.0, 1.0), (-0.0, 1.0), (TINY, 1.0), (2 * TINY, 1.0)]
     model = wc.DistanceAnomaly(1, 0.0, metric)
-    closeness = model.closeness(("lat", "lon"), CARD)
-    related = [[closeness.close(a, b) for b in records] for a in records]
+    neighbour_relation = model.neighbour_relation(("lat", "lon"), CARD)
+    related = [[neighbour_relation.close(a, b) for b in records] for a in records]
     assert related == [[True, True, False, False]] * 2 + [
         [False, False, True, False],
         [False, False, False, True],
     ]
     engine = open_engine(dataset(records))
-    assert engine.copies(records, closeness).tolist() == [2, 2, 1, 1]
-    assert engine.neighbours(records, closeness).tolist() == [2, 2, 1, 1]
-    assert engine.degrees(closeness).tolist() == [2, 2, 1, 1]
+    assert engine.copies(records, neighbour_relation).tolist() == [2, 2, 1, 1]
+    assert engine.neighbours(records, neighbour_relation).tolist() == [2, 2, 1, 1]
+    assert engine.degrees(neighbour_relation).tolist() == [2, 2, 1, 1]
 
 
 def test_a_histogram_of_cells_is_not_offered_for_the_globe():

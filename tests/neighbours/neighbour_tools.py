@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import plans
-from whitecrow.neighbours.border import checked_form, embedded
-from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.grid import settle
 from whitecrow.neighbours.index import arranged, weights_for
 from whitecrow.neighbours.plain import count_index_plain, count_plain
 from whitecrow.neighbours.predicates import step
+from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.validation import checked_form, embedded
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Closeness is a fixed, reflexive and symmetric relation between two records."""
+"""NeighbourRelation is a fixed, reflexive and symmetric relation between two records."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import EARTH_RADIUS_KM, Closeness, count_close
+from whitecrow.neighbours import EARTH_RADIUS_KM, NeighbourRelation, count_close
 from whitecrow.neighbours._kernels.metric import on_spheres
-from whitecrow.neighbours.closeness import on_sphere, sine_cosine
+from whitecrow.neighbours.relation import on_sphere, sine_cosine
 
 PARIS, LONDON, SYDNEY = (48.8566, 2.3522), (51.5074, -0.1278), (-33.8688, 151.2093)
 
@@ -39,9 +39,9 @@ def test_closeness_is_symmetric_and_reflexive(
     a: tuple[float, ...], b: tuple[float, ...], radius: float, metric: str
 ) -> None:
     ranges = (0.0, 1e-3, 7.0) if metric == "gower" else ()
-    closeness = Closeness(("x", "y", "z"), metric, radius, ranges)
-    assert closeness.close(a, b) == closeness.close(b, a)
-    assert closeness.close(a, a)
+    neighbour_relation = NeighbourRelation(("x", "y", "z"), metric, radius, ranges)
+    assert neighbour_relation.close(a, b) == neighbour_relation.close(b, a)
+    assert neighbour_relation.close(a, a)
 
 
 @settings(deadline=None)
@@ -54,9 +54,9 @@ def test_haversine_agrees_with_the_textbook_formula(
 ) -> None:
     distance = haversine(a, b)
     near, far = distance * (1 - 1e-7) - 1e-6, distance * (1 + 1e-7) + 1e-6
-    assert Closeness(("lat", "lon"), "haversine", far).close(a, b)
+    assert NeighbourRelation(("lat", "lon"), "haversine", far).close(a, b)
     if near > 0 and distance < 20_000:
-        assert not Closeness(("lat", "lon"), "haversine", near).close(a, b)
+        assert not NeighbourRelation(("lat", "lon"), "haversine", near).close(a, b)
 
 
 def test_sine_and_cosine_are_accurate_and_the_same_in_every_batch() -> None:
@@ -77,19 +77,19 @@ def test_sine_and_cosine_are_accurate_and_the_same_in_every_batch() -> None:
 
 def test_known_distances_in_kilometres() -> None:
     for a, b, kilometres in ((PARIS, LONDON, 343.56), (LONDON, SYDNEY, 16_993.9)):
-        assert not Closeness(("lat", "lon"), "haversine", kilometres - 1).close(a, b)
-        assert Closeness(("lat", "lon"), "haversine", kilometres + 1).close(a, b)
+        assert not NeighbourRelation(("lat", "lon"), "haversine", kilometres - 1).close(a, b)
+        assert NeighbourRelation(("lat", "lon"), "haversine", kilometres + 1).close(a, b)
 
 
 def test_longitudes_meet_at_the_date_line_and_every_pair_is_within_half_the_equator() -> None:
-    assert Closeness(("lat", "lon"), "haversine", 1.0).close((0.0, 180.0), (0.0, -180.0))
-    whole = Closeness(("lat", "lon"), "haversine", math.pi * EARTH_RADIUS_KM)
+    assert NeighbourRelation(("lat", "lon"), "haversine", 1.0).close((0.0, 180.0), (0.0, -180.0))
+    whole = NeighbourRelation(("lat", "lon"), "haversine", math.pi * EARTH_RADIUS_KM)
     assert whole.close((90.0, 0.0), (-90.0, 0.0))
     assert whole.close((0.0, 0.0), (0.0, 180.0))
 
 
 def test_hamming_is_a_number_of_columns() -> None:
-    two = Closeness(("a", "b", "c"), "hamming", 2)
+    two = NeighbourRelation(("a", "b", "c"), "hamming", 2)
     assert two.close([1, 2, 3], [1, 5, 6])
     assert not two.close([1, 2, 3], [4, 5, 6])
 
@@ -98,19 +98,21 @@ def test_gower_is_a_mean_and_takes_ties_as_written() -> None:
     columns = tuple("abcdefghij")
     for different in range(11):
         other = [1.0] * different + [0.0] * (10 - different)
-        closeness = Closeness(columns, "gower", different / 10, (0.0,) * 10)
-        assert closeness.close([0.0] * 10, other)
+        neighbour_relation = NeighbourRelation(columns, "gower", different / 10, (0.0,) * 10)
+        assert neighbour_relation.close([0.0] * 10, other)
         if different:
             less = math.nextafter(different / 10, 0.0)
-            assert not Closeness(columns, "gower", less, (0.0,) * 10).close([0.0] * 10, other)
-    assert Closeness(("x",), "gower", 0.1, (10.0,)).close([3.0], [4.0])
+            assert not NeighbourRelation(columns, "gower", less, (0.0,) * 10).close(
+                [0.0] * 10, other
+            )
+    assert NeighbourRelation(("x",), "gower", 0.1, (10.0,)).close([3.0], [4.0])
 
 
 def test_euclidean_is_the_rounded_sum_of_squares_against_the_rounded_square() -> None:
-    assert Closeness(("x", "y"), "euclidean", 5.0).close([0, 0], [3, 4])
+    assert NeighbourRelation(("x", "y"), "euclidean", 5.0).close([0, 0], [3, 4])
     # 1e-200 squared is 0: so is the square of any smaller difference.
-    assert Closeness(("x",), "euclidean", 1e-200).close([0.0], [1e-170])
-    assert not Closeness(("x",), "euclidean", 0.0).close([0.0], [1e-100])
+    assert NeighbourRelation(("x",), "euclidean", 1e-200).close([0.0], [1e-170])
+    assert not NeighbourRelation(("x",), "euclidean", 0.0).close([0.0], [1e-100])
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "haversine"])
@@ -118,8 +120,8 @@ def test_the_value_and_the_kernels_are_one_predicate(metric: str) -> None:
     rng = np.random.default_rng(0)
     data = rng.uniform(-80, 80, (300, 2))
     radius = 4000.0 if metric == "haversine" else 50.0
-    closeness = Closeness(("x", "y"), metric, radius)
-    expected = [sum(closeness.close(a, b) for b in data) for a in data[:40]]
+    neighbour_relation = NeighbourRelation(("x", "y"), metric, radius)
+    expected = [sum(neighbour_relation.close(a, b) for b in data) for a in data[:40]]
     assert count_close(data, data[:40], radius, metric).tolist() == expected
 
 
@@ -143,11 +145,11 @@ def test_the_value_and_the_kernels_are_one_predicate(metric: str) -> None:
 )
 def test_what_is_not_a_closeness_is_refused(arguments: tuple, message: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(InvalidInput, match=message):
-        Closeness(*arguments)
+        NeighbourRelation(*arguments)
 
 
 def test_a_record_of_another_width_or_not_finite_is_refused() -> None:
-    closeness = Closeness(("x", "y"), "euclidean", 1.0)
+    neighbour_relation = NeighbourRelation(("x", "y"), "euclidean", 1.0)
     for record in ([1.0], [1.0, math.nan], [math.inf, 0.0]):
         with pytest.raises(InvalidInput, match="2 finite numbers"):
-            closeness.close(record, [0.0, 0.0])
+            neighbour_relation.close(record, [0.0, 0.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.neighbours.local import LocalEngine
 
 
@@ -25,7 +25,7 @@ class _Interrupted(LocalEngine):
     The moment is played out in one thread, so that the test does not depend on luck.
     """
 
-    others: Closeness | None = None
+    others: NeighbourRelation | None = None
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -36,7 +36,9 @@ class _Interrupted(LocalEngine):
 
 def test_a_question_in_another_thread_does_not_change_the_columns_of_this_one():
     engine = _Interrupted(_Records())
-    engine.others = Closeness(("far",), "euclidean", 1.0)
-    assert engine.neighbours([[0.0]], Closeness(("near",), "euclidean", 1.0)).tolist() == [10]
-    engine.others = Closeness(("near", "far"), "euclidean", 1.0)
-    assert engine.degrees(Closeness(("near",), "euclidean", 0.5)).tolist() == [10] * 10
+    engine.others = NeighbourRelation(("far",), "euclidean", 1.0)
+    assert engine.neighbours([[0.0]], NeighbourRelation(("near",), "euclidean", 1.0)).tolist() == [
+        10
+    ]
+    engine.others = NeighbourRelation(("near", "far"), "euclidean", 1.0)
+    assert engine.degrees(NeighbourRelation(("near",), "euclidean", 0.5)).tolist() == [10] * 10

@@ -29,9 +29,11 @@ def _dataset(rows: int) -> Dataset:
 
 
 def _ask(engine: LocalEngine, dataset: Dataset, columns: tuple[str, ...], times: int) -> list[int]:
-    closeness = wc.DistanceAnomaly(beta=3, radius=0.5).closeness(columns, dataset.card)
+    neighbour_relation = wc.DistanceAnomaly(beta=3, radius=0.5).neighbour_relation(
+        columns, dataset.card
+    )
     place = np.zeros((1, len(columns)))
-    return [int(engine.neighbours(place, closeness)[0]) for _ in range(times)]
+    return [int(engine.neighbours(place, neighbour_relation)[0]) for _ in range(times)]
 
 
 def test_indexes_stay_within_their_memory_whatever_is_asked() -> None:
@@ -54,7 +56,7 @@ def test_the_index_unused_for_longest_makes_room_and_what_was_prepared_stays() -
     _ask(alone, dataset, SETS[0], 40)
     one = alone.index_bytes
     engine = LocalEngine(dataset, memory=int(3.5 * one))
-    engine.prepare(wc.DistanceAnomaly(beta=3, radius=0.5).closeness(SETS[0], dataset.card))
+    engine.prepare(wc.DistanceAnomaly(beta=3, radius=0.5).neighbour_relation(SETS[0], dataset.card))
     for columns in SETS[1:3]:
         _ask(engine, dataset, columns, 40)
     _ask(engine, dataset, SETS[1], 1)  # used again: the other is now the oldest

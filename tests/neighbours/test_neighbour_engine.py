@@ -18,9 +18,9 @@ from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.neighbours import (
     ENGINES,
     REMOTE,
-    Closeness,
     Engine,
     LocalEngine,
+    NeighbourRelation,
     beside,
     copies,
     open_engine,
@@ -41,11 +41,11 @@ class Table:
         return self.mark
 
 
-EUCLIDEAN = Closeness(("c0", "c1", "c2"), "euclidean", 3.0)
-MANHATTAN = Closeness(("c0", "c1", "c2"), "manhattan", 4.0)
-SPHERE = Closeness(("c1", "c2"), "haversine", 800.0)
-GOWER = Closeness(("c3", "c0"), "gower", 0.2, (0.0, 30.0))
-HAMMING = Closeness(("c3", "c4"), "hamming", 1.0)
+EUCLIDEAN = NeighbourRelation(("c0", "c1", "c2"), "euclidean", 3.0)
+MANHATTAN = NeighbourRelation(("c0", "c1", "c2"), "manhattan", 4.0)
+SPHERE = NeighbourRelation(("c1", "c2"), "haversine", 800.0)
+GOWER = NeighbourRelation(("c3", "c0"), "gower", 0.2, (0.0, 30.0))
+HAMMING = NeighbourRelation(("c3", "c4"), "hamming", 1.0)
 ALL = (EUCLIDEAN, MANHATTAN, SPHERE, GOWER, HAMMING)
 
 
@@ -54,29 +54,40 @@ def table(n: int = 2500) -> Table:
     return Table(data)
 
 
-def expected(found: Table, records: Matrix, closeness: Closeness, cap: int | None) -> list[int]:
-    data = found.matrix(closeness.columns)
-    counts = brute(data, records, closeness.radius, closeness.metric, cap, closeness.ranges)
+def expected(
+    found: Table, records: Matrix, neighbour_relation: NeighbourRelation, cap: int | None
+) -> list[int]:
+    data = found.matrix(neighbour_relation.columns)
+    counts = brute(
+        data,
+        records,
+        neighbour_relation.radius,
+        neighbour_relation.metric,
+        cap,
+        neighbour_relation.ranges,
+    )
     return [int(count) for count in counts]
 
 
-@pytest.mark.parametrize("closeness", ALL, ids=lambda c: c.metric)
-def test_every_question_before_and_after_the_index_is_built(closeness: Closeness) -> None:
+@pytest.mark.parametrize("neighbour_relation", ALL, ids=lambda c: c.metric)
+def test_every_question_before_and_after_the_index_is_built(
+    neighbour_relation: NeighbourRelation,
+) -> None:
     found = table()
     engine = LocalEngine(found)
-    records = found.matrix(closeness.columns)[::50]
+    records = found.matrix(neighbour_relation.columns)[::50]
     for _ in range(3):
         for cap in (None, 1, 60):
-            asked = engine.neighbours(records, closeness, cap)
-            assert asked.tolist() == expected(found, records, closeness, cap)
+            asked = engine.neighbours(records, neighbour_relation, cap)
+            assert asked.tolist() == expected(found, records, neighbour_relation, cap)
             assert asked.dtype == np.int64
-        same = engine.copies(records, closeness, 3)
-        assert (same == copies(found.matrix(closeness.columns), records, 3)).all()
-    one = engine.neighbours(records[3], closeness)
-    assert one.tolist() == expected(found, records[3:4], closeness, None)
-    everyone = engine.degrees(closeness, 60)
-    whole = found.matrix(closeness.columns)
-    assert everyone.tolist() == expected(found, whole, closeness, 60)
+        same = engine.copies(records, neighbour_relation, 3)
+        assert (same == copies(found.matrix(neighbour_relation.columns), records, 3)).all()
+    one = engine.neighbours(records[3], neighbour_relation)
+    assert one.tolist() == expected(found, records[3:4], neighbour_relation, None)
+    everyone = engine.degrees(neighbour_relation, 60)
+    whole = found.matrix(neighbour_relation.columns)
+    assert everyone.tolist() == expected(found, whole, neighbour_relation, 60)
 
 
 def test_the_data_are_read_once_and_not_again_when_an_index_stands() -> None:
@@ -94,15 +105,15 @@ def test_a_saved_index_answers_without_reading_the_data(tmp_path: Path) -> None:
     found = table()
     place = beside(tmp_path / "patients.parquet")
     engine = LocalEngine(found)
-    for closeness in ALL:
-        engine.prepare(closeness)
+    for neighbour_relation in ALL:
+        engine.prepare(neighbour_relation)
     engine.save(place)
     again = Table(found.data)
     loaded = LocalEngine.load(place, again)
-    for closeness in ALL:
-        records = found.matrix(closeness.columns)[:30]
-        assert (loaded.neighbours(records, closeness, 80)).tolist() == expected(
-            found, records, closeness, 80
+    for neighbour_relation in ALL:
+        records = found.matrix(neighbour_relation.columns)[:30]
+        assert (loaded.neighbours(records, neighbour_relation, 80)).tolist() == expected(
+            found, records, neighbour_relation, 80
         )
     assert again.reads == 0
     assert oct(place.stat().st_mode & 0o777) == "0o700"
@@ -184,7 +195,7 @@ def test_a_missing_index_is_said_to_be_missing(tmp_path: Path) -> None:
 def test_degrees_use_an_index_that_stands() -> None:
     found = table()
     engine = LocalEngine(found)
-    wide = Closeness(("c0", "c1", "c2", "c3"), "euclidean", 4.0)
+    wide = NeighbourRelation(("c0", "c1", "c2", "c3"), "euclidean", 4.0)
     before = engine.degrees(wide, 70)
     engine.prepare(wide)
     reads = found.reads
@@ -228,7 +239,7 @@ def test_builds_and_counts_report_progress() -> None:
     )
     engine.prepare(EUCLIDEAN)
     assert said[-1][0] == said[-1][1]
-    engine.degrees(Closeness(("c0", "c1", "c2", "c3"), "euclidean", 2.0))
+    engine.degrees(NeighbourRelation(("c0", "c1", "c2", "c3"), "euclidean", 2.0))
     assert said[-1][2] == "counting neighbours"
     assert said[-1][0] == said[-1][1]
 
@@ -284,7 +295,7 @@ def test_one_question_on_a_saved_index_never_loads_the_compiler(tmp_path: Path) 
     script = f"""
 import sys
 import numpy as np
-from whitecrow.neighbours import Closeness, LocalEngine
+from whitecrow.neighbours import NeighbourRelation, LocalEngine
 
 class Table:
     def matrix(self, columns): raise SystemExit("the data were read")
@@ -292,9 +303,9 @@ class Table:
 
 data = np.load({str(tmp_path / "data.npy")!r})
 engine = LocalEngine.load({str(place)!r}, Table())
-closeness = Closeness(("c0", "c1", "c2"), "euclidean", 3.0)
-print([int(engine.neighbours(data[i, :3], closeness, 900)[0]) for i in range(20)])
-print([int(engine.copies(data[i, :3], closeness, 9)[0]) for i in range(20)])
+neighbour_relation = NeighbourRelation(("c0", "c1", "c2"), "euclidean", 3.0)
+print([int(engine.neighbours(data[i, :3], neighbour_relation, 900)[0]) for i in range(20)])
+print([int(engine.copies(data[i, :3], neighbour_relation, 9)[0]) for i in range(20)])
 assert "numba" not in sys.modules
 """
     ran = subprocess.run(

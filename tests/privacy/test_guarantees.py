@@ -15,7 +15,7 @@ from whitecrow.privacy import (
     ZeroConcentrated,
     at_least_as_strong,
     compose,
-    for_a_group,
+    group_privacy,
     to_approximate,
     to_concentrated,
     to_differential,
@@ -90,7 +90,7 @@ def test_sensitive_privacy_for_everyone_is_differential_privacy():
             lambda: to_sensitive(DifferentialPrivacy(1, 0, "replace_one"), SENSITIVE.zones),
             "recalibrate",
         ),
-        (lambda: for_a_group(ConditionalPrivacy(1, "c"), 2), "no group version"),
+        (lambda: group_privacy(ConditionalPrivacy(1, "c"), 2), "no group version"),
         (lambda: compose([ZeroConcentrated(1), SENSITIVE]), "need a delta"),
         (lambda: compose([DifferentialPrivacy(1, 0, "replace_one"), SENSITIVE]), "few neighbours"),
     ],
@@ -143,9 +143,9 @@ def test_concentrated_releases_spend_one_delta_together():
 
 
 def test_group_privacy_multiplies():
-    assert for_a_group(DifferentialPrivacy("0.1"), 3).epsilon == Fraction(3, 10)
-    assert for_a_group(ZeroConcentrated("0.1"), 3).rho == Fraction(9, 10)
-    assert for_a_group(SENSITIVE, 2).epsilon == Fraction(2, 10)
+    assert group_privacy(DifferentialPrivacy("0.1"), 3).epsilon == Fraction(3, 10)
+    assert group_privacy(ZeroConcentrated("0.1"), 3).rho == Fraction(9, 10)
+    assert group_privacy(SENSITIVE, 2).epsilon == Fraction(2, 10)
 
 
 def test_nothing_released_costs_nothing():
@@ -181,7 +181,7 @@ def test_a_statement_names_the_very_radius_of_the_promise(radius):
     assert float(said.partition("within ")[2].split()[0]) == radius
 
 
-@pytest.mark.parametrize("convert", [to_replace_one, lambda given: for_a_group(given, 3)])
+@pytest.mark.parametrize("convert", [to_replace_one, lambda given: group_privacy(given, 3)])
 def test_a_delta_that_grows_past_one_is_refused_at_once(convert):
     """Also where e^epsilon has more digits than there is memory."""
     for epsilon in ("10", "1e12"):

@@ -86,7 +86,7 @@ def test_a_process_that_died_is_replaced(roughly: None, opened: Callable[..., Ho
     house = opened()
     ana = person("ana")
     first = house.service.ask(ana, "clinic", _rough("fine", 1)).answer
-    process = house.service.shelf.process(house.service.listing(ana, "clinic"))
+    process = house.service.pool.process(house.service.listing(ana, "clinic"))
     os.kill(first, signal.SIGKILL)
     while process.alive:
         time.sleep(0.05)
@@ -114,7 +114,7 @@ def test_closing_ends_a_computation_at_once_and_keeps_its_spend_open(
     while [entry.kind for entry in house.service.ledger.entries("clinic")].count("reserve") < 2:
         time.sleep(0.02)
     started = time.monotonic()
-    house.service.shelf.close()
+    house.service.pool.close()
     asking.join(timeout=10)
     assert time.monotonic() - started < 5
     assert not Path(f"/proc/{where}/exe").exists()

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
-from whitecrow.neighbours.closeness import lower
+from whitecrow.neighbours.relation import lower
 
 __all__ = ["METRICS", "as_points", "ball_cover", "cover"]
 

@@ -28,11 +28,11 @@ from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, core_tail, discrete_gaussian, discrete_laplace, laws
 from whitecrow.privacy.bounds import log_inverse_upper, sqrt_upper
 
-__all__ = ["CROWDING", "MECHANISMS", "Calibration", "calibrate", "draw", "gaussian_delta"]
+__all__ = ["CLUSTER_SIZE", "MECHANISMS", "Calibration", "calibrate", "draw", "gaussian_delta"]
 
 MECHANISMS = ("smooth", "global", "analytic_gaussian", "paper_gaussian")
 
-CROWDING = 4
+CLUSTER_SIZE = 4
 """The default guess; heavy-tailed data of 10^3 to 10^6 records in 1 to 7 columns show 1 to 6."""
 
 _STEEP = 4
@@ -108,7 +108,7 @@ def calibrate(
     *,
     relation: str,
     cap: int,
-    crowding: int = CROWDING,
+    crowding: int = CLUSTER_SIZE,
 ) -> Calibration:
     """Return the noise for a budget.
 

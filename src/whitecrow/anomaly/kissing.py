@@ -17,7 +17,7 @@ angle above 60 degrees, so K is at most the kissing number. The table holds prov
   not be confirmed at the source and are left out;
 * above 24: 3^d, by volume.
 
-**Rounding.** Closeness is decided in double precision. Six doubles near the corners of a regular
+**Rounding.** Nearness is decided in double precision. Six doubles near the corners of a regular
 hexagon can be close to its centre and, by a rounding in the last bit, not close to each other
 (`tests/count/test_kissing.py` has such six). In the plane the bound is then 6. It is 5 where the
 arithmetic is exact: whole numbers of moderate size. In the other dimensions of the table one
@@ -57,7 +57,7 @@ def separated(
     radius : float
         Records within 0 are equal, hence close to each other.
     exactly : bool
-        Whether closeness is computed without rounding.
+        Whether neighbour_relation is computed without rounding.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Number, Whole
 from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import METRICS, Closeness
+from whitecrow.neighbours import METRICS, NeighbourRelation
 
 __all__ = ["DistanceAnomaly"]
 
@@ -50,14 +50,14 @@ class DistanceAnomaly(Declared):
     metric: Choice[str] = Choice(
         METRICS,
         help="How far apart two records are.",
-        more="See :class:`whitecrow.neighbours.Closeness`.",
+        more="See :class:`whitecrow.neighbours.NeighbourRelation`.",
         label="Distance",
         default="euclidean",
         group="model",
         kw_only=False,
     )
 
-    def closeness(self, columns: Sequence[str], card: Card) -> Closeness:
+    def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" over some columns of a card.
 
         Raises
@@ -68,7 +68,7 @@ class DistanceAnomaly(Declared):
         for name in columns:
             self._check_column(name, card)
         ranges = tuple(_range(name, card) for name in columns) if self.metric == "gower" else ()
-        return Closeness(tuple(columns), self.metric, self.radius, ranges)
+        return NeighbourRelation(tuple(columns), self.metric, self.radius, ranges)
 
     def _check_column(self, name: str, card: Card) -> None:
         kind = card.column(name).type

@@ -10,7 +10,7 @@ from fractions import Fraction
 from whitecrow.anomaly.calibration import Calibration, draw
 from whitecrow.anomaly.smooth import degrees_needed, horizon, smooth_bound
 from whitecrow.data import Dataset
-from whitecrow.neighbours import Closeness, Engine
+from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
 
@@ -30,21 +30,25 @@ class OutlierFacts(Facts):
 
 
 def outlier_facts(
-    dataset: Dataset, engine: Engine, closeness: Closeness, beta: int, calibration: Calibration
+    dataset: Dataset,
+    engine: Engine,
+    neighbour_relation: NeighbourRelation,
+    beta: int,
+    calibration: Calibration,
 ) -> OutlierFacts:
     """Count the outliers and bound the sensitivity as the calibration needs it."""
     if calibration.decay is None:
-        outliers = len(engine.sparse(closeness, beta + 1)[1])
+        outliers = len(engine.sparse(neighbour_relation, beta + 1)[1])
         return OutlierFacts(outliers, Fraction(calibration.cap), calibration)
     last = horizon(calibration.cap, calibration.decay, calibration.relation, dataset.size)
-    points, degrees = engine.sparse(closeness, degrees_needed(beta, last))
+    points, degrees = engine.sparse(neighbour_relation, degrees_needed(beta, last))
     outliers = int((degrees <= beta).sum())
     sensitivity = smooth_bound(
         points,
         degrees,
         beta=beta,
-        radius=closeness.radius,
-        metric=closeness.metric,
+        radius=neighbour_relation.radius,
+        metric=neighbour_relation.metric,
         relation=calibration.relation,
         cap=calibration.cap,
         decay=calibration.decay,
@@ -60,7 +64,7 @@ def noisy_count(facts: OutlierFacts, source: Source | None = None) -> int:
 
 def outlier_counts(
     engine: Engine,
-    subspaces: Sequence[Closeness],
+    subspaces: Sequence[NeighbourRelation],
     beta: int,
     progress: Progress | None = None,
 ) -> tuple[int, ...]:
@@ -70,8 +74,8 @@ def outlier_counts(
         # own would avoid where it is small.
         importlib.import_module("numba")
     found = []
-    for done, closeness in enumerate(subspaces):
+    for done, neighbour_relation in enumerate(subspaces):
         if progress is not None:
             progress(done, len(subspaces), "counting outliers in subspaces")
-        found.append(len(engine.sparse(closeness, beta + 1)[1]))
+        found.append(len(engine.sparse(neighbour_relation, beta + 1)[1]))
     return tuple(found)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from whitecrow.anomaly.ball_cover import METRICS
-from whitecrow.anomaly.calibration import CROWDING, Calibration, calibrate
+from whitecrow.anomaly.calibration import CLUSTER_SIZE, Calibration, calibrate
 from whitecrow.anomaly.kissing import computed_exactly, global_sensitivity
 from whitecrow.anomaly.model import DistanceAnomaly
 from whitecrow.data import Card
@@ -53,7 +53,7 @@ class Relation(Choice[Unit]):
 class ClusterSize(Whole):
     """A public guess that tunes the noise of counts."""
 
-    def __init__(self, *, default: int = CROWDING) -> None:
+    def __init__(self, *, default: int = CLUSTER_SIZE) -> None:
         super().__init__(
             least=0,
             help="A public guess: how many records near the threshold one ball holds.",
@@ -138,7 +138,7 @@ def noise_for(
     delta: Fraction = Fraction(0),
     relation: str = "add_remove",
     mechanism: str = "auto",
-    crowding: int = CROWDING,
+    crowding: int = CLUSTER_SIZE,
 ) -> Calibration:
     """Return the noise for one count.
 

@@ -11,7 +11,7 @@ from whitecrow.audit.case import Case, Laws, broken_pair, doubled, worst_pair
 from whitecrow.audit.identify import CARD, Step, places
 from whitecrow.audit.shipped import Asked
 from whitecrow.identify.law import discrepancy, flip_probability
-from whitecrow.identify.mechanism import turned_over
+from whitecrow.identify.mechanism import flip
 from whitecrow.identify.screen import Screen
 from whitecrow.identify.screen.facts import ScreenFacts
 from whitecrow.verify.sensitive import line
@@ -66,7 +66,7 @@ def _member_laws(step: Step, factor: Fraction) -> Laws:
 
 def _member_release(question: Screen, facts: ScreenFacts, source: None) -> bool:
     truth = facts.neighbours < BETA
-    return truth != turned_over(_member(facts.neighbours), facts.step, source)
+    return truth != flip(_member(facts.neighbours), facts.step, source)
 
 
 def _twin() -> Case:

@@ -35,14 +35,14 @@ def command(output: Output, data: str, card: str, columns: tuple[str, ...], metr
     if not spaces:
         spaces = [tuple(c.name for c in known.columns if c.type in ("number", "integer"))]
     model = DistanceAnomaly(beta=1, radius=1.0, metric=metric)
-    wanted = [model.closeness(names, known) for names in spaces]
+    wanted = [model.neighbour_relation(names, known) for names in spaces]
     place = beside(data)
     with output.progress() as progress:
         engine = LocalEngine(
             read_and_keep(data, known, progress=progress), index=place, progress=progress
         )
-        for closeness in wanted:
-            engine.prepare(closeness)
+        for neighbour_relation in wanted:
+            engine.prepare(neighbour_relation)
         engine.save()
     said = "; ".join(", ".join(names) for names in spaces)
     output.show(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from whitecrow.server.routes import Desk
+from whitecrow.server.routes import RequestHandler
 
 if TYPE_CHECKING:
     from whitecrow.console.site import Site
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 __all__ = ["mount", "site_of"]
 
 
-def mount(app: FastAPI, desk: Desk) -> None:
+def mount(app: FastAPI, handler: RequestHandler) -> None:
     """Add the pages to an application: the ``pages`` argument of ``create_app``."""
-    app.include_router(site_of(desk).router)
+    app.include_router(site_of(handler).router)
 
 
-def site_of(desk: Desk) -> Site:
-    """Build all pages over a desk."""
+def site_of(handler: RequestHandler) -> Site:
+    """Build all pages over a handler."""
     from whitecrow.console import (
         analyst,
         custodian,
-        door,
         laboratory,
         people,
         privacy_map,
+        sign_in_pages,
         timeline,
     )
     from whitecrow.console.site import Site
 
-    site = Site(desk)
-    for part in (door, custodian, people, timeline, privacy_map, analyst, laboratory):
+    site = Site(handler)
+    for part in (sign_in_pages, custodian, people, timeline, privacy_map, analyst, laboratory):
         part.add(site)
     site.finish()
     return site

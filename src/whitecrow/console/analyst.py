@@ -16,8 +16,8 @@ from whitecrow.ledger.account import guarantee
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.question import digest, statement
 from whitecrow.questions import kinds, question_type
-from whitecrow.server.bodies import strict_json
 from whitecrow.server.refusals import NotReady, status_of
+from whitecrow.server.schemas import strict_json
 from whitecrow.server.service import question_from
 
 __all__ = ["add"]
@@ -90,7 +90,7 @@ def add(site: Site) -> None:
         if kind not in kinds() or not isinstance(written, dict) or written.get("kind") != kind:
             raise InvalidInput("The form is stale; load the page again.")
         try:
-            release = site.desk.answered(visit.who, name, written)
+            release = site.handler.answered(visit.who, name, written)
         except (BudgetExhausted, PolicyViolation) as error:
             return form_page(visit, status=status_of(error), refused=str(error))
         key = digest(question_from(release.question))

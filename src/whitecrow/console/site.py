@@ -17,7 +17,7 @@ from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.server import bodies
 from whitecrow.server.people import ROLES, Person
 from whitecrow.server.refusals import NotKnown, NotSignedIn, retry_after, status_of
-from whitecrow.server.routes import Desk
+from whitecrow.server.routes import RequestHandler
 from whitecrow.server.sessions import Session
 
 __all__ = ["HOME", "Form", "Go", "Page", "Site", "Visit", "missing", "read_form"]
@@ -129,12 +129,12 @@ class Site:
 
     Parameters
     ----------
-    desk : Desk
+    handler : RequestHandler
         Where the service takes requests in: service, limits, metrics.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk, self.service = desk, desk.service
+    def __init__(self, handler: RequestHandler) -> None:
+        self.handler, self.service = handler, handler.service
         self.router = APIRouter(include_in_schema=False)
         self._environment = Environment(
             loader=FileSystemLoader(_TEMPLATES),
@@ -172,7 +172,7 @@ class Site:
             if method == "POST":
                 try:
                     # Who is it, before anything of the body is read?
-                    session = await self.desk.threads.run(lambda: self.visitor(request))
+                    session = await self.handler.threads.run(lambda: self.visitor(request))
                     form = await read_form(request, most)
                 except NotSignedIn:
                     return RedirectResponse(f"{HOME}/sign-in", 303)
@@ -183,12 +183,12 @@ class Site:
                 return self._visit(request, form, work, method, roles)
 
             if not asks or session.person.role not in roles:
-                return await self.desk.threads.run(job)
+                return await self.handler.threads.run(job)
             who, name = session.person, request.path_params["name"]
             try:
-                await self.desk.threads.run(lambda: self.service.listing(who, name))
-                async with self.desk.slot(request, who, name, str(request.path_params["kind"])):
-                    return await self.desk.in_slot(job)
+                await self.handler.threads.run(lambda: self.service.listing(who, name))
+                async with self.handler.slot(request, who, name, str(request.path_params["kind"])):
+                    return await self.handler.in_slot(job)
             except WhitecrowError as error:
                 return self._refused(request, error)
 
@@ -204,7 +204,7 @@ class Site:
         visit = Visit(request, session, form)
         request.state.person = visit.who.name
         try:
-            self.desk.limits.take(f"person {visit.who.name}")
+            self.handler.limits.take(f"person {visit.who.name}")
             if visit.who.role not in roles:
                 raise missing()
             if method == "POST":

@@ -20,7 +20,7 @@ def gather(
     found = outlier_facts(
         dataset,
         engine,
-        question.closeness(dataset.card),
+        question.neighbour_relation(dataset.card),
         question.model.beta,
         question.calibration(dataset.card),
     )

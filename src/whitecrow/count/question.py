@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CROWDING, MECHANISMS, Calibration
+from whitecrow.anomaly.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
 from whitecrow.anomaly.outliers import (
     ClusterSize,
     Relation,
@@ -20,7 +20,7 @@ from whitecrow.anomaly.outliers import (
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Flag, Maybe, Nested, Whole
 from whitecrow.errors import invalid
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
 from whitecrow.question import Description, Question, Said
 
@@ -86,7 +86,7 @@ class Count(Question):
         default=False,
         group="details",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CROWDING)
+    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
     raw: Flag = Flag(
         help="Return the noisy count as it is, also below 0.", default=False, group="details"
     )
@@ -95,7 +95,7 @@ class Count(Question):
         """A guess for the expected error; the tuning stays the question's."""
 
         expected_cluster_size: Maybe[int, int] = Maybe(
-            ClusterSize(default=CROWDING), default=None, former="crowding"
+            ClusterSize(default=CLUSTER_SIZE), default=None, former="crowding"
         )
 
     def settle(self) -> None:
@@ -109,9 +109,9 @@ class Count(Question):
         """Return the columns that are compared."""
         return numeric_columns("Count", card) if self.columns is None else self.columns
 
-    def closeness(self, card: Card) -> Closeness:
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
-        return self._model(card).closeness(self.subspace(card), card)
+        return self._model(card).neighbour_relation(self.subspace(card), card)
 
     def calibration(self, card: Card) -> Calibration:
         """Return the noise: mechanism, scale and tuning, from public facts alone."""
@@ -142,7 +142,7 @@ class Count(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, by which mechanism, and with which error."""
-        from whitecrow.count.words import count_words
+        from whitecrow.count.text import count_words
 
         price = self.price(card)
         guess = self.guesses.from_json(public)

@@ -74,10 +74,10 @@ def main(light: int, heavy: int, life: int) -> None:
         write_down(log, f"loading {said['name']}", cause)
         wires[1].send({"failed": "see the custodian's log", "cause": cause})
         return
-    desk = _Desk(dataset, engine, log, limited=said["engine"] == "local")
+    computation = _Computation(dataset, engine, log, limited=said["engine"] == "local")
     wires[1].send({"ready": dataset.card.to_json(), "mark": mark})
     threads = [
-        threading.Thread(target=_serve, args=(desk, wire, lane))
+        threading.Thread(target=_serve, args=(computation, wire, lane))
         for lane, wire in zip(("light", "heavy"), wires, strict=True)
     ]
     for thread in threads:
@@ -92,15 +92,15 @@ def _end_with(life: int) -> None:
     os._exit(1)
 
 
-def _serve(desk: _Desk, wire: Wire, lane: str) -> None:
+def _serve(computation: _Computation, wire: Wire, lane: str) -> None:
     while True:
         try:
-            wire.send(desk.reply(wire.receive(), lane))
+            wire.send(computation.reply(wire.receive(), lane))
         except (EOFError, OSError):
             os._exit(0)
 
 
-class _Desk:
+class _Computation:
     """Answers what the service passes on."""
 
     def __init__(
@@ -240,7 +240,7 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Dataset | RemoteDatase
 
 
 def _closeness(columns: Sequence[str], card: Card) -> Any:
-    return DistanceAnomaly(beta=1, radius=1.0).closeness(tuple(columns), card)
+    return DistanceAnomaly(beta=1, radius=1.0).neighbour_relation(tuple(columns), card)
 
 
 def _warm(card: Card) -> None:
@@ -248,17 +248,17 @@ def _warm(card: Card) -> None:
     columns = [column.name for column in card.columns if column.type in ("number", "integer")][:2]
     try:
         made_up = simulated(card, 8)
-        closeness = _closeness(columns, card)
+        neighbour_relation = _closeness(columns, card)
     except InvalidInput:  # a card without bounds: the first question will compile
         return
     engine = open_engine(made_up)
     place = made_up.matrix(columns)[:1]
-    engine.neighbours(place, closeness, 1)
-    engine.degrees(closeness, 1)
+    engine.neighbours(place, neighbour_relation, 1)
+    engine.degrees(neighbour_relation, 1)
     if isinstance(engine, LocalEngine):
-        engine.prepare(closeness)
-    engine.neighbours(place, closeness, 1)
-    engine.copies(place, closeness, 1)
+        engine.prepare(neighbour_relation)
+    engine.neighbours(place, neighbour_relation, 1)
+    engine.copies(place, neighbour_relation, 1)
 
 
 if __name__ == "__main__":

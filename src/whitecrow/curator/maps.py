@@ -24,7 +24,7 @@ def drawn(
 ) -> dict[str, Any]:
     """Return the counts of a map and its most telling points: facts, for custodians only."""
     measured = DistanceAnomaly(**model)
-    ranges = measured.closeness(columns, dataset.card).ranges
+    ranges = measured.neighbour_relation(columns, dataset.card).ranges
     points = dataset.matrix(columns)
     found = privacy_map(points, **measured.to_json(), ranges=ranges, **question)
     finite = found.loss[np.isfinite(found.loss)]

@@ -270,7 +270,7 @@ class Explain(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how good it will be."""
-        from whitecrow.explain.words import describe_words
+        from whitecrow.explain.text import describe_words
 
         price = self.price(card)
         guess = self.guesses.from_json(public).margin

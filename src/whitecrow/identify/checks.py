@@ -7,7 +7,7 @@ from fractions import Fraction
 from whitecrow.data import Card
 from whitecrow.declaration import Exact, Names, Whole
 from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 
 __all__ = [
     "FLOOR",
@@ -72,11 +72,13 @@ def refuse_many(card: Card, owner: str, instead: str) -> None:
         )
 
 
-def metric_name(closeness: Closeness) -> str:
+def metric_name(neighbour_relation: NeighbourRelation) -> str:
     """Return the metric's name for a guarantee, whose columns are kept sorted.
 
     Latitude and longitude are not interchangeable, so an unsorted pair names its latitude.
     """
-    if closeness.metric == "haversine" and list(closeness.columns) != sorted(closeness.columns):
-        return f"haversine with latitude {closeness.columns[0]}"
-    return closeness.metric
+    if neighbour_relation.metric == "haversine" and list(neighbour_relation.columns) != sorted(
+        neighbour_relation.columns
+    ):
+        return f"haversine with latitude {neighbour_relation.columns[0]}"
+    return neighbour_relation.metric

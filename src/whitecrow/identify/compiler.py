@@ -16,7 +16,7 @@ from fractions import Fraction
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.identify.checks import FLOOR, checked_floor, whole
 from whitecrow.identify.law import discrepancy, error_cap, flip_probability, is_anomaly
-from whitecrow.identify.mechanism import turned_over
+from whitecrow.identify.mechanism import flip
 from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
 from whitecrow.privacy import exact
 
@@ -150,7 +150,7 @@ def optimal_base(*, beta: int, epsilon: object, floor: object = FLOOR) -> Base:
 
     def draw(copies: int, neighbours: int, source: Source | None) -> bool:
         truth = is_anomaly(copies, neighbours, beta=beta)
-        return truth != turned_over(distance(copies, neighbours), step, source)
+        return truth != flip(distance(copies, neighbours), step, source)
 
     return Base(step, beta + cap, lambda v, b: flip_probability(distance(v, b), step), draw)
 

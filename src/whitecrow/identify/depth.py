@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, on_sphere
+from whitecrow.neighbours.relation import EARTH_RADIUS_KM, on_sphere
 
 __all__ = ["Floats", "Weights", "deepest", "exact_in", "no_deeper_than", "reach", "touching"]
 
@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
 """Whole numbers: 64 bits where they suffice for twice the sum, Python's own elsewhere."""
 
-# Closeness is decided in double precision, so a record may count as inside a ball whose
+# NeighbourRelation is decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
 _RELATIVE = 1e-9
 _ABSOLUTE = 1e-150

@@ -40,15 +40,15 @@ def gather(
     question: Identify, dataset: Dataset, engine: Engine, progress: Progress | None = None
 ) -> IdentifyFacts:
     """Count copies and neighbours up to the caps beyond which no answer changes its law."""
-    closeness = question.closeness(dataset.card)
+    neighbour_relation = question.neighbour_relation(dataset.card)
     place = np.array([question.place(dataset.card)])
     step = question.epsilon / dataset.card.contribution
     beta = question.model.beta
     most = beta + law.error_cap(step, question.error_floor)
     if question.model.radius == 0:
         # Within 0 is one place, an equivalence: copies and neighbours are the same records.
-        copies = int(engine.copies(place, closeness, most)[0])
+        copies = int(engine.copies(place, neighbour_relation, most)[0])
         return IdentifyFacts(copies, copies, step)
-    copies = int(engine.copies(place, closeness, beta)[0])
-    neighbours = int(engine.neighbours(place, closeness, most)[0])
+    copies = int(engine.copies(place, neighbour_relation, beta)[0])
+    neighbours = int(engine.neighbours(place, neighbour_relation, most)[0])
     return IdentifyFacts(copies, neighbours, step)

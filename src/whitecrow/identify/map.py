@@ -21,7 +21,7 @@ from whitecrow.errors import Unavailable, invalid
 from whitecrow.identify import law
 from whitecrow.identify.checks import FLOOR, checked_floor, whole
 from whitecrow.neighbours import count_all
-from whitecrow.neighbours.border import embedded
+from whitecrow.neighbours.validation import embedded
 from whitecrow.privacy import Facts, exact
 
 __all__ = ["PrivacyMap", "draw", "map_of_counts", "privacy_map"]

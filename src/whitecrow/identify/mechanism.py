@@ -9,7 +9,7 @@ from whitecrow.identify.facts import IdentifyFacts
 from whitecrow.identify.question import Identify
 from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
 
-__all__ = ["release", "turned_over"]
+__all__ = ["flip", "release"]
 
 
 def release(question: Identify, facts: IdentifyFacts, source: Source | None = None) -> bool:
@@ -20,10 +20,10 @@ def release(question: Identify, facts: IdentifyFacts, source: Source | None = No
     """
     truth = law.is_anomaly(facts.copies, facts.neighbours, beta=question.model.beta)
     bound = question.bound(facts.copies, facts.neighbours, facts.step)
-    return truth != turned_over(bound, facts.step, source)
+    return truth != flip(bound, facts.step, source)
 
 
-def turned_over(bound: int | None, step: Fraction, source: Source | None) -> bool:
+def flip(bound: int | None, step: Fraction, source: Source | None) -> bool:
     """Draw whether an answer at this distance is turned over.
 
     The probability is a product of two that are drawn exactly from rationals, so nothing

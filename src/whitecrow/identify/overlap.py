@@ -34,8 +34,8 @@ from whitecrow.identify.depth import (
     reach,
     touching,
 )
-from whitecrow.neighbours import Closeness
-from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, on_sphere
+from whitecrow.neighbours import NeighbourRelation
+from whitecrow.neighbours.relation import EARTH_RADIUS_KM, on_sphere
 
 if TYPE_CHECKING:
     from whitecrow.data import Card
@@ -58,7 +58,7 @@ def location(question: object, card: Card) -> Location | None:
     return None if ball is None else ball(card)
 
 
-def ball(closeness: Closeness, center: list[float], card: Card) -> Location:
+def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card) -> Location:
     """Return a queried ball as JSON, with a digest of what the card says of records.
 
     Another card puts the same person elsewhere (another order of categories, another clip, other
@@ -66,11 +66,11 @@ def ball(closeness: Closeness, center: list[float], card: Card) -> Location:
     """
     return {
         "card": card.fingerprint(),
-        "columns": list(closeness.columns),
-        "metric": closeness.metric,
-        "ranges": list(closeness.ranges),
+        "columns": list(neighbour_relation.columns),
+        "metric": neighbour_relation.metric,
+        "ranges": list(neighbour_relation.ranges),
         "center": center,
-        "radius": closeness.radius,
+        "radius": neighbour_relation.radius,
     }
 
 

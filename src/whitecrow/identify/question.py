@@ -13,7 +13,7 @@ from whitecrow.identify import law
 from whitecrow.identify.checks import FLOOR, ErrorFloor, Order, metric_name, refuse_many
 from whitecrow.identify.overlap import ball
 from whitecrow.identify.record import encoded, in_order
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
 
@@ -112,9 +112,9 @@ class Identify(Question):
         """Whether the promise is differential privacy: asked for, or because ``k >= beta``."""
         return self.tau <= 1
 
-    def closeness(self, card: Card) -> Closeness:
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
-        return self.model.closeness(self.columns, card)
+        return self.model.neighbour_relation(self.columns, card)
 
     def place(self, card: Card) -> list[float]:
         """Return the record's coordinates as the data hold them."""
@@ -122,11 +122,11 @@ class Identify(Question):
 
     def location(self, card: Card) -> dict[str, Any]:
         """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.closeness(card), self.place(card), card)
+        return ball(self.neighbour_relation(card), self.place(card), card)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
-        self.closeness(card)
+        self.neighbour_relation(card)
         self.place(card)
         if not self.covers_everyone:
             refuse_many(card, "Identify", 'notion="differential"')
@@ -141,14 +141,14 @@ class Identify(Question):
             beta=self.model.beta,
             k=self.k,
             radius=self.model.radius,
-            metric=metric_name(self.closeness(card)),
+            metric=metric_name(self.neighbour_relation(card)),
             columns=self.columns,
             card=card.fingerprint(),
         )
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how often it will be wrong."""
-        from whitecrow.identify.words import identify_words
+        from whitecrow.identify.text import identify_words
 
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_neighbours

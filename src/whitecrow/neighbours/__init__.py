@@ -1,14 +1,15 @@
-"""Counting neighbours fast and exactly: closeness, plain-array counts, engines.
+"""Counting neighbours fast and exactly: neighbour relations, plain-array counts, engines.
 
 Everything here returns exact private facts; only a mechanism may release anything about them.
 """
 
 from __future__ import annotations
 
-from whitecrow.neighbours.closeness import EARTH_RADIUS_KM, METRICS, Closeness
+from whitecrow._former import former
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
 from whitecrow.neighbours.engine import ENGINES, REMOTE, Engine, open_data, open_engine
 from whitecrow.neighbours.local import LocalEngine
+from whitecrow.neighbours.relation import EARTH_RADIUS_KM, METRICS, NeighbourRelation
 from whitecrow.neighbours.store import beside
 
 __all__ = [
@@ -16,9 +17,9 @@ __all__ = [
     "ENGINES",
     "METRICS",
     "REMOTE",
-    "Closeness",
     "Engine",
     "LocalEngine",
+    "NeighbourRelation",
     "beside",
     "copies",
     "count_all",
@@ -27,3 +28,5 @@ __all__ = [
     "open_data",
     "open_engine",
 ]
+
+__getattr__ = former(__name__, {"Closeness": NeighbourRelation})

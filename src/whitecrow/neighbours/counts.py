@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
-from whitecrow.neighbours.border import (
+from whitecrow.neighbours.plans import count_every, count_records, equality
+from whitecrow.neighbours.validation import (
     checked_cap,
     checked_data,
     checked_form,
     checked_records,
     embedded,
 )
-from whitecrow.neighbours.plans import count_every, count_records, equality
 
 __all__ = ["copies", "count_all", "count_close", "count_related"]
 
@@ -41,7 +41,7 @@ def count_close(
     records : array of shape (q, d) or (d,)
         The records asked about; they need not be in the data.
     radius, metric, ranges
-        See :class:`~whitecrow.neighbours.Closeness`.
+        See :class:`~whitecrow.neighbours.NeighbourRelation`.
     cap : int, optional
         Return min(count, cap); counting stops there.
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.data import Card, Dataset, read
 from whitecrow.data.warehouse import RemoteDataset, open_remote
 from whitecrow.errors import Unavailable, invalid
-from whitecrow.neighbours.closeness import Closeness
 from whitecrow.neighbours.index import Progress
+from whitecrow.neighbours.relation import NeighbourRelation
 
 __all__ = ["ENGINES", "REMOTE", "Engine", "Records", "open_data", "open_engine", "sparse_rows"]
 
@@ -47,23 +47,25 @@ class Engine(Protocol):
     """
 
     def neighbours(
-        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> NDArray[np.int64]:
         """Return min(number of data records close to it, cap) for each record of a batch."""
 
     def copies(
-        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> NDArray[np.int64]:
         """Return min(number of data records at the same place, cap) for each record.
 
-        The same place: within radius 0 by the metric, whatever the radius of the closeness.
+        The same place: within radius 0 by the metric, whatever the relation's radius.
         """
 
-    def degrees(self, closeness: Closeness, cap: int | None = None) -> NDArray[np.int64]:
+    def degrees(
+        self, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> NDArray[np.int64]:
         """Return min(number of close records, itself included, cap) for each data record."""
 
     def sparse(
-        self, closeness: Closeness, cap: int
+        self, neighbour_relation: NeighbourRelation, cap: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the records with fewer than ``cap`` close ones, itself included, and how many.
 
@@ -72,11 +74,11 @@ class Engine(Protocol):
 
 
 def sparse_rows(
-    records: Records, closeness: Closeness, degrees: NDArray[np.int64], cap: int
+    records: Records, neighbour_relation: NeighbourRelation, degrees: NDArray[np.int64], cap: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return what :meth:`Engine.sparse` does, from the degrees of records that are at hand."""
     below = np.flatnonzero(degrees < cap)
-    return records.rows(closeness.columns, below), degrees[below]
+    return records.rows(neighbour_relation.columns, below), degrees[below]
 
 
 def open_data(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
-from whitecrow.neighbours.closeness import Closeness, Form, lower, on_sphere
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.engine import Records, sparse_rows
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import equality
+from whitecrow.neighbours.relation import Form, NeighbourRelation, lower, on_sphere
 from whitecrow.neighbours.tiles import Scattered
+from whitecrow.neighbours.validation import checked_cap, checked_data, checked_records, embedded
 
 __all__ = ["GpuEngine"]
 
@@ -55,29 +55,39 @@ class GpuEngine:
         return f"<GpuEngine on {self._device.name}: records withheld>"
 
     def neighbours(
-        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
-        asked = checked_records(records, len(closeness.columns), "neighbours")
-        sphere = closeness.metric == "haversine"
-        return self._count(_placed(asked, sphere), closeness.columns, sphere, _form(closeness), cap)
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        sphere = neighbour_relation.metric == "haversine"
+        return self._count(
+            _placed(asked, sphere),
+            neighbour_relation.columns,
+            sphere,
+            _form(neighbour_relation),
+            cap,
+        )
 
-    def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
-        asked = checked_records(records, len(closeness.columns), "copies")
-        sphere = closeness.metric == "haversine"
-        same = equality(len(closeness.columns), closeness.metric)
-        return self._count(_placed(asked, sphere), closeness.columns, sphere, same, cap)
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        sphere = neighbour_relation.metric == "haversine"
+        same = equality(len(neighbour_relation.columns), neighbour_relation.metric)
+        return self._count(_placed(asked, sphere), neighbour_relation.columns, sphere, same, cap)
 
-    def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
-        data = self._scattered(closeness.columns, closeness.metric == "haversine")
+        data = self._scattered(neighbour_relation.columns, neighbour_relation.metric == "haversine")
         limit = checked_cap(cap, len(data), "degrees")
-        return data.count_every(_form(closeness), limit, self._progress)
+        return data.count_every(_form(neighbour_relation), limit, self._progress)
 
-    def sparse(self, closeness: Closeness, cap: int) -> tuple[Matrix, Counts]:
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
-        return sparse_rows(self._dataset, closeness, self.degrees(closeness, cap), cap)
+        return sparse_rows(
+            self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
+        )
 
     def _count(
         self, asked: Matrix, columns: tuple[str, ...], sphere: bool, form: Form, cap: int | None
@@ -95,9 +105,11 @@ class GpuEngine:
         return latest[2]
 
 
-def _form(closeness: Closeness) -> Form:
-    width = len(closeness.columns)
-    return lower(closeness.metric, closeness.radius, closeness.ranges, width)
+def _form(neighbour_relation: NeighbourRelation) -> Form:
+    width = len(neighbour_relation.columns)
+    return lower(
+        neighbour_relation.metric, neighbour_relation.radius, neighbour_relation.ranges, width
+    )
 
 
 def _placed(values: Matrix, sphere: bool) -> Matrix:

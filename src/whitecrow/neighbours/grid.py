@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import parallel
-from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.predicates import MIXED, SQUARES, step
+from whitecrow.neighbours.relation import Form
 
 __all__ = ["MOST_COLUMNS", "Settled", "settle"]
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import store
-from whitecrow.neighbours.border import checked_cap, checked_data, checked_records, embedded
-from whitecrow.neighbours.closeness import Closeness, Form, lower
 from whitecrow.neighbours.engine import Records, sparse_rows
 from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
@@ -27,7 +25,9 @@ from whitecrow.neighbours.plans import (
     equality,
 )
 from whitecrow.neighbours.predicates import MIXED
+from whitecrow.neighbours.relation import Form, NeighbourRelation, lower
 from whitecrow.neighbours.store import Space
+from whitecrow.neighbours.validation import checked_cap, checked_data, checked_records, embedded
 
 __all__ = ["LocalEngine"]
 
@@ -126,40 +126,48 @@ class LocalEngine:
             raise InvalidInput("Say where to keep the index: engine.save(path).")
         store.save(target, self._dataset.fingerprint(), self._indexes.all())
 
-    def prepare(self, closeness: Closeness) -> None:
-        """Build the index for a closeness now, and save it if the engine knows where."""
-        space = _space(closeness)
+    def prepare(self, neighbour_relation: NeighbourRelation) -> None:
+        """Build the index for a neighbour relation now, and save it if the engine knows where."""
+        space = _space(neighbour_relation)
         if self._indexes.get(space) is None:
             built = self._build(space, fixed=True)
             if self._path is not None and built is not None:
                 self.save()
 
     def neighbours(
-        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
-        asked = checked_records(records, len(closeness.columns), "neighbours")
-        form, space = _form(closeness), _space(closeness)
-        return self._count(form, space, embedded(asked, closeness.metric), cap)
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        form, space = _form(neighbour_relation), _space(neighbour_relation)
+        return self._count(form, space, embedded(asked, neighbour_relation.metric), cap)
 
-    def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
-        asked = checked_records(records, len(closeness.columns), "copies")
-        same = equality(len(closeness.columns), closeness.metric)
-        return self._count(same, _space(closeness), embedded(asked, closeness.metric), cap)
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        same = equality(len(neighbour_relation.columns), neighbour_relation.metric)
+        return self._count(
+            same, _space(neighbour_relation), embedded(asked, neighbour_relation.metric), cap
+        )
 
-    def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
-        form, index = _form(closeness), self._indexes.get(_space(closeness))
+        form, index = _form(neighbour_relation), self._indexes.get(_space(neighbour_relation))
         if index is not None and len(form.scales) > MOST_COLUMNS:
             limit = checked_cap(cap, index.tables.size, "degrees")
             return count_indexed(index, form, limit, self._progress)
         self._latest = None
-        return count_every(lambda: self._read(_space(closeness)), form, cap, self._progress)
+        return count_every(
+            lambda: self._read(_space(neighbour_relation)), form, cap, self._progress
+        )
 
-    def sparse(self, closeness: Closeness, cap: int) -> tuple[Matrix, Counts]:
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
-        return sparse_rows(self._dataset, closeness, self.degrees(closeness, cap), cap)
+        return sparse_rows(
+            self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
+        )
 
     def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
         index = self._indexes.get(space)
@@ -200,16 +208,18 @@ class LocalEngine:
 
 
 @lru_cache(maxsize=256)
-def _form(closeness: Closeness) -> Form:
-    width = len(closeness.columns)
-    return lower(closeness.metric, closeness.radius, closeness.ranges, width)
+def _form(neighbour_relation: NeighbourRelation) -> Form:
+    width = len(neighbour_relation.columns)
+    return lower(
+        neighbour_relation.metric, neighbour_relation.radius, neighbour_relation.ranges, width
+    )
 
 
 @lru_cache(maxsize=256)
-def _space(closeness: Closeness) -> Space:
-    if closeness.metric == "haversine":
-        return Space(closeness.columns, "sphere")
-    form = _form(closeness)
+def _space(neighbour_relation: NeighbourRelation) -> Space:
+    if neighbour_relation.metric == "haversine":
+        return Space(neighbour_relation.columns, "sphere")
+    form = _form(neighbour_relation)
     if form.kind == MIXED:
-        return Space(closeness.columns, "mixed", form.scales)
-    return Space(closeness.columns)
+        return Space(neighbour_relation.columns, "mixed", form.scales)
+    return Space(neighbour_relation.columns)

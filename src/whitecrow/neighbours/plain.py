@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.tables import LANES, Index
-from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.predicates import step
+from whitecrow.neighbours.relation import Form
 
 __all__ = ["count_index_plain", "count_plain"]
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import grid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
-from whitecrow.neighbours.border import checked_cap
-from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, weights_for
 from whitecrow.neighbours.plain import count_index_plain, count_plain
 from whitecrow.neighbours.predicates import MIXED
+from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.validation import checked_cap
 
 __all__ = ["count_every", "count_indexed", "count_records", "count_through", "equality"]
 

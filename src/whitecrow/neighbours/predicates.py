@@ -7,7 +7,7 @@ where that answer is defined: plain Python runs it on numbers, numpy on arrays, 
 kernels are made from it.
 
 Two records are close when their *measure* is at most a threshold that
-:func:`whitecrow.neighbours.closeness.lower` computes once from the radius. The measure is
+:func:`whitecrow.neighbours.relation.lower` computes once from the radius. The measure is
 accumulated in double precision, column after column, from direct differences, hence
 
 * exactly symmetric: ``a - b`` and ``b - a`` differ in sign only, and the sign is dropped;

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.data.warehouse import Query, RemoteDataset
 from whitecrow.neighbours import box, cells, pivots
-from whitecrow.neighbours.border import checked_cap, checked_records, embedded
-from whitecrow.neighbours.closeness import Closeness, Form, lower
 from whitecrow.neighbours.plans import count_records, equality
+from whitecrow.neighbours.relation import Form, NeighbourRelation, lower
+from whitecrow.neighbours.validation import checked_cap, checked_records, embedded
 from whitecrow.neighbours.work import Counting, Group, Uncovered
 
 __all__ = ["Bounds", "RemoteEngine"]
@@ -72,42 +72,51 @@ class RemoteEngine:
         return "<RemoteEngine: records elsewhere>"
 
     def neighbours(
-        self, records: ArrayLike, closeness: Closeness, cap: int | None = None
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
-        asked = checked_records(records, len(closeness.columns), "neighbours")
-        return self._few(asked, closeness, _form(closeness), closeness.metric, cap)
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        return self._few(
+            asked, neighbour_relation, _form(neighbour_relation), neighbour_relation.metric, cap
+        )
 
-    def copies(self, records: ArrayLike, closeness: Closeness, cap: int | None = None) -> Counts:
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
-        asked = checked_records(records, len(closeness.columns), "copies")
-        same = equality(asked.shape[1], closeness.metric)
-        return self._few(asked, closeness, same, closeness.metric, cap)
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        same = equality(asked.shape[1], neighbour_relation.metric)
+        return self._few(asked, neighbour_relation, same, neighbour_relation.metric, cap)
 
-    def degrees(self, closeness: Closeness, cap: int | None = None) -> Counts:
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record.
 
         Records elsewhere have no order: those below the cap come first.
         """
         limit = checked_cap(cap, self._dataset.size, "degrees")
-        found = self.sparse(closeness, max(1, limit))[1]
+        found = self.sparse(neighbour_relation, max(1, limit))[1]
         return np.concatenate([found, np.full(self._dataset.size - len(found), limit, np.int64)])
 
-    def sparse(self, closeness: Closeness, cap: int) -> tuple[Matrix, Counts]:
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
         size = self._dataset.size
         checked_cap(cap, size, "sparse")
-        width = len(closeness.columns)
+        width = len(neighbour_relation.columns)
         if size == 0:
             return np.empty((0, width)), np.zeros(0, np.int64)
-        sample = self._sample(closeness, size)
+        sample = self._sample(neighbour_relation, size)
         found = None
-        if closeness.metric != "haversine":
-            found = self._by_cells(closeness, sample, cap)
-        return self._by_pivots(closeness, sample, cap) if found is None else found
+        if neighbour_relation.metric != "haversine":
+            found = self._by_cells(neighbour_relation, sample, cap)
+        return self._by_pivots(neighbour_relation, sample, cap) if found is None else found
 
     def _few(
-        self, asked: Matrix, closeness: Closeness, form: Form, metric: str, cap: int | None
+        self,
+        asked: Matrix,
+        neighbour_relation: NeighbourRelation,
+        form: Form,
+        metric: str,
+        cap: int | None,
     ) -> Counts:
         """Count for a batch of records: here if little lies around them, else where it lies."""
         limit = checked_cap(cap, self._dataset.size, "engine")
@@ -115,28 +124,28 @@ class RemoteEngine:
             return np.zeros(len(asked), np.int64)
         vectors = embedded(asked, metric)
         where = box.condition(asked, form, metric, self._warehouse.dialect)
-        query = self._select(closeness, where)
+        query = self._select(neighbour_relation, where)
         limited = Query(f"{query.text} LIMIT {self._bounds.few}")
-        near = self._warehouse.rows(limited, len(closeness.columns))
+        near = self._warehouse.rows(limited, len(neighbour_relation.columns))
         counts = count_records(embedded(near, metric), form, vectors, limit)
         if len(near) < self._bounds.few or bool((counts >= limit).all()):
             return counts
         return self._count_in_turns(metric, form, vectors, limit, query)
 
     def _by_cells(
-        self, closeness: Closeness, sample: Matrix, cap: int
+        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
     ) -> tuple[Matrix, Counts] | None:
         """Certify cells from their histogram; None where cells certify too little."""
         size, bounds = self._dataset.size, self._bounds
-        form = _form(closeness)
+        form = _form(neighbour_relation)
         most = min(bounds.cells, max(1024, size // 4))
         lattice = cells.lay_out(sample, form, size, most)
         if lattice is None:
             return None
-        width, dialect = len(closeness.columns), self._warehouse.dialect
+        width, dialect = len(neighbour_relation.columns), self._warehouse.dialect
         names = [f"x{place}" for place in range(width)]
         key = lattice.key(names, dialect)
-        records = self._dataset.relation(closeness.columns)
+        records = self._dataset.relation(neighbour_relation.columns)
         histogram = self._warehouse.rows(
             Query(
                 f"SELECT cell, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - names and numbers only
@@ -152,26 +161,32 @@ class RemoteEngine:
             return None
         order = lattice.coarse().key(names, dialect)
         found = [
-            self._by_turn(closeness, turn, key, order, cap) for turn in judged.turns(bounds.asked)
+            self._by_turn(neighbour_relation, turn, key, order, cap)
+            for turn in judged.turns(bounds.asked)
         ]
         points = [np.empty((0, width)), *(points for points, _ in found)]
         counts = [np.zeros(0, np.int64), *(counts for _, counts in found)]
         return np.concatenate(points), np.concatenate(counts)
 
     def _by_turn(
-        self, closeness: Closeness, turn: cells.Turn, key: str, order: str, cap: int
+        self,
+        neighbour_relation: NeighbourRelation,
+        turn: cells.Turn,
+        key: str,
+        order: str,
+        cap: int,
     ) -> tuple[Matrix, Counts]:
         """Count for the records of some cells: here if what they touch is little, else there."""
-        form, bounds, dialect = _form(closeness), self._bounds, self._warehouse.dialect
-        listed = ", ".join(f"x{place}" for place in range(len(closeness.columns)))
-        records = self._dataset.relation(closeness.columns)
+        form, bounds, dialect = _form(neighbour_relation), self._bounds, self._warehouse.dialect
+        listed = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
+        records = self._dataset.relation(neighbour_relation.columns)
         inside = (
             f"FROM (SELECT {listed}, {key} AS cell FROM {records} kept) placed "  # noqa: S608 - as above
             f"WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
         )
         everyone = turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few)
         wanted = Query(f"SELECT {listed}, cell {inside}", turn.near if everyone else turn.asking)
-        found = self._warehouse.rows(wanted, len(closeness.columns) + 1)
+        found = self._warehouse.rows(wanted, len(neighbour_relation.columns) + 1)
         values = np.ascontiguousarray(found[:, :-1])
         if everyone:
             asking = values[np.isin(found[:, -1].astype(np.int64), turn.asking)]
@@ -181,14 +196,20 @@ class RemoteEngine:
             beside = Query(f"SELECT {listed} {inside}", turn.near, order)
             if 2 * turn.nearby > self._dataset.size:
                 beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
-            counts = self._count_in_turns(closeness.metric, form, asking, cap, beside)
+            counts = self._count_in_turns(neighbour_relation.metric, form, asking, cap, beside)
         return asking[counts < cap], counts[counts < cap]
 
-    def _by_pivots(self, closeness: Closeness, sample: Matrix, cap: int) -> tuple[Matrix, Counts]:
+    def _by_pivots(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
+    ) -> tuple[Matrix, Counts]:
         """Certify records by pivots; count the others where the records are, share by share."""
-        metric, size, width = closeness.metric, self._dataset.size, len(closeness.columns)
-        form = _form(closeness)
-        everything = self._select(closeness, "1 = 1")
+        metric, size, width = (
+            neighbour_relation.metric,
+            self._dataset.size,
+            len(neighbour_relation.columns),
+        )
+        form = _form(neighbour_relation)
+        everything = self._select(neighbour_relation, "1 = 1")
         chosen = pivots.choose(embedded(sample, metric), form, size, cap)
         covers: tuple[Group, ...] = ()
         if chosen.inner:
@@ -226,18 +247,23 @@ class RemoteEngine:
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
 
-    def _select(self, closeness: Closeness, where: str) -> Query:
-        columns = ", ".join(f"x{place}" for place in range(len(closeness.columns)))
-        records = self._dataset.relation(closeness.columns)
+    def _select(self, neighbour_relation: NeighbourRelation, where: str) -> Query:
+        columns = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
+        records = self._dataset.relation(neighbour_relation.columns)
         return Query(f"SELECT {columns} FROM {records} kept WHERE {where}")  # noqa: S608 - as above
 
-    def _sample(self, closeness: Closeness, size: int) -> Matrix:
+    def _sample(self, neighbour_relation: NeighbourRelation, size: int) -> Matrix:
         """Draw some records; they decide how the work is done, not what comes of it."""
         part = self._warehouse.dialect.number(min(1.0, self._bounds.sample / size))
-        query = self._select(closeness, f"{self._warehouse.dialect.random} < {part}")
-        found = self._warehouse.rows(query, len(closeness.columns))
+        query = self._select(neighbour_relation, f"{self._warehouse.dialect.random} < {part}")
+        found = self._warehouse.rows(query, len(neighbour_relation.columns))
         return found[np.random.default_rng(len(found)).permutation(len(found))]
 
 
-def _form(closeness: Closeness) -> Form:
-    return lower(closeness.metric, closeness.radius, closeness.ranges, len(closeness.columns))
+def _form(neighbour_relation: NeighbourRelation) -> Form:
+    return lower(
+        neighbour_relation.metric,
+        neighbour_relation.radius,
+        neighbour_relation.ranges,
+        len(neighbour_relation.columns),
+    )

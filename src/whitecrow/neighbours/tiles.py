@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.devices import Compile, Device, Launch
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.predicates import LARGEST, step
+from whitecrow.neighbours.relation import Form
 
 __all__ = ["Scattered", "scattered_order"]
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import box, parallel
-from whitecrow.neighbours.border import embedded
-from whitecrow.neighbours.closeness import Form
 from whitecrow.neighbours.plans import count_records
+from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.validation import embedded
 
 __all__ = ["Counting", "Group", "Uncovered"]
 

@@ -1,9 +1,10 @@
 """What a release promises: guarantees, their order, conversion and composition, and the wall."""
 
+from whitecrow._former import former
 from whitecrow.privacy.composition import Totals, compose, intersect, totals
 from whitecrow.privacy.conversion import (
     at_least_as_strong,
-    for_a_group,
+    group_privacy,
     to_approximate,
     to_concentrated,
     to_conditional,
@@ -39,7 +40,7 @@ __all__ = [
     "at_least_as_strong",
     "compose",
     "exact",
-    "for_a_group",
+    "group_privacy",
     "intersect",
     "of_revision",
     "reading",
@@ -55,3 +56,5 @@ __all__ = [
     "totals",
     "unrounded",
 ]
+
+__getattr__ = former(__name__, {"for_a_group": group_privacy})

@@ -21,7 +21,7 @@ from whitecrow.privacy.guarantees import (
 
 __all__ = [
     "at_least_as_strong",
-    "for_a_group",
+    "group_privacy",
     "to_approximate",
     "to_concentrated",
     "to_conditional",
@@ -218,7 +218,7 @@ def _within(
     return one.epsilon <= other.epsilon and one.delta <= other.delta
 
 
-def for_a_group(guarantee: Guarantee, size: int) -> Guarantee:
+def group_privacy(guarantee: Guarantee, size: int) -> Guarantee:
     """What the guarantee says of ``size`` records that come or go together.
 
     For sensitive privacy it speaks of groups that can be added one by one with each record

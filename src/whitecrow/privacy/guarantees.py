@@ -202,7 +202,7 @@ class Zone:
 
     @property
     def place(self) -> tuple[str, tuple[str, ...], str]:
-        """The closeness relation up to its radius; zones of one place are nested."""
+        """The neighbour relation relation up to its radius; zones of one place are nested."""
         return self.metric, self.columns, self.card
 
     def inside(self, other: Zone) -> bool:

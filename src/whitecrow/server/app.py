@@ -11,11 +11,11 @@ from starlette.exceptions import HTTPException
 
 from whitecrow import __version__
 from whitecrow.errors import InvalidInput
-from whitecrow.server.edge import Edge
 from whitecrow.server.logs import keep_for_custodian
 from whitecrow.server.metrics import Metrics
 from whitecrow.server.proxies import TrustedProxies
-from whitecrow.server.routes import Desk, encoded, refusal, router_of
+from whitecrow.server.routes import RequestHandler, encoded, refusal, router_of
+from whitecrow.server.security import SecurityMiddleware
 from whitecrow.server.service import Service
 from whitecrow.server.settings import Settings
 
@@ -23,7 +23,7 @@ __all__ = ["create_app"]
 
 
 def create_app(
-    settings: Settings, *, pages: Callable[[FastAPI, Desk], None] | None = None
+    settings: Settings, *, pages: Callable[[FastAPI, RequestHandler], None] | None = None
 ) -> FastAPI:
     """Build the application.
 
@@ -32,7 +32,7 @@ def create_app(
     settings : Settings
         How it is set up.
     pages : callable, optional
-        Adds web pages to the application: it is given the application and the desk, whose
+        Adds web pages to the application: it is given the application and the handler, whose
         ``service`` does everything, with authorisation, for a person.
 
     Returns
@@ -41,7 +41,7 @@ def create_app(
         With the service at ``app.state.service``.
     """
     service, metrics = Service(settings), Metrics()
-    desk = Desk(service, metrics)
+    handler = RequestHandler(service, metrics)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -57,13 +57,13 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.service, app.state.desk = service, desk
-    app.include_router(router_of(desk))
+    app.state.service, app.state.handler = service, handler
+    app.include_router(router_of(handler))
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _shape)
     if pages is not None:
-        pages(app, desk)
-    app.add_middleware(Edge, settings=settings, metrics=metrics)
+        pages(app, handler)
+    app.add_middleware(SecurityMiddleware, settings=settings, metrics=metrics)
     app.add_middleware(TrustedProxies, proxies=settings.proxies)  # the last added is outermost
     keep_for_custodian(settings)
     return app

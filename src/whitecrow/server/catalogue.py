@@ -14,12 +14,12 @@ from sqlalchemy import Connection, Row, insert, or_, select, update
 from whitecrow.data import Card, SqlQuery
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.ledger.schema import datasets as accounts
-from whitecrow.server.memory import Memory
 from whitecrow.server.people import good_name, is_name
 from whitecrow.server.refusals import NotKnown, Taken
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store
 from whitecrow.server.tables import access, people, sources
+from whitecrow.server.versioned_cache import VersionedCache
 
 __all__ = ["EVERY_ANALYST", "Catalogue", "Listing"]
 
@@ -70,7 +70,7 @@ class Catalogue:
         self._store = store
         self._settings = settings
         self.log = settings.beside_ledger
-        self._seen: Memory[tuple[str, str], Listing | None] = Memory(store.version)
+        self._seen: VersionedCache[tuple[str, str], Listing | None] = VersionedCache(store.version)
 
     def add(
         self,

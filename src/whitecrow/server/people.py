@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
 
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.server.memory import Memory
 from whitecrow.server.refusals import NotKnown, NotSignedIn, Taken
 from whitecrow.server.store import Store
 from whitecrow.server.tables import access, people, sessions, tokens
+from whitecrow.server.versioned_cache import VersionedCache
 
 __all__ = [
     "ROLES",
@@ -132,7 +132,7 @@ class People:
 
     def __init__(self, store: Store, *, longest: int = 365) -> None:
         self._store, self._longest = store, longest
-        self._known: Memory[str, Person] = Memory(store.version)
+        self._known: VersionedCache[str, Person] = VersionedCache(store.version)
 
     # People
 

@@ -1,7 +1,7 @@
 """Connections that send their headers slowly, or too much of them, are closed.
 
 uvicorn waits for ever for the end of a request's headers and keeps whatever comes. Bodies are
-bounded later, in :mod:`whitecrow.server.edge`, where it is known what they are for.
+bounded later, in :mod:`whitecrow.server.security`, where it is known what they are for.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from whitecrow.errors import WhitecrowError
 from whitecrow.question import Release
 from whitecrow.questions import kinds
-from whitecrow.server import bodies
+from whitecrow.server import schemas
 from whitecrow.server.documents import replies
 from whitecrow.server.limits import Limits
 from whitecrow.server.metrics import Metrics
@@ -38,7 +38,7 @@ from whitecrow.server.scheduling import Schedule
 from whitecrow.server.service import MOST_ENTRIES, Service
 from whitecrow.server.threads import Threads
 
-__all__ = ["Desk", "refusal", "router_of"]
+__all__ = ["RequestHandler", "refusal", "router_of"]
 
 _BEARER = HTTPBearer(auto_error=False, description="A token of whitecrow: wc_...")
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
@@ -59,14 +59,14 @@ class StrictRoute(APIRoute):
         async def strictly(request: Request) -> Response:
             if not has_body:
                 return await handle(request)
-            desk: Desk = request.app.state.desk
+            handler: RequestHandler = request.app.state.handler
             try:
-                await desk.admit(request)
+                await handler.admit(request)
             except WhitecrowError as error:
                 return refusal(error)
-            settings = desk.service.settings
+            settings = handler.service.settings
             most = settings.largest_body if large else settings.largest_question
-            return await handle(bodies.StrictRequest(request, desk.threads, most))
+            return await handle(schemas.StrictRequest(request, handler.threads, most))
 
         return strictly
 
@@ -79,16 +79,16 @@ class AskRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def directly(request: Request) -> Response:
-            desk: Desk = request.app.state.desk
+            handler: RequestHandler = request.app.state.handler
             try:
-                return await desk.ask(request, request.path_params["name"])
+                return await handler.ask(request, request.path_params["name"])
             except WhitecrowError as error:
                 return refusal(error)
 
         return directly
 
 
-class Desk:
+class RequestHandler:
     """Where requests are taken in: who is it, how often, and what comes of it.
 
     Parameters
@@ -153,10 +153,10 @@ class Desk:
     async def ask(self, request: Request, name: str) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         who = await self.admit(request)
-        raw = await bodies.read(request, self.service.settings.largest_question)
+        raw = await schemas.read(request, self.service.settings.largest_question)
 
         def read() -> dict[str, Any]:
-            question = bodies.question_in(request.headers, raw)
+            question = schemas.question_in(request.headers, raw)
             self.askable(who, name, question)
             return question
 
@@ -235,15 +235,15 @@ def refusal(error: WhitecrowError) -> Response:
     return Response(encoded(body_of(error)), status, headers, "application/json")
 
 
-def router_of(desk: Desk) -> APIRouter:
+def router_of(handler: RequestHandler) -> APIRouter:
     """Build the routes."""
-    service = desk.service
+    service = handler.service
     file = service.settings.ledger_file
     readiness = Readiness(service.store, None if file is None else file.parent)
     router = APIRouter(route_class=StrictRoute)
 
     async def ask(
-        request: Request, bearer: Bearer, name: str, question: bodies.Written
+        request: Request, bearer: Bearer, name: str, question: schemas.Written
     ) -> Response:
         """Answer a question (analyst). Asking again returns the stored answer, free."""
         raise NotImplementedError  # read and answered by AskRoute; here for its description
@@ -267,7 +267,7 @@ def router_of(desk: Desk) -> APIRouter:
                 connection.exec_driver_sql("SELECT 1")
             return encoded({"status": "ok"})
 
-        return await desk.look(look, "application/json")
+        return await handler.look(look, "application/json")
 
     @router.get("/readyz", responses=replies("status", also=(503,)), tags=["service"])
     async def ready() -> Response:
@@ -277,7 +277,7 @@ def router_of(desk: Desk) -> APIRouter:
             readiness.check()
             return encoded({"status": "ready"})
 
-        return await desk.look(look, "application/json")
+        return await handler.look(look, "application/json")
 
     @router.get(
         "/metrics", responses=replies(media="text/plain", also=(401, 403, 429)), tags=["service"]
@@ -286,21 +286,21 @@ def router_of(desk: Desk) -> APIRouter:
         """Numbers for Prometheus: public facts only, for custodians and auditors."""
 
         def look() -> bytes:
-            if desk.person(request, bearer).role not in _MONITORS:
+            if handler.person(request, bearer).role not in _MONITORS:
                 raise Forbidden("The numbers are for custodians and auditors.")
-            return desk.metrics.text()
+            return handler.metrics.text()
 
-        return await desk.look(look, "text/plain; version=0.0.4")
+        return await handler.look(look, "text/plain; version=0.0.4")
 
     @router.get("/v1/me", responses=replies("name", "role"), tags=["people"])
     async def me(request: Request, bearer: Bearer) -> Response:
         """Who you are."""
-        return await desk.act(request, bearer, lambda who: who.to_json())
+        return await handler.act(request, bearer, lambda who: who.to_json())
 
     @router.get("/v1/datasets", responses=replies("datasets"), tags=["datasets"])
     async def datasets(request: Request, bearer: Bearer) -> Response:
         """The datasets you may know of."""
-        return await desk.act(request, bearer, lambda who: {"datasets": service.datasets(who)})
+        return await handler.act(request, bearer, lambda who: {"datasets": service.datasets(who)})
 
     @router.post(
         "/v1/datasets",
@@ -308,9 +308,9 @@ def router_of(desk: Desk) -> APIRouter:
         responses=replies("name", "card", status=201, also=(409,)),
         tags=["datasets"],
     )
-    async def register(request: Request, bearer: Bearer, body: bodies.Registration) -> Response:
+    async def register(request: Request, bearer: Bearer, body: schemas.Registration) -> Response:
         """List a dataset (custodian); its records are read in the background."""
-        return await desk.act(
+        return await handler.act(
             request, bearer, lambda who: service.register(who, **dict(body)), status=201
         )
 
@@ -321,27 +321,29 @@ def router_of(desk: Desk) -> APIRouter:
     )
     async def dataset(request: Request, bearer: Bearer, name: str) -> Response:
         """A dataset's card, policy, deadlines and what remains."""
-        return await desk.act(request, bearer, lambda who: service.dataset(who, name))
+        return await handler.act(request, bearer, lambda who: service.dataset(who, name))
 
     @router.patch("/v1/datasets/{name}", responses=replies("name", "card"), tags=["datasets"])
     async def amend(
-        request: Request, bearer: Bearer, name: str, body: bodies.Amendment
+        request: Request, bearer: Bearer, name: str, body: schemas.Amendment
     ) -> Response:
         """Change budget, policy, card or readers (custodian); the chain keeps the reason."""
-        return await desk.act(request, bearer, lambda who: service.amend(who, name, **dict(body)))
+        return await handler.act(
+            request, bearer, lambda who: service.amend(who, name, **dict(body))
+        )
 
     @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
     async def advance(
-        request: Request, bearer: Bearer, name: str, body: bodies.Advance
+        request: Request, bearer: Bearer, name: str, body: schemas.Advance
     ) -> Response:
         """Record that the records changed: the next revision of the account (custodian)."""
-        return await desk.act(
+        return await handler.act(
             request, bearer, lambda who: service.advance(who, name, reason=body.reason)
         )
 
     @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
     async def allow(
-        request: Request, bearer: Bearer, name: str, body: bodies.Allowance
+        request: Request, bearer: Bearer, name: str, body: schemas.Allowance
     ) -> Response:
         """Cap what one analyst may spend (custodian)."""
 
@@ -349,7 +351,7 @@ def router_of(desk: Desk) -> APIRouter:
             service.allow(who, name, body.analyst, body.budget, reason=body.reason)
             return {}
 
-        return await desk.act(request, bearer, work)
+        return await handler.act(request, bearer, work)
 
     @router.post(
         "/v1/datasets/{name}/price",
@@ -357,7 +359,7 @@ def router_of(desk: Desk) -> APIRouter:
         tags=["questions"],
     )
     async def price(
-        request: Request, bearer: Bearer, name: str, question: bodies.Priced
+        request: Request, bearer: Bearer, name: str, question: schemas.Priced
     ) -> Response:
         """What a question would cost and how accurate it would be, from public facts."""
 
@@ -365,16 +367,18 @@ def router_of(desk: Desk) -> APIRouter:
             public = question.pop("public", {})
             return service.price(who, name, question, public).to_json()
 
-        return await desk.act(request, bearer, work)
+        return await handler.act(request, bearer, work)
 
     @router.post(
         "/v1/datasets/{name}/plan",
         responses=replies("questions", "charged", "price", "fits"),
         tags=["questions"],
     )
-    async def plan(request: Request, bearer: Bearer, name: str, body: bodies.Batch) -> Response:
+    async def plan(request: Request, bearer: Bearer, name: str, body: schemas.Batch) -> Response:
         """What a batch of questions would cost together."""
-        return await desk.act(request, bearer, lambda who: service.plan(who, name, body.questions))
+        return await handler.act(
+            request, bearer, lambda who: service.plan(who, name, body.questions)
+        )
 
     @router.get(
         "/v1/datasets/{name}/ledger",
@@ -401,7 +405,7 @@ def router_of(desk: Desk) -> APIRouter:
                 who, name, after=after, limit=limit, skip=skip, newest_first=newest_first
             )
 
-        return await desk.act(request, bearer, look)
+        return await handler.act(request, bearer, look)
 
     @router.get(
         "/v1/datasets/{name}/ledger/verification",
@@ -410,32 +414,32 @@ def router_of(desk: Desk) -> APIRouter:
     )
     async def verify(request: Request, bearer: Bearer, name: str, full: bool = False) -> Response:
         """Check the chain and the sums since the newest checkpoint, or all (custodian, auditor)."""
-        return await desk.act(request, bearer, lambda who: service.verify(who, name, full=full))
+        return await handler.act(request, bearer, lambda who: service.verify(who, name, full=full))
 
     @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
-    async def void(request: Request, bearer: Bearer, name: str, body: bodies.Voiding) -> Response:
+    async def void(request: Request, bearer: Bearer, name: str, body: schemas.Voiding) -> Response:
         """Give back a spend that never led to an answer (custodian)."""
 
         def work(who: Person) -> dict[str, Any]:
             service.void(who, name, body.entry, reason=body.reason)
             return {}
 
-        return await desk.act(request, bearer, work)
+        return await handler.act(request, bearer, work)
 
     @router.post("/v1/datasets/{name}/ledger/reviews", responses=replies(), tags=["ledger"])
-    async def review(request: Request, bearer: Bearer, name: str, body: bodies.Review) -> Response:
+    async def review(request: Request, bearer: Bearer, name: str, body: schemas.Review) -> Response:
         """Say that a failure was looked at, so that the dataset takes questions (custodian)."""
 
         def work(who: Person) -> dict[str, Any]:
             service.review(who, name, body.entry, reason=body.reason)
             return {}
 
-        return await desk.act(request, bearer, work)
+        return await handler.act(request, bearer, work)
 
     @router.get("/v1/analysts", responses=replies("analysts"), tags=["people"])
     async def people(request: Request, bearer: Bearer) -> Response:
         """Everybody, whatever their role (custodian, auditor)."""
-        return await desk.act(request, bearer, lambda who: {"analysts": service.everybody(who)})
+        return await handler.act(request, bearer, lambda who: {"analysts": service.everybody(who)})
 
     @router.post(
         "/v1/analysts",
@@ -443,9 +447,9 @@ def router_of(desk: Desk) -> APIRouter:
         responses=replies("name", "role", status=201, also=(409,)),
         tags=["people"],
     )
-    async def invite(request: Request, bearer: Bearer, body: bodies.Invitation) -> Response:
+    async def invite(request: Request, bearer: Bearer, body: schemas.Invitation) -> Response:
         """Make somebody known (custodian)."""
-        return await desk.act(
+        return await handler.act(
             request,
             bearer,
             lambda who: service.invite(who, body.name, body.role).to_json(),
@@ -455,12 +459,12 @@ def router_of(desk: Desk) -> APIRouter:
     @router.get("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
     async def person(request: Request, bearer: Bearer, name: str) -> Response:
         """One person: yourself, or anybody for custodians and auditors."""
-        return await desk.act(request, bearer, lambda who: service.person(who, name).to_json())
+        return await handler.act(request, bearer, lambda who: service.person(who, name).to_json())
 
     @router.patch("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
-    async def change(request: Request, bearer: Bearer, name: str, body: bodies.Change) -> Response:
+    async def change(request: Request, bearer: Bearer, name: str, body: schemas.Change) -> Response:
         """Shut somebody out, or let them in again (custodian)."""
-        return await desk.act(
+        return await handler.act(
             request, bearer, lambda who: service.disable(who, name, body.disabled).to_json()
         )
 
@@ -472,7 +476,7 @@ def router_of(desk: Desk) -> APIRouter:
     )
     async def reset(request: Request, bearer: Bearer, name: str) -> Response:
         """Give somebody a new random password for the console (custodian), shown once."""
-        return await desk.act(
+        return await handler.act(
             request,
             bearer,
             lambda who: {"password": service.reset_password(who, name)},
@@ -482,7 +486,7 @@ def router_of(desk: Desk) -> APIRouter:
     @router.get("/v1/analysts/{name}/tokens", responses=replies("tokens"), tags=["people"])
     async def tokens(request: Request, bearer: Bearer, name: str) -> Response:
         """What is known of somebody's tokens (their own, or any for the custodian)."""
-        return await desk.act(
+        return await handler.act(
             request,
             bearer,
             lambda who: {"tokens": [one.to_json() for one in service.tokens(who, name)]},
@@ -494,14 +498,16 @@ def router_of(desk: Desk) -> APIRouter:
         responses=replies("token", "id", "expires", status=201),
         tags=["people"],
     )
-    async def issue(request: Request, bearer: Bearer, name: str, body: bodies.NewToken) -> Response:
+    async def issue(
+        request: Request, bearer: Bearer, name: str, body: schemas.NewToken
+    ) -> Response:
         """Make a token; its text is shown in this reply and never again."""
 
         def work(who: Person) -> dict[str, Any]:
             written, made = service.issue(who, name, days=body.days, label=body.label)
             return {"token": written, **made.to_json()}
 
-        return await desk.act(request, bearer, work, status=201)
+        return await handler.act(request, bearer, work, status=201)
 
     @router.delete("/v1/analysts/{name}/tokens", responses=replies(), tags=["people"])
     async def revoke_all(request: Request, bearer: Bearer, name: str) -> Response:
@@ -511,7 +517,7 @@ def router_of(desk: Desk) -> APIRouter:
             service.revoke_all(who, name)
             return {}
 
-        return await desk.act(request, bearer, work)
+        return await handler.act(request, bearer, work)
 
     @router.delete("/v1/analysts/{name}/tokens/{token}", responses=replies(), tags=["people"])
     async def revoke(request: Request, bearer: Bearer, name: str, token: str) -> Response:
@@ -521,6 +527,6 @@ def router_of(desk: Desk) -> APIRouter:
             service.revoke(who, name, token)
             return {}
 
-        return await desk.act(request, bearer, work)
+        return await handler.act(request, bearer, work)
 
     return router

@@ -22,13 +22,13 @@ from whitecrow.neighbours import ENGINES
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
+from whitecrow.server.curator_pool import CuratorPool
 from whitecrow.server.logs import LOG
 from whitecrow.server.people import People, Person, Token
 from whitecrow.server.people import unknown as nobody
 from whitecrow.server.refusals import Forbidden, Taken
 from whitecrow.server.sessions import Sessions
 from whitecrow.server.settings import Settings
-from whitecrow.server.shelf import Shelf
 from whitecrow.server.store import Store
 from whitecrow.server.tables import migrate
 
@@ -68,7 +68,7 @@ class Service:
         self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
         self.catalogue = Catalogue(self.store, settings)
-        self.shelf = Shelf(
+        self.pool = CuratorPool(
             self.catalogue,
             self.ledger,
             patience=settings.patience,
@@ -79,11 +79,11 @@ class Service:
         """Begin to load the datasets in the background."""
         for name in self.catalogue.remove_unaccounted():
             LOG.warning("listing without an account removed", dataset=name)
-        self.shelf.start()
+        self.pool.start()
 
     def close(self) -> None:
         """Stop, and give the database back."""
-        self.shelf.close()
+        self.pool.close()
         self.store.close()
         self.ledger.close()
 
@@ -92,12 +92,12 @@ class Service:
     def datasets(self, who: Person) -> list[dict[str, Any]]:
         """The datasets a person may know of."""
         listed = self.catalogue.seen_by(who.name) if who.role == "analyst" else self.catalogue.all()
-        return [views.line(one, self.shelf.state(one)) for one in listed]
+        return [views.line(one, self.pool.state(one)) for one in listed]
 
     def dataset(self, who: Person, name: str) -> dict[str, Any]:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
         listing = self.listing(who, name)
-        state, snapshot = self.shelf.state(listing), self.ledger.snapshot(name)
+        state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
         found = {
             **views.line(listing, state),
             "card": views.card(listing, state),
@@ -120,7 +120,7 @@ class Service:
 
     def curator(self, who: Person, name: str) -> Curator:
         """The curator of a dataset; for code inside the service, never for an analyst's hands."""
-        return self.shelf.curator(self.listing(who, name))
+        return self.pool.curator(self.listing(who, name))
 
     # Asking
 
@@ -176,7 +176,7 @@ class Service:
         Facts, for the custodian's eyes only; see :mod:`whitecrow.curator.maps`.
         """
         _need(who, "custodian")
-        return self.shelf.process(self.listing(who, name)).map(
+        return self.pool.process(self.listing(who, name)).map(
             columns=list(columns), model=model.to_json(), question=question, most=most
         )
 

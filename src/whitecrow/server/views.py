@@ -10,8 +10,8 @@ from whitecrow.curator import balance as balances
 from whitecrow.curator.opening import policy_of
 from whitecrow.ledger import AccountSnapshot, Entry
 from whitecrow.server.catalogue import Listing
+from whitecrow.server.curator_pool import CHANGED, State
 from whitecrow.server.people import Person
-from whitecrow.server.shelf import CHANGED, State
 
 __all__ = ["balance", "card", "line", "own", "policy", "shares"]
 

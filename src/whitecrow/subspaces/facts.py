@@ -50,7 +50,7 @@ def gather(
     beta = question.model.beta
     outliers = outlier_counts(
         engine,
-        [question.closeness(subspace, card) for subspace in candidates],
+        [question.neighbour_relation(subspace, card) for subspace in candidates],
         beta,
         progress,
     )
@@ -58,6 +58,8 @@ def gather(
     def count(index: int) -> OutlierFacts:
         subspace = candidates[index]
         noise = question.count_noise(subspace, card)
-        return outlier_facts(dataset, engine, question.closeness(subspace, card), beta, noise)
+        return outlier_facts(
+            dataset, engine, question.neighbour_relation(subspace, card), beta, noise
+        )
 
     return SubspaceFacts(candidates, outliers, question.caps(card), question.eta(card), count)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CROWDING, Calibration
+from whitecrow.anomaly.calibration import CLUSTER_SIZE, Calibration
 from whitecrow.anomaly.outliers import (
     ClusterSize,
     Relation,
@@ -24,7 +24,7 @@ from whitecrow.anomaly.outliers import Subspace as Columns
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, NameLists, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
 from whitecrow.question import Description, Question, Said
 
@@ -101,7 +101,7 @@ class Subspaces(Question):
         default="0",
         group="price",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CROWDING)
+    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
 
     def settle(self) -> None:
         """Refuse a choice of subspaces that says too little or too much."""
@@ -127,9 +127,9 @@ class Subspaces(Question):
         """Return the model as it applies in a subspace."""
         return normalised_model(self.model, len(subspace)) if self.normalised else self.model
 
-    def closeness(self, subspace: Subspace, card: Card) -> Closeness:
+    def neighbour_relation(self, subspace: Subspace, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" in a subspace."""
-        return self.model_in(subspace).closeness(subspace, card)
+        return self.model_in(subspace).neighbour_relation(subspace, card)
 
     def caps(self, card: Card) -> tuple[int, ...]:
         """Return the global sensitivity of each candidate's count."""
@@ -192,7 +192,7 @@ class Subspaces(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, and how far apart counts must be to be told apart."""
-        from whitecrow.subspaces.words import subspace_words
+        from whitecrow.subspaces.text import subspace_words
 
         price = self.price(card)
         words, figures = subspace_words(self, card)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CROWDING, Calibration, draw
+from whitecrow.anomaly.calibration import CLUSTER_SIZE, Calibration, draw
 from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
 from whitecrow.anomaly.outliers import (
     ClusterSize,
@@ -86,7 +86,7 @@ class Tune(Question):
         default="auto",
         group="details",
     )
-    expected_cluster_size: Whole = ClusterSize(default=CROWDING)
+    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
 
     class shortcuts(Shortcuts):
         """A grid of radii in equal ratios."""
@@ -250,8 +250,8 @@ def gather(
     def count(index: int) -> OutlierFacts:
         if progress is not None:
             progress(0, 1, "counting outliers at a radius")
-        closeness = question.model(index).closeness(question.subspace(card), card)
-        return outlier_facts(dataset, engine, closeness, question.beta, noise)
+        neighbour_relation = question.model(index).neighbour_relation(question.subspace(card), card)
+        return outlier_facts(dataset, engine, neighbour_relation, question.beta, noise)
 
     return TuneFacts(dataset.size, method, question.eta(card), count)
 

@@ -21,9 +21,9 @@ from whitecrow.anomaly.detectors import (
     LocalOutlierFactor,
 )
 from whitecrow.explain import CustomUtility, Isolation
-from whitecrow.explain.bare import exact_release_law, matching_contexts
 from whitecrow.explain.law import Listed, law_of
 from whitecrow.explain.search import SEARCHES, Draws, draws_of, search
+from whitecrow.explain.unaccounted import exact_release_law, matching_contexts
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 
 __all__ = ["CHECKS"]

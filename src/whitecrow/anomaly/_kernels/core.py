@@ -1,4 +1,4 @@
-"""The k-core of a closeness graph that is never stored: neighbours come from a k-d tree."""
+"""The k-core of a the relation graph that is never stored: neighbours come from a k-d tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAF = 12
 
 @njit(cache=True)
 def deepest_core(points: Floats, kind: int, threshold: float, floor: int, ceiling: int) -> int:
-    """Return the degeneracy of the closeness graph plus 1, cut to ``floor .. ceiling``.
+    """Return the degeneracy of the neighbour relation graph plus 1, cut to ``floor .. ceiling``.
 
     The degeneracy is the largest c such that some subset of the points has at least c other
     members close to each member. Peeling away points with fewer leaves the largest such subset.

@@ -135,7 +135,7 @@ class Lookahead(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how far off the counts will be."""
-        from whitecrow.identify.words import lookahead_words
+        from whitecrow.identify.text import lookahead_words
 
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_count

@@ -29,9 +29,9 @@ def gather(
     question: Screen, dataset: Dataset, engine: Engine, progress: Progress | None = None
 ) -> ScreenFacts:
     """Count neighbours up to the cap beyond which no answer changes its law."""
-    closeness = question.closeness(dataset.card)
+    neighbour_relation = question.neighbour_relation(dataset.card)
     place = np.array([question.place(dataset.card)])
     step = question.epsilon / dataset.card.contribution
     most = question.model.beta + law.error_cap(step, question.error_floor)
     count = engine.copies if question.model.radius == 0 else engine.neighbours
-    return ScreenFacts(int(count(place, closeness, most)[0]), step)
+    return ScreenFacts(int(count(place, neighbour_relation, most)[0]), step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.identify.mechanism import turned_over
+from whitecrow.identify.mechanism import flip
 from whitecrow.identify.screen.facts import ScreenFacts
 from whitecrow.identify.screen.question import Screen
 from whitecrow.noise import Source
@@ -13,4 +13,4 @@ __all__ = ["release"]
 def release(question: Screen, facts: ScreenFacts, source: Source | None = None) -> bool:
     """Return whether the record would be an anomaly, turned over with a small probability."""
     truth = facts.neighbours < question.model.beta
-    return truth != turned_over(question.bound(facts.neighbours, facts.step), facts.step, source)
+    return truth != flip(question.bound(facts.neighbours, facts.step), facts.step, source)

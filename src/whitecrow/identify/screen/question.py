@@ -13,7 +13,7 @@ from whitecrow.identify import law
 from whitecrow.identify.checks import FLOOR, ErrorFloor, Order
 from whitecrow.identify.overlap import ball
 from whitecrow.identify.record import encoded, in_order
-from whitecrow.neighbours import Closeness
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 
@@ -80,9 +80,9 @@ class Screen(Question):
         """The columns that are compared."""
         return tuple(self.record)
 
-    def closeness(self, card: Card) -> Closeness:
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
-        return self.model.closeness(self.columns, card)
+        return self.model.neighbour_relation(self.columns, card)
 
     def place(self, card: Card) -> list[float]:
         """Return the record's coordinates as the data hold them."""
@@ -90,7 +90,7 @@ class Screen(Question):
 
     def location(self, card: Card) -> dict[str, Any]:
         """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.closeness(card), self.place(card), card)
+        return ball(self.neighbour_relation(card), self.place(card), card)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
@@ -103,7 +103,7 @@ class Screen(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how often it will be wrong."""
-        from whitecrow.identify.words import screen_words
+        from whitecrow.identify.text import screen_words
 
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_neighbours

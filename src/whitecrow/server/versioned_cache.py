@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-__all__ = ["Memory"]
+__all__ = ["VersionedCache"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -14,7 +14,7 @@ V = TypeVar("V")
 _MOST = 10_000
 
 
-class Memory(Generic[K, V]):
+class VersionedCache(Generic[K, V]):
     """Values that hold as long as a version stands still; errors are never remembered.
 
     Parameters
@@ -25,7 +25,7 @@ class Memory(Generic[K, V]):
     Examples
     --------
     >>> versions = iter([1, 1, 2])
-    >>> memory = Memory(lambda: next(versions))
+    >>> memory = VersionedCache(lambda: next(versions))
     >>> [memory.get("a", lambda word=word: word) for word in ("old", "unread", "new")]
     ['old', 'old', 'new']
     """

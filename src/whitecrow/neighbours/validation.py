@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
-from whitecrow.neighbours.closeness import (
+from whitecrow.neighbours.relation import (
     METRICS,
     Form,
     checked_radius,

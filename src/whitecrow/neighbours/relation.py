@@ -11,7 +11,15 @@ import numpy as np
 from whitecrow.errors import invalid
 from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM, measure
 
-__all__ = ["EARTH_RADIUS_KM", "METRICS", "Closeness", "Form", "lower", "on_sphere", "sine_cosine"]
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "METRICS",
+    "Form",
+    "NeighbourRelation",
+    "lower",
+    "on_sphere",
+    "sine_cosine",
+]
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower")
 
@@ -20,7 +28,7 @@ EARTH_RADIUS_KM = 6371.0088
 
 
 @dataclass(frozen=True)
-class Closeness:
+class NeighbourRelation:
     """A fixed reflexive and symmetric relation between two records.
 
     Parameters
@@ -41,8 +49,8 @@ class Closeness:
 
     Examples
     --------
-    >>> closeness = Closeness(("age", "bmi"), "euclidean", 5.0)
-    >>> closeness.close([61, 24], [64, 28])
+    >>> neighbour_relation = NeighbourRelation(("age", "bmi"), "euclidean", 5.0)
+    >>> neighbour_relation.close([61, 24], [64, 28])
     True
     """
 
@@ -55,20 +63,26 @@ class Closeness:
         given: object = self.columns
         columns = () if isinstance(given, str) else tuple(self.columns)
         if not columns or len(set(columns)) != len(columns):
-            raise invalid("Closeness", "columns", "name at least one column, each once", given)
+            raise invalid(
+                "NeighbourRelation", "columns", "name at least one column, each once", given
+            )
         if self.metric not in METRICS:
-            raise invalid("Closeness", "metric", f"one of {', '.join(METRICS)}", self.metric)
+            raise invalid(
+                "NeighbourRelation", "metric", f"one of {', '.join(METRICS)}", self.metric
+            )
         if self.metric == "haversine" and len(columns) != 2:
             raise invalid(
-                "Closeness",
+                "NeighbourRelation",
                 "columns",
                 "name two columns, latitude and longitude in degrees, for haversine",
                 columns,
             )
         object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "radius", checked_radius("Closeness", self.radius))
+        object.__setattr__(self, "radius", checked_radius("NeighbourRelation", self.radius))
         object.__setattr__(
-            self, "ranges", checked_ranges("Closeness", self.metric, self.ranges, len(columns))
+            self,
+            "ranges",
+            checked_ranges("NeighbourRelation", self.metric, self.ranges, len(columns)),
         )
 
     def close(self, a: Sequence[float], b: Sequence[float]) -> bool:
@@ -76,7 +90,7 @@ class Closeness:
         for record in (a, b):
             if len(record) != len(self.columns) or not all(math.isfinite(v) for v in record):
                 must = f"{len(self.columns)} finite numbers"
-                raise invalid("Closeness.close", "record", must, record)
+                raise invalid("NeighbourRelation.close", "record", must, record)
         form = lower(self.metric, self.radius, self.ranges, len(self.columns))
         first, second = [float(v) for v in a], [float(v) for v in b]
         if self.metric == "haversine":

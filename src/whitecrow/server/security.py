@@ -21,7 +21,7 @@ from whitecrow.server.metrics import Metrics
 from whitecrow.server.refusals import BROKEN
 from whitecrow.server.settings import Settings
 
-__all__ = ["HEADERS", "Edge"]
+__all__ = ["HEADERS", "SecurityMiddleware"]
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -38,7 +38,7 @@ HEADERS: Mapping[str, str] = {
 """On every reply that does not set its own."""
 
 
-class Edge:
+class SecurityMiddleware:
     """ASGI middleware, outermost.
 
     Parameters

@@ -55,7 +55,7 @@ def add(site: Site) -> None:
 
         def job() -> str:
             address = counted_address(request)
-            site.desk.limits.take(f"address {address}")
+            site.handler.limits.take(f"address {address}")
             # A password may begin or end with a space: it is taken as it was typed.
             typed = (form.fields.get("password") or [""])[-1]
             found = service.sessions.sign_in(form.one("name"), typed, address=address)[1]

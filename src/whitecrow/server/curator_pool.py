@@ -19,7 +19,7 @@ from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.processes import DatasetProcess, LoadFailed
 from whitecrow.server.refusals import NotReady
 
-__all__ = ["CHANGED", "Shelf", "State"]
+__all__ = ["CHANGED", "CuratorPool", "State"]
 
 _LOOK_AGAIN_SECONDS = 1.0
 _PATIENT = 4
@@ -70,7 +70,7 @@ class State:
         }
 
 
-class Shelf:
+class CuratorPool:
     """Curators by name, all on one ledger.
 
     Parameters
@@ -94,7 +94,9 @@ class Shelf:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="whitecrow-shelf", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="whitecrow-curator-pool", daemon=True
+        )
 
     def start(self) -> None:
         """Begin to load what the catalogue lists, and go on looking for changes."""
