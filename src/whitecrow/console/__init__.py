@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from whitecrow.server.routes import RequestHandler
+from whitecrow.server.handler import RequestHandler
 
 if TYPE_CHECKING:
     from whitecrow.console.site import Site

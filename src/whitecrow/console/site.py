@@ -14,10 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from whitecrow.console import show, static
 from whitecrow.errors import InvalidInput, WhitecrowError
-from whitecrow.server import bodies
+from whitecrow.server import schemas
+from whitecrow.server.handler import RequestHandler
 from whitecrow.server.people import ROLES, Person
 from whitecrow.server.refusals import NotKnown, NotSignedIn, retry_after, status_of
-from whitecrow.server.routes import RequestHandler
 from whitecrow.server.sessions import Session
 
 __all__ = ["HOME", "Form", "Go", "Page", "Site", "Visit", "missing", "read_form"]
@@ -62,7 +62,7 @@ class Form:
 async def read_form(request: Request, most: int) -> Form:
     """Read a form's body of at most so many bytes: plain fields, no files."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await bodies.read(request, most)
+    body = await schemas.read(request, most)
     try:
         if kind != "application/x-www-form-urlencoded":
             raise ValueError(kind)

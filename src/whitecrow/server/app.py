@@ -11,10 +11,11 @@ from starlette.exceptions import HTTPException
 
 from whitecrow import __version__
 from whitecrow.errors import InvalidInput
+from whitecrow.server.handler import RequestHandler, encoded, refusal
 from whitecrow.server.logs import keep_for_custodian
 from whitecrow.server.metrics import Metrics
 from whitecrow.server.proxies import TrustedProxies
-from whitecrow.server.routes import RequestHandler, encoded, refusal, router_of
+from whitecrow.server.routes import router_of
 from whitecrow.server.security import SecurityMiddleware
 from whitecrow.server.service import Service
 from whitecrow.server.settings import Settings
