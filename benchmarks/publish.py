@@ -78,7 +78,7 @@ def simulated(counter: SquareRoot | Tree | Independent, bound: int, when: int, r
 
 
 def formula(counter: SquareRoot | Tree | Independent, horizon: int) -> float:
-    """The same from the formulas of ``mechanisms.md`` 5.4."""
+    """The same from the formulas of docs/mechanisms.md 5.4."""
     times = np.unique(np.geomspace(1, horizon, 4000).astype(np.int64))
     peaks = 2 ** np.arange(horizon.bit_length()) - 1
     times = np.union1d(times, peaks[peaks > 0])

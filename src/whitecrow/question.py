@@ -215,7 +215,7 @@ class Release:
     ledger: Mapping[str, JSON] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the JSON object of ``interface.md``."""
+        """Return the JSON object of docs/interface.md 4."""
         return {
             "question": dict(self.question),
             "answer": self.answer.to_json() if hasattr(self.answer, "to_json") else self.answer,

@@ -125,7 +125,7 @@ def test_errors_are_quantiles_of_the_noise(mechanism):
 
 
 def test_the_expected_errors_for_seven_columns():
-    """The global mechanism's median is that of `mechanisms.md` 3.3; ours is 40 times smaller."""
+    """The global mechanism's median is that of docs/mechanisms.md 3.3; ours is 40 times smaller."""
     found = calibrate("auto", Fraction(1), ZERO, relation="add_remove", cap=402)
     assert found.error(0.5, found.expected_sensitivity(4)) == pytest.approx(6.5, rel=0.05)
     plain = calibrate("global", Fraction(1), ZERO, relation="add_remove", cap=402)

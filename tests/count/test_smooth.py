@@ -42,7 +42,7 @@ def direct(points: np.ndarray, k: int, radius: float, smoothing: float, relation
 
 
 def published(points: np.ndarray, k: int, radius: float, smoothing: float) -> float:
-    """The formula of `mechanisms.md` 3.1 under add/remove, which is less sharp."""
+    """The coarser form of docs/mechanisms.md 3.1 under add/remove."""
     others = count_all(points, radius) - 1
     cap = global_sensitivity(k, points.shape[1], "add_remove")
     best = 0.0

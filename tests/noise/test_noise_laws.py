@@ -79,7 +79,7 @@ def test_the_quantile_of_a_wide_gaussian_is_the_continuous_one():
 
 
 def test_the_published_figures_of_the_core_and_tail():
-    """``mechanisms.md`` 3.3: B = 3 has deviation 1.64 and median .70."""
+    """docs/mechanisms.md 3.3: B = 3 has deviation 1.64 and median .70."""
     assert laws.core_tail_deviation(3) == pytest.approx(1.64, abs=0.005)
     assert laws.core_tail_quantile(0.5, 3) == pytest.approx(0.70, abs=0.005)
     assert laws.core_tail_deviation(2) == inf

@@ -1,4 +1,4 @@
-"""The standard deviations of ``mechanisms.md`` 5.4, by formula and by simulation."""
+"""The standard deviations of docs/mechanisms.md 5.4, by formula and by simulation."""
 
 from __future__ import annotations
 

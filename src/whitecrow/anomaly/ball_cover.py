@@ -1,6 +1,6 @@
 """How many points can one ball hold: the admissible bounds under the smooth sensitivity.
 
-A function mu of finite multisets of points is *admissible* for a radius (`mechanisms.md` 3.1) if
+A function mu of finite multisets of points is *admissible* for a radius (docs/mechanisms.md 3.1) if
 
 * (M1) mu(P) is at least the number of points of P within the radius of any one place;
 * (M2) mu grows with P;

@@ -1,6 +1,6 @@
 """How much noise a count of outliers needs: mechanism and tuning, from public facts alone.
 
-Four mechanisms (`mechanisms.md` 3.3, proofs in `count/proof.md`):
+Four mechanisms (docs/mechanisms.md 3.3, proofs in `count/proof.md`):
 
 ``smooth``
     Noise of Laplace core and power tail, scaled by the smooth sensitivity: pure differential

@@ -4,7 +4,7 @@ If one record comes or goes, the records whose status flips all lie within the r
 and each has at most ``beta - 1`` others of them within its own radius. A largest subset of them
 without close pairs therefore has at least a ``beta``-th of them, and such a subset has at most
 K members, K the number this module bounds. So the count of outliers moves by at most
-``beta * K`` (`mechanisms.md` 3.2).
+``beta * K`` (docs/mechanisms.md 3.2).
 
 Euclidean space. Two points of a ball, more than a radius apart, are seen from its centre under an
 angle above 60 degrees, so K is at most the kissing number. The table holds proved upper bounds:

@@ -12,8 +12,8 @@ one change can move the count, t changes away from the data, by at most (`count/
 
 with the cap of :func:`whitecrow.anomaly.kissing.global_sensitivity` and weights rounded up so that
 they stay short (:func:`weights`). The second line is sharper
-than that of `mechanisms.md` 3.1, which has ``a = b = t``: a additions raise degrees by at most a,
-b removals lower them by at most b, and only additions bring new records into a ball.
+than the coarser form in docs/mechanisms.md 3.1, which has ``a = b = t``: a additions raise degrees
+by at most a, b removals lower them by at most b, and only additions bring new records into a ball.
 
 S is at least the local sensitivity and changes by a factor of at most 1/decay from a database to
 its neighbour. The exhaustive check is `whitecrow verify count`.

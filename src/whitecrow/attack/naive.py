@@ -51,7 +51,7 @@ def naive_release(
 
     References
     ----------
-    Naghizade et al. 2017, section 4.2; ``mechanisms.md`` 5.1 and 5.3.
+    Naghizade et al. 2017, section 4.2; docs/mechanisms.md 5.1 and docs/mechanisms.md 5.3.
 
     Examples
     --------

@@ -22,9 +22,10 @@ def location(
 ) -> dict[str, Any] | None:
     """Return the ball a question looks at, or None.
 
-    Only pure releases are located: the filter per place holds for pure epsilon (mechanisms, 10.2).
-    And only balls in one database: a person whose record changes between two questions may lie in
-    both. So a ball carries the revision of the data, and records that may change unseen have none.
+    Only pure releases are located: the filter per place holds for pure epsilon
+    (docs/mechanisms.md 10.2). And only balls in one database: a person whose record changes between
+    two questions may lie in both. So a ball carries the revision of the data, and records that may
+    change unseen have none.
     """
     ball = getattr(question, "location", None)
     if ball is None or getattr(price, "delta", None) != 0 or not held.steady:

@@ -1,7 +1,7 @@
 """Contexts: sets of attribute values that always contain the record's own.
 
 A context is a whole number whose bits are the *free* values, one for each attribute value that is
-not the record's own (``mechanisms.md`` 4.2: only these may be flipped). 0 is the record's own
+not the record's own (docs/mechanisms.md 4.2: only these may be flipped). 0 is the record's own
 values and nothing else; all ones is the whole data.
 """
 

@@ -3,7 +3,7 @@
 A search sees a :class:`Graph` (which contexts match, how useful they are) and makes every random
 decision through :class:`Draws`. Only the *private* draws, ``choose`` and ``level``, look at
 utilities, and each costs one draw of the budget; whatever depends on the data through the matching
-set alone is free under the conditional notion (``mechanisms.md`` 4.1).
+set alone is free under the conditional notion (docs/mechanisms.md 4.1).
 
 The paper's printed algorithms are corrected as follows (erratum E19): a context is never changed
 while its neighbours are listed, only free bits are flipped, the walk stops at a context without

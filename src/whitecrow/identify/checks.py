@@ -63,7 +63,7 @@ def refuse_many(card: Card, owner: str, instead: str) -> None:
     """Refuse sensitive privacy where one person may have several records.
 
     Its promise is about single records; several records of one person are a path in the graph of
-    databases that need not stay inside the promise (mechanisms 6, rule 7).
+    databases that need not stay inside the promise (docs/mechanisms.md 6, rule 7).
     """
     if card.contribution > 1:
         raise InvalidInput(

@@ -107,7 +107,7 @@ def novelty_discrepancy(neighbours: int, *, beta: int) -> int:
     """Return the exact distance, under differential privacy, of the question ``screen``.
 
     The answer "it would be an anomaly" holds for ``neighbours + 1 <= beta`` and depends on the
-    data through ``neighbours`` alone (mechanisms 10.1).
+    data through ``neighbours`` alone (docs/mechanisms.md 10.1).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What has been spent: the running sums of one account, by the rules of section 6.
+"""What has been spent: the running sums of one account, by the rules of docs/mechanisms.md 6.
 
 One rule (a joint release keeps the sum of the budgets on the intersection of the edge sets) applied
 to sums that can be kept up to date entry by entry, and that `verify` recomputes from the entries
@@ -6,9 +6,9 @@ alone. Zones are intersected and notions converted by :mod:`whitecrow.privacy`; 
 line with :func:`whitecrow.privacy.totals` and with brute force.
 
 Spatial accounting. A *located* question (identify, screen) depends only on the records of one ball.
-A person is one record, so what it can lose is the sum over the balls it lies in (mechanisms, 10.2).
-How much one more ball adds to the largest such sum is computed from the questions alone by an
-*atlas* that the ledger is given; the account adds up what the atlas says.
+A person is one record, so what it can lose is the sum over the balls it lies in
+(docs/mechanisms.md 10.2). How much one more ball adds to the largest such sum is computed from the
+questions alone by an *atlas* that the ledger is given; the account adds up what the atlas says.
 """
 
 from __future__ import annotations

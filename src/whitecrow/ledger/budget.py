@@ -1,6 +1,6 @@
 """What a dataset or an analyst may spend.
 
-There is one cap a *line*, and the lines are nested as the notions are (ledger rules, section 6):
+There is one cap a *line*, and the lines are nested as the notions are (docs/mechanisms.md 6):
 
 * **differential**: the joint loss of the releases that protect everyone alike. A sensitive or
   conditional release makes this total *unbounded*; the policy must allow that, and the account says

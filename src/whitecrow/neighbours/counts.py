@@ -114,7 +114,7 @@ def count_related(
     """Count, for each record asked about, the data records that a relation of your own relates.
 
     ``relation(record, other)`` must be a fixed function of the pair and must hold between a
-    record and itself; then sensitive privacy holds for it (`mechanisms.md` 1.1). That it is
+    record and itself; then sensitive privacy holds for it (docs/mechanisms.md 1.1). That it is
     fixed cannot be checked; that it is reflexive is checked for the records asked about.
 
     Examples

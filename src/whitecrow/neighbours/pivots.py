@@ -2,7 +2,8 @@
 
 A pivot with ``cap`` records within rho of it certifies every record within radius - rho of it, by
 the triangle inequality, which all six metrics have. Pivots are drawn from a sample, which also says
-which of them are worth counting; what counts is then exact (`proof.md`, "Pivots elsewhere").
+which of them are worth counting; what counts is then exact (`proof.md`, "Cells and pivots
+elsewhere").
 """
 
 from __future__ import annotations

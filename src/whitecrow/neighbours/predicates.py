@@ -1,7 +1,7 @@
 """When two records are close: one fixed function of the pair for each metric.
 
 The guarantees of sensitive privacy hold for any fixed relation between two records
-(`mechanisms.md` 1.1), so what matters is that the answer for a pair never depends on other
+(docs/mechanisms.md 1.1), so what matters is that the answer for a pair never depends on other
 records, on the batch it came in or on the plan that found it. The text below is the only place
 where that answer is defined: plain Python runs it on numbers, numpy on arrays, and the compiled
 kernels are made from it.

@@ -116,7 +116,7 @@ def exponential_mechanism(
 
     McSherry and Talwar (2007). With utilities of sensitivity D the choice is ``2 eta D``-DP, and
     ``eta D``-DP where a change of the data moves all utilities the same way
-    (``mechanisms.md`` 4.1).
+    (docs/mechanisms.md 4.1).
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def top(
     """Return ``h`` different indices, best first, by peeling.
 
     The exponential mechanism ``h`` times, each on the candidates that are left: with utilities of
-    sensitivity D the list is ``2 h eta D``-DP (``mechanisms.md`` 3.4).
+    sensitivity D the list is ``2 h eta D``-DP (docs/mechanisms.md 3.4).
 
     Parameters
     ----------

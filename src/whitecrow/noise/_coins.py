@@ -90,7 +90,7 @@ def logistic_coin(
 def bernoulli_logistic(x: Rational, source: Source | None = None) -> bool:
     """Return True with probability exactly ``e^-x / (1 + e^-x)``, for ``x >= 0``.
 
-    This is the coin of Construction 1 of sensitive privacy (``mechanisms.md`` 7): the error
+    This is the coin of Construction 1 of sensitive privacy (docs/mechanisms.md 7): the error
     probability at the boundary is ``1 / (1 + e^epsilon)``.
 
     Examples

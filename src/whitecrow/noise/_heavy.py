@@ -89,7 +89,7 @@ def core_tail(scale: Rational, tail: int, source: Source | None = None) -> int:
 
     The density of Z is proportional to ``e^-|z|`` for ``|z| <= c`` and to ``e^-c (c/|z|)^c``
     beyond, ``c = 1 + tail``. Added to a number with a ``beta``-smooth sensitivity bound S, with
-    ``scale = S/alpha``, it is ``(alpha + tail * beta)``-DP (``mechanisms.md`` 3.3).
+    ``scale = S/alpha``, it is ``(alpha + tail * beta)``-DP (docs/mechanisms.md 3.3).
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def student_t(scale: Rational, degrees: int, source: Source | None = None) -> in
     """Return ``scale * T`` rounded, T of Student's t law with whole ``degrees`` of freedom.
 
     Added to a number with a ``beta``-smooth sensitivity bound S, with ``scale = S/alpha``, it is
-    ``(alpha (d+1) / (2 sqrt d) + d beta)``-DP (``mechanisms.md`` 3.3).
+    ``(alpha (d+1) / (2 sqrt d) + d beta)``-DP (docs/mechanisms.md 3.3).
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def cauchy(scale: Rational, source: Source | None = None) -> int:
     """Return ``scale * C`` rounded, C of Cauchy's law: Student's t with one degree of freedom.
 
     Added to a number with a ``beta``-smooth sensitivity bound S, with ``scale = S/alpha``, it is
-    ``(alpha + beta)``-DP (``mechanisms.md`` 3.3).
+    ``(alpha + beta)``-DP (docs/mechanisms.md 3.3).
 
     Parameters
     ----------

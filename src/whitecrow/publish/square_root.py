@@ -2,7 +2,7 @@
 
 The matrix A of running sums (ones on and below the diagonal) is the square of a lower-triangular
 Toeplitz matrix with the coefficients ``f_k = binom(2k, k) / 4^k`` of ``(1-q)^(-1/2)``; adding white
-noise between the two factors gives almost the least error possible (``mechanisms.md`` 5.4). Its
+noise between the two factors gives almost the least error possible (docs/mechanisms.md 5.4). Its
 inverse has the coefficients ``1, -h_1, -h_2, ...`` of ``(1-q)^(1/2)``, which are moments::
 
     h_k = integral over 0 < x < 1 of x^(k-1) w(x) dx,    w(x) = (1/pi) x^(-1/2) (1-x)^(1/2)

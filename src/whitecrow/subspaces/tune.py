@@ -1,7 +1,7 @@
 """The question ``tune``: which radius makes about a given share of the records outliers?
 
-Chosen by looking at the data, a radius is a release like any other (`mechanisms.md` 10.4, erratum
-E16); here it is priced.
+Chosen by looking at the data, a radius is a release like any other (docs/mechanisms.md 10.4,
+erratum E16); here it is priced.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def paper_smooth_sensitivity(
     """Algorithm 2: the paper's smooth upper bound (replace-one), with its early stop.
 
     Corrected, the cap N is used in the returned value too and the last points are looked at;
-    it is then the maximum over t of ``e^(-smoothing t) min(N, U_t)`` (`mechanisms.md` 3.1).
+    it is then the maximum over t of ``e^(-smoothing t) min(N, U_t)`` (docs/mechanisms.md 3.1).
     ``printed`` keeps both errors, ``uncapped`` that of Algorithm 2 alone.
     """
     n = len(points)

@@ -19,7 +19,7 @@ def above(left, right, terms):  # type: ignore[no-untyped-def]
     """Compare two non-negative doubles, sums of at most ``terms`` rounded terms.
 
     Both are within ``(terms + 6) 2^-53`` of the truth, relatively; the margin is twice the sum of
-    the two errors (explain's ``proof.md``, Lemma 8).
+    the two errors (``explain/proof.md``, Lemma 8).
     """
     margin = 4.0 * (terms + 16.0) * ROUNDING
     if left == right == 0.0:

@@ -20,7 +20,7 @@ class Detector(Protocol):
 
     The verdict is a function of the *multiset* of values and of the record's own value, computed
     in exact arithmetic: no order of records, no other route of evaluation and no rounding can
-    change it. Privacy proofs rest on this (``mechanisms.md`` 4.2).
+    change it. Privacy proofs rest on this (docs/mechanisms.md 4.2).
     """
 
     kind: ClassVar[str]
