@@ -385,7 +385,7 @@ class Curator(Asks):
 
     @property
     def revision(self) -> int:
-        """Which revision of the account's records this curator holds (0: the only one)."""
+        """Which revision of the account's records this curator holds; 0 if there is no other."""
         return self._identity.revision
 
     def advance(self, source: object = None, *, reason: str) -> Curator:

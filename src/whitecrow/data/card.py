@@ -305,7 +305,7 @@ class Card:
 
     @property
     def most_records(self) -> int | None:
-        """The public bound on the number of records: the size where it is public, or none."""
+        """The public bound on the number of records, which is the size where that is public."""
         return self.records_at_most if self.size is None else self.size
 
     def check_size(self, records: int) -> None:

@@ -273,7 +273,8 @@ class SensitivePrivacy(_Shown):
     and_also : tuple of Zone
         Further zones, in totals over several metrics or readings: a record must lie in all of them.
     card : str, default=""
-        Which reading of the data the neighbours are counted in; see :class:`Zone`.
+        Which reading of the data the neighbours are counted in, as in
+        :class:`~whitecrow.privacy.Zone`.
 
     Examples
     --------
