@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.data import Card
+from whitecrow.data import Card, Records
 from whitecrow.declaration import Epsilon, Number, Record
 from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.noise import Source, discrete_laplace
@@ -77,7 +77,7 @@ class NearbyFacts(Facts):
 
 
 def gather(
-    question: Nearby, dataset: Any, engine: Engine, progress: Progress | None = None
+    question: Nearby, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> NearbyFacts:
     """Count, behind the boundary."""
     card = dataset.card

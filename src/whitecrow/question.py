@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
-from whitecrow.data import Card
+from whitecrow.data import Card, Records
 from whitecrow.declaration import Declared
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
@@ -143,7 +143,7 @@ class QuestionType(Generic[Q, F, A]):
     question : type
         The public side.
     gather : callable
-        ``gather(question, dataset, engine, progress)``: what must be known of the data. Private.
+        ``gather(question, records, engine, progress)``: what must be known of the data. Private.
     release : callable
         ``release(question, facts, source)``: the crossing. The only code that opens the facts.
     cost : callable, optional
@@ -152,7 +152,7 @@ class QuestionType(Generic[Q, F, A]):
     """
 
     question: type[Q]
-    gather: Callable[[Q, Any, Engine, Progress | None], F]
+    gather: Callable[[Q, Records, Engine, Progress | None], F]
     release: Callable[[Q, F, Source | None], A]
     cost: Callable[[Q, Card, int], Limits] | None = None
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from whitecrow.anomaly.calibration import Calibration, draw
 from whitecrow.anomaly.smooth import degrees_needed, horizon, smooth_bound
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
@@ -30,7 +30,7 @@ class OutlierFacts(Facts):
 
 
 def outlier_facts(
-    dataset: Dataset,
+    dataset: Records,
     engine: Engine,
     neighbour_relation: NeighbourRelation,
     beta: int,

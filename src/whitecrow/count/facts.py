@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
 from whitecrow.count.question import Count
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.question import Progress
 
@@ -12,7 +12,7 @@ __all__ = ["gather"]
 
 
 def gather(
-    question: Count, dataset: Dataset, engine: Engine, progress: Progress | None = None
+    question: Count, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> OutlierFacts:
     """Count neighbours as far as the noise needs them, then outliers and sensitivity."""
     if progress is not None:

@@ -30,8 +30,7 @@ from whitecrow.curator.identity import Recognition
 from whitecrow.curator.maps import drawn
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.wire import Wire
-from whitecrow.data import Card, Dataset, SqlQuery
-from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.data import Card, Dataset, Records, SqlQuery
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine
@@ -105,7 +104,7 @@ class _Computation:
 
     def __init__(
         self,
-        dataset: Dataset | RemoteDataset,
+        dataset: Records,
         engine: Engine,
         log: Path | None,
         *,
@@ -136,7 +135,7 @@ class _Computation:
         return None if found is None else {"answer": found.value}
 
     def _map(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        if isinstance(self._dataset, RemoteDataset):
+        if not isinstance(self._dataset, Dataset):
             return {"refused": "A map is drawn of records in memory: of the engines local and gpu."}
         try:
             return {"map": drawn(self._dataset, **asked)}
@@ -205,7 +204,7 @@ def _private_bytes() -> int:
     return 0
 
 
-def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Dataset | RemoteDataset, Engine, str]:
+def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
     """Read the records, make the engine ready, and say what the records are recognised by."""
     last: list[tuple[str, int]] = []
 

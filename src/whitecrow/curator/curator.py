@@ -21,8 +21,7 @@ from whitecrow.curator.policy import Policy
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
-from whitecrow.data import Card, Dataset
-from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import (
     AccountSnapshot,
@@ -70,7 +69,7 @@ class Curator(Asks):
 
     def __init__(
         self,
-        dataset: Dataset | RemoteDataset | Elsewhere,
+        dataset: Records | Elsewhere,
         engine: Engine | None,
         ledger: Ledger,
         *,
@@ -443,8 +442,7 @@ class Curator(Asks):
     def close(self) -> None:
         """Give the connections back: the store's, and those to records that are elsewhere."""
         self._ledger.close()
-        if isinstance(self._dataset, RemoteDataset):
-            self._dataset.close()
+        self._dataset.close()
 
     def __enter__(self) -> Self:
         return self

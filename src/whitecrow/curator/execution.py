@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
-from whitecrow.data import Card, Dataset
+from whitecrow.data import Card, Records
 from whitecrow.data.progress import reporting
-from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
 from whitecrow.question import Progress, Question, QuestionType
@@ -65,13 +64,16 @@ class Elsewhere:
 
     card: Card
 
+    def close(self) -> None:
+        """Do nothing: the records are the other process's."""
+
 
 class InProcess:
     """Computes in the process that asks; nothing but the machine limits it.
 
     Parameters
     ----------
-    dataset : Dataset or RemoteDataset
+    dataset : Records
         The records.
     engine : Engine
         Who counts neighbours.
@@ -79,9 +81,7 @@ class InProcess:
         The custodian's file, to which the cause of a failure is added.
     """
 
-    def __init__(
-        self, dataset: Dataset | RemoteDataset, engine: Engine, *, log: Path | None = None
-    ) -> None:
+    def __init__(self, dataset: Records, engine: Engine, *, log: Path | None = None) -> None:
         self._dataset, self._engine, self._log = dataset, engine, log
 
     def answer(

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.data.marks import FileStates, RowMark, file_mark, file_states
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import DataChanged, Unavailable
@@ -109,7 +109,7 @@ class Recognition:
 
     def mark(
         self,
-        dataset: Dataset | RemoteDataset | None,
+        dataset: Records | None,
         ledger: Ledger | None = None,
         account: str = "",
     ) -> str:

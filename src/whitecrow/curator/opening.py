@@ -14,8 +14,7 @@ from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.curator.identity import Identity, Recognition
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.data import Card, Dataset
-from whitecrow.data.warehouse import RemoteDataset
+from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import AccountSnapshot, Budget, Ledger
 from whitecrow.ledger.revisions import bind, first_records
@@ -63,7 +62,7 @@ def index_beside(source: object) -> Path | None:
 class Opened:
     """Records, who counts them, and their account: what a curator is made of."""
 
-    dataset: Dataset | RemoteDataset
+    dataset: Records
     engine: Engine
     ledger: Ledger
     name: str
@@ -111,8 +110,7 @@ def opened(
     except BaseException:
         if store is not ledger:
             store.close()
-        if isinstance(dataset, RemoteDataset):
-            dataset.close()
+        dataset.close()
         raise
     return Opened(dataset, found, store, account, identity)
 
@@ -140,7 +138,7 @@ def advanced(
     try:
         mark = seen.mark(dataset, ledger, account)
     finally:
-        if isinstance(dataset, RemoteDataset):
+        if dataset is not None:
             dataset.close()
     return bind(ledger, account, mark, reason=reason, actor=actor)
 

@@ -3,6 +3,7 @@
 from whitecrow.data.card import Card, Column
 from whitecrow.data.dataset import Dataset, Rejections
 from whitecrow.data.reading import read, read_and_keep
+from whitecrow.data.records import Records
 from whitecrow.data.sources import SqlQuery
 from whitecrow.data.template import template
 
@@ -10,6 +11,7 @@ __all__ = [
     "Card",
     "Column",
     "Dataset",
+    "Records",
     "Rejections",
     "SqlQuery",
     "read",

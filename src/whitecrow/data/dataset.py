@@ -113,6 +113,9 @@ class Dataset:
             found[:, place] = self._columns[name]
         return found
 
+    def close(self) -> None:
+        """Do nothing: records in memory are gone with the last who refers to them."""
+
     def fingerprint(self) -> str:
         """Return a digest of card and records, for checking saved indexes. A fact."""
         if self._fingerprint is None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.explain.contexts import Space
 from whitecrow.explain.graph import DataGraph
 from whitecrow.explain.population import Population
@@ -47,7 +47,7 @@ class ExplainFacts(Facts):
 
 def gather(
     question: Explain,
-    dataset: Dataset,
+    dataset: Records,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> ExplainFacts:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.identify import law
 from whitecrow.identify.question import Identify
 from whitecrow.neighbours import Engine
@@ -37,7 +37,7 @@ class IdentifyFacts(Facts):
 
 
 def gather(
-    question: Identify, dataset: Dataset, engine: Engine, progress: Progress | None = None
+    question: Identify, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> IdentifyFacts:
     """Count copies and neighbours up to the caps beyond which no answer changes its law."""
     neighbour_relation = question.neighbour_relation(dataset.card)

@@ -16,7 +16,7 @@ from whitecrow.errors import Unavailable, invalid
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.relation import NeighbourRelation
 
-__all__ = ["ENGINES", "REMOTE", "Engine", "Records", "open_data", "open_engine", "sparse_rows"]
+__all__ = ["ENGINES", "REMOTE", "Engine", "LocalRecords", "open_data", "open_engine", "sparse_rows"]
 
 ENGINES = ("local", "spark", "sql", "gpu")
 """Every engine that has a name; ``local`` needs nothing but this package."""
@@ -26,8 +26,8 @@ REMOTE = ("sql", "spark")
 """The engines that count where the records are, and copy none of them as a whole."""
 
 
-class Records(Protocol):
-    """The little that an engine asks of a dataset."""
+class LocalRecords(Protocol):
+    """The little that an engine in this process asks of records at hand."""
 
     def matrix(self, columns: Sequence[str]) -> NDArray[np.float64]:
         """Return the columns as a C-contiguous matrix of doubles, one row a record."""
@@ -74,7 +74,10 @@ class Engine(Protocol):
 
 
 def sparse_rows(
-    records: Records, neighbour_relation: NeighbourRelation, degrees: NDArray[np.int64], cap: int
+    records: LocalRecords,
+    neighbour_relation: NeighbourRelation,
+    degrees: NDArray[np.int64],
+    cap: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return what :meth:`Engine.sparse` does, from the degrees of records that are at hand."""
     below = np.flatnonzero(degrees < cap)
@@ -117,7 +120,7 @@ def open_data(
 
 
 def open_engine(
-    dataset: Records,
+    dataset: LocalRecords,
     name: str = "local",
     *,
     index: str | os.PathLike[str] | None = None,

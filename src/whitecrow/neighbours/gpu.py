@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.neighbours.devices import Device, find_device
-from whitecrow.neighbours.engine import Records, sparse_rows
+from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import equality
 from whitecrow.neighbours.relation import Form, NeighbourRelation, lower, on_sphere
@@ -41,7 +41,7 @@ class GpuEngine:
 
     def __init__(
         self,
-        dataset: Records,
+        dataset: LocalRecords,
         *,
         device: Device | None = None,
         progress: Progress | None = None,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import store
-from whitecrow.neighbours.engine import Records, sparse_rows
+from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.kept import KeptIndexes
@@ -66,7 +66,7 @@ class LocalEngine:
 
     def __init__(
         self,
-        dataset: Records,
+        dataset: LocalRecords,
         *,
         index: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
@@ -90,7 +90,7 @@ class LocalEngine:
     def load(
         cls,
         path: str | os.PathLike[str],
-        dataset: Records,
+        dataset: LocalRecords,
         *,
         progress: Progress | None = None,
     ) -> Self:

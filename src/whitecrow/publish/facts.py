@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.data.keys import Plain
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
@@ -37,7 +37,7 @@ class PublishFacts(Facts):
 
 def gather(
     question: Publish,
-    dataset: Dataset,
+    dataset: Records,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> PublishFacts:

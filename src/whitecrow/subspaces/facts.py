@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_counts, outlier_facts
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
@@ -42,7 +42,7 @@ class SubspaceFacts(Facts):
 
 
 def gather(
-    question: Subspaces, dataset: Dataset, engine: Engine, progress: Progress | None = None
+    question: Subspaces, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> SubspaceFacts:
     """Count the outliers of every candidate."""
     card = dataset.card

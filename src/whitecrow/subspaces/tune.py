@@ -25,7 +25,7 @@ from whitecrow.anomaly.outliers import (
     noise_for,
     numeric_columns,
 )
-from whitecrow.data import Card, Dataset
+from whitecrow.data import Card, Records
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Whole
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS, Engine
@@ -235,7 +235,7 @@ class TuneFacts(Facts):
 
 
 def gather(
-    question: Tune, dataset: Dataset, engine: Engine, progress: Progress | None = None
+    question: Tune, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> TuneFacts:
     """Prepare the counts; a search computes only those it comes to."""
     card = dataset.card

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.data.keys import Plain
 from whitecrow.identify.lookahead.question import Lookahead
 from whitecrow.neighbours import Engine
@@ -42,7 +42,7 @@ class LookaheadFacts(Facts):
 
 
 def gather(
-    question: Lookahead, dataset: Dataset, engine: Engine, progress: Progress | None = None
+    question: Lookahead, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> LookaheadFacts:
     """Count the records of each occupied cell."""
     domain = question.domain(dataset.card)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whitecrow.data import Dataset
+from whitecrow.data import Records
 from whitecrow.identify import law
 from whitecrow.identify.screen.question import Screen
 from whitecrow.neighbours import Engine
@@ -26,7 +26,7 @@ class ScreenFacts(Facts):
 
 
 def gather(
-    question: Screen, dataset: Dataset, engine: Engine, progress: Progress | None = None
+    question: Screen, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> ScreenFacts:
     """Count neighbours up to the cap beyond which no answer changes its law."""
     neighbour_relation = question.neighbour_relation(dataset.card)
