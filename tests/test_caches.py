@@ -38,7 +38,7 @@ CACHES = {
     ("explain/graph.py", "__init__"): "the shape of a context, and it ends with the question",
     ("explain/law.py", "_flip_law"): "exact laws, for hazmat and the checks; no question uses it",
     ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
-    ("identify/overlap.py", "_sheet_name"): "a queried ball",
+    ("place/overlap.py", "_sheet_name"): "a queried ball",
     ("learn/budget.py", "concentrated"): "a price",
     ("ledger/account.py", "<module>"): "a number of the account",
     ("ledger/transaction.py", "_budget"): "a budget's text",

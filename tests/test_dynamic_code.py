@@ -17,6 +17,7 @@ ROOT = Path(whitecrow.__file__).parent
 IMPORTS = {
     ("__init__.py", "__getattr__"): "names of _WHERE and _MODULES",
     ("hazmat.py", "__getattr__"): "names of _WHERE",
+    ("_moved.py", "__getattr__"): "modules that our own old modules name",
     ("audit/__init__.py", "cases"): "names of MECHANISMS",
     ("verify/__init__.py", "checks"): "names of MECHANISMS",
     ("demo/__init__.py", "run"): "names of CHAPTERS",
@@ -30,6 +31,7 @@ IMPORTS = {
 LOOKUPS = {
     ("__init__.py", "__getattr__"): "a key of _WHERE",
     ("hazmat.py", "__getattr__"): "a key of _WHERE",
+    ("_moved.py", "__getattr__"): "public names of a module of ours",
     ("declaration/parameter.py", "__getattr__"): "what our own surfaces ask of a parameter",
     ("audit/shipped.py", "same_facts"): "fields of a dataclass",
     ("client.py", "_error"): "an error that errors.__all__ lists",

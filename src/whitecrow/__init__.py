@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     )
     from whitecrow.explain import Explain
     from whitecrow.identify import Identify
-    from whitecrow.identify.lookahead import Lookahead
-    from whitecrow.identify.screen import Screen
     from whitecrow.learn import Learn
+    from whitecrow.lookahead import Lookahead
     from whitecrow.privacy import (
         ConditionalPrivacy,
         DifferentialPrivacy,
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
     )
     from whitecrow.publish import Publish
     from whitecrow.question import Description, Release
+    from whitecrow.screen import Screen
     from whitecrow.subspaces import Subspaces
-    from whitecrow.subspaces.tune import Tune
+    from whitecrow.tune import Tune
 
 _WHERE = {
     # the curator and what comes back
@@ -52,11 +52,11 @@ _WHERE = {
     # the model and the questions
     "DistanceAnomaly": "whitecrow.anomaly",
     "Identify": "whitecrow.identify",
-    "Screen": "whitecrow.identify.screen",
-    "Lookahead": "whitecrow.identify.lookahead",
+    "Screen": "whitecrow.screen",
+    "Lookahead": "whitecrow.lookahead",
     "Count": "whitecrow.count",
     "Subspaces": "whitecrow.subspaces",
-    "Tune": "whitecrow.subspaces.tune",
+    "Tune": "whitecrow.tune",
     "Explain": "whitecrow.explain",
     "Publish": "whitecrow.publish",
     "Learn": "whitecrow.learn",

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from whitecrow.anomaly.smooth import smooth_sensitivity
     from whitecrow.attack.naive import naive_release
     from whitecrow.explain.unaccounted import context_release, exact_release_law
-    from whitecrow.identify.law import discrepancy, flip_probability
     from whitecrow.identify.unaccounted import identify
     from whitecrow.neighbours import count_related
     from whitecrow.noise._seeded import seeded
+    from whitecrow.place.law import discrepancy, flip_probability
 
 _WHERE = {
     "ball_cover": "whitecrow.anomaly.ball_cover",
     "context_release": "whitecrow.explain.unaccounted",
     "count_related": "whitecrow.neighbours",
-    "discrepancy": "whitecrow.identify.law",
+    "discrepancy": "whitecrow.place.law",
     "exact_release_law": "whitecrow.explain.unaccounted",
-    "flip_probability": "whitecrow.identify.law",
+    "flip_probability": "whitecrow.place.law",
     "identify": "whitecrow.identify.unaccounted",
     "naive_release": "whitecrow.attack.naive",
     "seeded": "whitecrow.noise._seeded",

@@ -35,7 +35,7 @@ GROUP = "whitecrow.questions"
 BUILT_IN: Mapping[str, tuple[str, str]] = {
     "identify": ("whitecrow.identify", "Is this member of the data an anomaly?"),
     "screen": (
-        "whitecrow.identify.screen",
+        "whitecrow.screen",
         "Would this new record be an anomaly beside the data?",
     ),
     "count": ("whitecrow.count", "How many outliers are there?"),
@@ -43,7 +43,7 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     "explain": ("whitecrow.explain", "In which context is this record an outlier?"),
     "publish": ("whitecrow.publish", "A mean, sum or count, kept current period by period"),
     "lookahead": (
-        "whitecrow.identify.lookahead",
+        "whitecrow.lookahead",
         "How many records have each combination of values?",
     ),
     "learn": (
@@ -51,7 +51,7 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
         "A detector that tells how strange a record is beside the data",
     ),
     "tune": (
-        "whitecrow.subspaces.tune",
+        "whitecrow.tune",
         "Which radius makes about a given share of the records outliers?",
     ),
 }

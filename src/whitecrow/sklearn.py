@@ -319,7 +319,7 @@ class PrivateNoveltyDetector(_PrivateDetector):
 
     def _question(self, record: dict[str, float]) -> Question:
         from whitecrow.anomaly import DistanceAnomaly
-        from whitecrow.identify.screen import Screen
+        from whitecrow.screen import Screen
 
         model = DistanceAnomaly(self.beta, self.radius, self.metric)
         return Screen(record, model=model, epsilon=self.epsilon)

@@ -30,7 +30,7 @@ from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput
 from whitecrow.noise._seeded import SeededSource
 from whitecrow.publish import Publish
-from whitecrow.publish.walk import begin, turn
+from whitecrow.publish.mechanism import begin, turn
 
 
 def auc_error(ones: int, zeros: int) -> float:

@@ -9,8 +9,8 @@ import pytest
 
 from whitecrow.errors import InvalidInput
 from whitecrow.identify.compiler import Base, compiled, optimal_base, randomized_response
-from whitecrow.identify.law import discrepancy, flip_probability, is_anomaly
 from whitecrow.noise._seeded import SeededSource
+from whitecrow.place.law import discrepancy, flip_probability, is_anomaly
 from whitecrow.verify.compiler import cautious_threshold, rounding_base
 
 

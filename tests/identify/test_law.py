@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whitecrow.errors import InvalidInput
-from whitecrow.identify.law import (
+from whitecrow.place.law import (
     capped,
     discrepancy,
     error_cap,

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
-from whitecrow.identify.depth import deepest, no_deeper_than
-from whitecrow.identify.lookahead import Lookahead
-from whitecrow.identify.overlap import Atlas, Balls, batch_price, extra_price, location
-from whitecrow.identify.screen import Screen
+from whitecrow.lookahead import Lookahead
+from whitecrow.place.depth import deepest, no_deeper_than
+from whitecrow.place.overlap import Atlas, Balls, batch_price, extra_price, location
+from whitecrow.screen import Screen
 
 TENTH = Fraction(1, 10)
 

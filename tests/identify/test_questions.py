@@ -11,17 +11,18 @@ import numpy as np
 import pyarrow
 import pytest
 
+from whitecrow import lookahead, screen
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column, Dataset, read
 from whitecrow.errors import InvalidInput
-from whitecrow.identify import Identify, IdentifyFacts, gather, lookahead, release, screen
-from whitecrow.identify.lookahead import Lookahead
-from whitecrow.identify.screen import Screen
+from whitecrow.identify import Identify, IdentifyFacts, gather, release
 from whitecrow.identify.unaccounted import identify
+from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import open_engine
 from whitecrow.noise._seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy, SensitivePrivacy
 from whitecrow.question import digest
+from whitecrow.screen import Screen
 
 CARD = Card(
     "clinic",

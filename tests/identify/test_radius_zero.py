@@ -12,10 +12,10 @@ import whitecrow as wc
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.hazmat import identify
 from whitecrow.identify.facts import gather
-from whitecrow.identify.law import flip_probability, is_anomaly
 from whitecrow.identify.map import privacy_map
-from whitecrow.identify.screen.facts import gather as gather_screen
 from whitecrow.neighbours import open_engine
+from whitecrow.place.law import flip_probability, is_anomaly
+from whitecrow.screen.facts import gather as gather_screen
 
 CARD = Card("globe", (Column("lat", lower=-90, upper=90), Column("lon", lower=-180, upper=180)))
 PLACES = [(10.0, 180.0), (10.0, -180.0), (10.0, 0.0), (90.0, 0.0), (90.0, 77.0), (0.0, -0.0)]

@@ -9,7 +9,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.data import Card, Column, read
-from whitecrow.identify import law
+from whitecrow.place import law
 from whitecrow.privacy import SensitivePrivacy
 
 # The analyst asks about x; nobody asks about y, and a record without it is left out.

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.identify import law
 from whitecrow.ledger import LINES, Budget, ChargeRequest, Ledger
 from whitecrow.ledger.verification import verify
+from whitecrow.place import law
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,

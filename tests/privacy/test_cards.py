@@ -8,8 +8,8 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.data import Card, Column
-from whitecrow.identify import law
 from whitecrow.ledger.account import Account, guarantee
+from whitecrow.place import law
 from whitecrow.privacy import (
     ConditionalPrivacy,
     SensitivePrivacy,

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whitecrow.anomaly.calibration import Calibration, draw
+from whitecrow.anomaly.calibration import Calibration
 from whitecrow.anomaly.smooth import degrees_needed, horizon, smooth_bound
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine, NeighbourRelation
-from whitecrow.noise import Source
 from whitecrow.privacy import Facts
 
-__all__ = ["OutlierFacts", "noisy_count", "outlier_counts", "outlier_facts"]
+__all__ = ["OutlierFacts", "outlier_counts", "outlier_facts"]
 
 
 Progress = Callable[[int, int, str], None]
@@ -55,11 +54,6 @@ def outlier_facts(
         size=dataset.size,
     )
     return OutlierFacts(outliers, sensitivity, calibration)
-
-
-def noisy_count(facts: OutlierFacts, source: Source | None = None) -> int:
-    """Return the count with its noise: any whole number, also below 0."""
-    return facts.outliers + draw(facts.calibration, facts.sensitivity, source)
 
 
 def outlier_counts(

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.attack.naive import naive_scale
+from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.plan import Plan, Stage
-from whitecrow.publish.walk import begin, turn
 
 __all__ = [
     "Power",
@@ -163,7 +163,7 @@ def publisher_log_ratio(
     plan : Plan
         What is public.
     outputs : sequence of tuples
-        The released running sums, in refined units, as :func:`whitecrow.publish.walk.turn` gives.
+        The released running sums, in refined units, as ``publish.mechanism.turn`` gives them.
     without, joined : sequences of arrays
         The values of each period under the two hypotheses.
     """

@@ -20,8 +20,8 @@ from whitecrow.identify.compiler import (
     optimal_base,
     randomized_response,
 )
-from whitecrow.identify.law import is_anomaly
 from whitecrow.noise import Source, bernoulli
+from whitecrow.place.law import is_anomaly
 from whitecrow.verify.compiler import cautious_threshold
 from whitecrow.verify.sensitive import line
 

@@ -14,7 +14,7 @@ from whitecrow.audit.shipped import Asked, Records
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.identify.facts import IdentifyFacts
-from whitecrow.identify.law import is_anomaly
+from whitecrow.place.law import is_anomaly
 from whitecrow.verify.sensitive import Universe, line
 
 __all__ = ["CARD", "cases", "places", "records"]

@@ -14,7 +14,7 @@ from whitecrow.audit.identify import records
 from whitecrow.audit.shipped import Asked
 from whitecrow.audit.tester import Law
 from whitecrow.data import Card, Column
-from whitecrow.identify.lookahead import Lookahead, LookaheadFacts, release
+from whitecrow.lookahead import Lookahead, LookaheadFacts, release
 from whitecrow.verify.lookahead import released_law
 from whitecrow.verify.universes import Histogram, edges
 

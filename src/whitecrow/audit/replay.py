@@ -29,14 +29,14 @@ from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
 from whitecrow.identify import Identify
-from whitecrow.identify.lookahead import Lookahead
-from whitecrow.identify.screen import Screen
 from whitecrow.ledger import Ledger
+from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import Engine
 from whitecrow.publish import Publish
 from whitecrow.question import Question, QuestionType
+from whitecrow.screen import Screen
 from whitecrow.subspaces import Subspaces
-from whitecrow.subspaces.tune import Tune
+from whitecrow.tune import Tune
 
 __all__ = ["LEAKS", "Replay", "replay", "transcript"]
 

@@ -10,10 +10,9 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.audit.case import Case, Laws, broken_pair, doubled, worst_pair
 from whitecrow.audit.identify import CARD, Step, places
 from whitecrow.audit.shipped import Asked
-from whitecrow.identify.law import discrepancy, flip_probability
-from whitecrow.identify.mechanism import flip
-from whitecrow.identify.screen import Screen
-from whitecrow.identify.screen.facts import ScreenFacts
+from whitecrow.place.law import discrepancy, flip, flip_probability
+from whitecrow.screen import Screen
+from whitecrow.screen.facts import ScreenFacts
 from whitecrow.verify.sensitive import line
 
 __all__ = ["cases"]

@@ -16,7 +16,7 @@ from whitecrow.audit.shipped import Asked, Records
 from whitecrow.audit.tester import Law
 from whitecrow.data import Card, Column
 from whitecrow.subspaces import SubspaceFacts, Subspaces
-from whitecrow.subspaces.tune import Tune, TuneFacts
+from whitecrow.tune import Tune, TuneFacts
 from whitecrow.verify.point_sets import Database, Universe, law, line, outliers, shipped, short
 from whitecrow.verify.subspaces import SWAP, radius_by_choice, radius_by_search, ranking
 

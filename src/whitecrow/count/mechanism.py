@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from whitecrow.anomaly.outlier_facts import OutlierFacts, noisy_count
+from whitecrow.anomaly.mechanism import noisy_count
+from whitecrow.anomaly.outlier_facts import OutlierFacts
 from whitecrow.count.question import Count
 from whitecrow.noise import Source
 

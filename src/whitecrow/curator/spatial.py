@@ -6,7 +6,7 @@ from typing import Any
 
 from whitecrow.curator.identity import Identity
 from whitecrow.data import Card
-from whitecrow.identify.overlap import Balls
+from whitecrow.place.overlap import Balls
 from whitecrow.privacy import Guarantee, reading
 from whitecrow.question import Question
 

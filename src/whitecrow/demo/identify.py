@@ -12,7 +12,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.demo.stage import Chapter, Stage
 from whitecrow.identify import Identify
 from whitecrow.identify.map import PrivacyMap, privacy_map
-from whitecrow.identify.screen import Screen
+from whitecrow.screen import Screen
 
 __all__ = ["chapter"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from whitecrow.explain.draws import SourceDraws
 from whitecrow.explain.facts import ExplainFacts
 from whitecrow.explain.question import Explain
@@ -11,7 +13,7 @@ from whitecrow.explain.search import Draws, search
 from whitecrow.explain.utilities import Overlap
 from whitecrow.noise import Source
 
-__all__ = ["release", "searched"]
+__all__ = ["matching", "release", "searched"]
 
 
 def release(question: Explain, facts: ExplainFacts, source: Source | None = None) -> dict[str, Any]:
@@ -31,6 +33,12 @@ def release(question: Explain, facts: ExplainFacts, source: Source | None = None
         "words": space.words(found),
         "where": space.where(found),
     }
+
+
+def matching(facts: ExplainFacts) -> list[int]:
+    """Return every context in which the record is an outlier: exact, hence private."""
+    found: list[int] = np.flatnonzero(facts.graph.matching()).tolist()
+    return found
 
 
 def searched(question: Explain, facts: ExplainFacts, draws: Draws) -> int | None:

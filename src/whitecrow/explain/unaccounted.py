@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whitecrow.data import Card, Column, Dataset
+from whitecrow.explain.contexts import Space
 from whitecrow.explain.draws import SourceDraws
 from whitecrow.explain.facts import ExplainFacts, gather
 from whitecrow.explain.law import law_of
-from whitecrow.explain.mechanism import searched
+from whitecrow.explain.mechanism import matching, searched
 from whitecrow.explain.question import Explain
 from whitecrow.explain.search import Draws
 from whitecrow.noise import Source
@@ -71,8 +72,8 @@ def context_release(
     ...                 detector=DistanceAnomaly(beta=1, radius=5), notion="conditional")
     ((0,),)
     """
-    facts, program = _program(attributes, metric, record, sizes, parameters)
-    return _codes(facts, program(SourceDraws(source)))
+    space, _, program = _program(attributes, metric, record, sizes, parameters)
+    return _codes(space, program(SourceDraws(source)))
 
 
 def exact_release_law(
@@ -99,8 +100,8 @@ def exact_release_law(
     >>> {found: round(p, 3) for found, p in law.items()}
     {((0,),): 0.119, ((0, 1),): 0.881}
     """
-    facts, program = _program(attributes, metric, record, sizes, parameters)
-    return {_codes(facts, found): p for found, p in law_of(program).items()}
+    space, _, program = _program(attributes, metric, record, sizes, parameters)
+    return {_codes(space, found): p for found, p in law_of(program).items()}
 
 
 def matching_contexts(
@@ -117,8 +118,8 @@ def matching_contexts(
        Hazardous: the matching set is a private quantity.
     """
     settings = {"epsilon": 1, "search": "direct", "notion": "conditional", **parameters}
-    facts, _ = _program(attributes, metric, record, sizes, settings)
-    return [_codes(facts, int(found)) for found in np.flatnonzero(facts.graph.matching())]
+    space, facts, _ = _program(attributes, metric, record, sizes, settings)
+    return [_codes(space, found) for found in matching(facts)]
 
 
 def _program(
@@ -127,7 +128,7 @@ def _program(
     record: tuple[Sequence[int], int],
     sizes: Sequence[int],
     parameters: dict[str, Any],
-) -> tuple[ExplainFacts, Callable[[Draws], int | None]]:
+) -> tuple[Space, ExplainFacts, Callable[[Draws], int | None]]:
     codes = np.asarray(attributes, dtype=np.int64).reshape(-1, len(sizes))
     values = np.asarray(metric, dtype=np.float64)
     names = [f"attribute {place}" for place in range(len(sizes))]
@@ -144,17 +145,16 @@ def _program(
     question = Explain({**own, _METRIC: record[1]}, metric=_METRIC, start=start, **parameters)
     question.check(card)
     facts = gather(question, Dataset(card, data))
+    return question.space(card), facts, partial(searched, question, facts)
 
-    return facts, partial(searched, question, facts)
 
-
-def _codes(facts: ExplainFacts, found: int | None) -> Found:
+def _codes(space: Space, found: int | None) -> Found:
     if found is None:
         return None
     named = dict(
         zip(
-            (attribute.name for attribute in facts.space.attributes),
-            facts.space.chosen(found),
+            (attribute.name for attribute in space.attributes),
+            space.chosen(found),
             strict=True,
         )
     )

@@ -1,7 +1,6 @@
 """Is this record an anomaly? Yes or no, under sensitive or differential privacy.
 
-This folder holds ``identify`` itself; :mod:`~whitecrow.identify.screen` (a record that need not be
-in the data) and :mod:`~whitecrow.identify.lookahead` (a sanitised histogram) have the same shape.
+A record that need not be in the data is asked about by :mod:`~whitecrow.screen`.
 """
 
 from whitecrow.identify.facts import IdentifyFacts, gather

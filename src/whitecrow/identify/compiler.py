@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.identify.checks import FLOOR, checked_floor, whole
-from whitecrow.identify.law import discrepancy, error_cap, flip_probability, is_anomaly
-from whitecrow.identify.mechanism import flip
 from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
+from whitecrow.place.law import discrepancy, error_cap, flip, flip_probability, is_anomaly
+from whitecrow.place.parameters import FLOOR, checked_floor, whole
 from whitecrow.privacy import exact
 
 __all__ = ["Base", "Compiled", "compiled", "optimal_base", "randomized_response"]

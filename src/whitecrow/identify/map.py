@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.errors import Unavailable, invalid
-from whitecrow.identify import law
-from whitecrow.identify.checks import FLOOR, checked_floor, whole
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.validation import embedded
+from whitecrow.place import law
+from whitecrow.place.parameters import FLOOR, checked_floor, whole
 from whitecrow.privacy import Facts, exact
 
 __all__ = ["PrivacyMap", "draw", "map_of_counts", "privacy_map"]

@@ -9,11 +9,11 @@ from typing import Any
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
-from whitecrow.identify import law
-from whitecrow.identify.checks import FLOOR, ErrorFloor, Order, metric_name, refuse_many
-from whitecrow.identify.overlap import ball
-from whitecrow.identify.record import encoded, in_order
 from whitecrow.neighbours import NeighbourRelation
+from whitecrow.place import law
+from whitecrow.place.overlap import ball
+from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, metric_name, refuse_many
+from whitecrow.place.record import encoded, in_order
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
 

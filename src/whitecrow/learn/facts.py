@@ -7,13 +7,13 @@ them, whose workers run the same loops on their batches and send back sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data import Card, Dataset
+from whitecrow.data import Card, Dataset, Records
 from whitecrow.data.warehouse import Query, RemoteDataset
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
@@ -108,54 +108,61 @@ class LearnFacts(Facts):
     ----------
     card : Card
         The dataset's public facts.
-    names : tuple of str
-        The columns that are looked at.
-    dataset : Dataset or RemoteDataset
-    progress : callable, optional
+    by_column : callable
+        Counts by each column's grid.
+    by_table : callable
+        Counts by the cells of tables.
+    by_score : callable
+        Counts by intervals of the score: the last holds what is above all edges.
     """
 
     card: Card
-    names: tuple[str, ...]
-    dataset: Dataset | RemoteDataset
-    progress: Progress | None = None
-
-    def by_column(self, grids: tuple[Grid, ...]) -> list[Counts]:
-        """Count by each column's grid."""
-        counts = self._counted(_ByColumn(grids), "counting by column")
-        return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
-
-    def by_table(self, columns: tuple[scoring.Encoder, ...], tables: Tables) -> Counts:
-        """Count by the cells of tables."""
-        return self._counted(_ByTable(columns, tables), "counting by table")
-
-    def by_score(self, model: Model, edges: Counts) -> Counts:
-        """Count by intervals of the score: the last holds what is above all edges."""
-        return self._counted(_ByScore(model, edges), "counting by score")
-
-    def _counted(self, counting: _Counting, what: str) -> Counts:
-        counts = np.zeros(counting.size, dtype=np.int64)
-        if isinstance(self.dataset, RemoteDataset):
-            listed = ", ".join(f"x{place}" for place in range(len(self.names)))
-            relation = self.dataset.relation(self.names)
-            query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
-            for part in self.dataset.warehouse.work(query, _Work(counting), 2, totals=True):
-                cells = part.astype(np.int64)
-                np.add.at(counts, cells[:, 0], cells[:, 1])
-        else:
-            size = self.dataset.size
-            for first in range(0, size, _BATCH):
-                places = np.arange(first, min(first + _BATCH, size))
-                counting.count(self.dataset.rows(self.names, places), counts)
-        if self.progress is not None:
-            self.progress(1, 1, what)
-        return counts
+    by_column: Callable[[tuple[Grid, ...]], list[Counts]]
+    by_table: Callable[[tuple[scoring.Encoder, ...], Tables], Counts]
+    by_score: Callable[[Model, Counts], Counts]
 
 
 def gather(
     question: Learn,
-    dataset: Dataset | RemoteDataset,
+    dataset: Records,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> LearnFacts:
     """Hold the records behind counting functions; nothing is counted yet."""
-    return LearnFacts(dataset.card, question.names(dataset.card), dataset, progress)
+    names = question.names(dataset.card)
+
+    def counted(counting: _Counting, what: str) -> Counts:
+        counts = _counted(dataset, names, counting)
+        if progress is not None:
+            progress(1, 1, what)
+        return counts
+
+    def by_column(grids: tuple[Grid, ...]) -> list[Counts]:
+        counts = counted(_ByColumn(grids), "counting by column")
+        return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
+
+    def by_table(columns: tuple[scoring.Encoder, ...], tables: Tables) -> Counts:
+        return counted(_ByTable(columns, tables), "counting by table")
+
+    def by_score(model: Model, edges: Counts) -> Counts:
+        return counted(_ByScore(model, edges), "counting by score")
+
+    return LearnFacts(dataset.card, by_column, by_table, by_score)
+
+
+def _counted(dataset: Records, names: tuple[str, ...], counting: _Counting) -> Counts:
+    """Count here, or where the records are."""
+    counts = np.zeros(counting.size, dtype=np.int64)
+    if isinstance(dataset, RemoteDataset):
+        listed = ", ".join(f"x{place}" for place in range(len(names)))
+        relation = dataset.relation(names)
+        query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
+        for part in dataset.warehouse.work(query, _Work(counting), 2, totals=True):
+            cells = part.astype(np.int64)
+            np.add.at(counts, cells[:, 0], cells[:, 1])
+        return counts
+    assert isinstance(dataset, Dataset)
+    for first in range(0, dataset.size, _BATCH):
+        places = np.arange(first, min(first + _BATCH, dataset.size))
+        counting.count(dataset.rows(names, places), counts)
+    return counts

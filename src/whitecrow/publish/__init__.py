@@ -6,9 +6,9 @@
 
 from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.facts import PublishFacts, gather
-from whitecrow.publish.mechanism import release
+from whitecrow.publish.mechanism import advance, fresh, release
 from whitecrow.publish.plan import Plan, Point
-from whitecrow.publish.publisher import Publisher, advance, fresh
+from whitecrow.publish.publisher import Publisher
 from whitecrow.publish.question import Publish
 from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
 from whitecrow.question import QuestionType

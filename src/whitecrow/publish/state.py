@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.custodian import failure
-from whitecrow.errors import InvalidInput
 from whitecrow.privacy import Facts
+from whitecrow.publish.counters import Memory
 from whitecrow.publish.plan import Plan, Point
-from whitecrow.publish.walk import Position
 
-__all__ = ["Day", "MemoryStore", "PublisherState", "StateStore"]
+__all__ = ["Day", "MemoryStore", "Position", "PublisherState", "StateStore"]
 
 _NOTHING = np.empty(0)
 
@@ -41,6 +40,26 @@ class Day(Facts):
     leaves: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
     join_users: Sequence[str] | None = None
     leave_users: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Position(Facts):
+    """Where the running sums stand; private.
+
+    Parameters
+    ----------
+    epoch, within : int
+        Which epoch runs and how many of its periods are closed.
+    memories : tuple
+        One counter memory for each channel.
+    base : tuple of int
+        The released totals of the epochs that are over, one for each channel.
+    """
+
+    epoch: int
+    within: int
+    memories: tuple[Memory, ...]
+    base: tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -69,44 +88,6 @@ class PublisherState(Facts):
     waiting: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = None
     used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     last: tuple[Point, ...] = ()
-
-    def to_store(self) -> dict[str, Any]:
-        """Return a plain JSON object for the custodian's store. It is private."""
-        return {
-            "plan": self.plan.to_json(),
-            "done": self.done,
-            "epoch": self.position.epoch,
-            "within": self.position.within,
-            "memories": self.position.memories,
-            "base": self.position.base,
-            "waiting": self.waiting,
-            "used": self.used,
-            "last": [point.to_json() for point in self.last],
-        }
-
-    @classmethod
-    def from_store(cls, data: Mapping[str, Any]) -> PublisherState:
-        """Read what :meth:`to_store` wrote; whole numbers of any length stay exact."""
-        try:
-            waiting = data["waiting"]
-            return cls(
-                plan=Plan.from_json(data["plan"]),
-                position=Position(
-                    epoch=data["epoch"],
-                    within=data["within"],
-                    memories=tuple(tuple(memory) for memory in data["memories"]),
-                    base=tuple(data["base"]),
-                ),
-                done=data["done"],
-                waiting=None
-                if waiting is None
-                else tuple((tuple(joins), tuple(leaves)) for joins, leaves in waiting),
-                used={user: (counts[0], counts[1]) for user, counts in data["used"].items()},
-                last=tuple(Point(**point) for point in data["last"]),
-            )
-        except (KeyError, TypeError, ValueError, IndexError):
-            # Nothing of the state may be quoted: it is private.
-            raise InvalidInput("The stored state of this publication is not readable.") from None
 
 
 class StateStore(Protocol):

@@ -1,8 +1,4 @@
-"""Where do outliers live? A ranked list of subspaces, under differential privacy.
-
-:mod:`~whitecrow.subspaces.tune` (which radius makes about a given share of the records outliers?)
-has the same shape.
-"""
+"""Where do outliers live? A ranked list of subspaces, under differential privacy."""
 
 from whitecrow.question import QuestionType
 from whitecrow.subspaces.facts import SubspaceFacts, gather

@@ -17,8 +17,8 @@ from whitecrow.identify.compiler import (
     optimal_base,
     randomized_response,
 )
-from whitecrow.identify.law import discrepancy, is_anomaly
 from whitecrow.noise import Source
+from whitecrow.place.law import discrepancy, is_anomaly
 from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.identify import every_universe, settings
 from whitecrow.verify.sensitive import Tally, Universe, flip_losses, line

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.identify.law import discrepancy
-from whitecrow.identify.overlap import batch_price
 from whitecrow.identify.question import Identify
+from whitecrow.place.law import discrepancy
+from whitecrow.place.overlap import batch_price
 from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.sensitive import (
     Counts,

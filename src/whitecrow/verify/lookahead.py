@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.identify.law import is_anomaly
-from whitecrow.identify.lookahead.question import Lookahead
+from whitecrow.lookahead.question import Lookahead
+from whitecrow.place.law import is_anomaly
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 from whitecrow.verify.universes import Histogram, databases, edges
 

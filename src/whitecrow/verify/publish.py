@@ -2,8 +2,8 @@
 
 A release at ``t`` is a whole number fixed by the past releases plus that period's noise, so the
 probability of a whole series of outputs is a product of known weights. All series inside a window
-are walked through with the product's own code (:func:`whitecrow.publish.walk.turn`, which works on
-arrays of noise), on small lattices where the rounding of the square root is at its coarsest.
+are walked through with the product's own code (``publish.mechanism.turn``, which works on arrays of
+noise), on small lattices where the rounding of the square root is at its coarsest.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from whitecrow.publish.clip import PrivateClip, quantile_utilities
 from whitecrow.publish.counters import SquareRoot
+from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import Plan, Stage, counter_for
-from whitecrow.publish.walk import Position, begin, turn
+from whitecrow.publish.state import Position
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 
 __all__ = ["CHECKS", "choice_law", "small_plan"]

@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.identify.law import discrepancy, novelty_discrepancy
-from whitecrow.identify.screen.question import Screen
+from whitecrow.place.law import discrepancy, novelty_discrepancy
+from whitecrow.screen.question import Screen
 from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.identify import every_universe
 from whitecrow.verify.sensitive import Tally, flip_losses, line

@@ -15,7 +15,7 @@ from whitecrow.anomaly.smooth import RELATIONS
 from whitecrow.data import Card, Column
 from whitecrow.noise import laws
 from whitecrow.subspaces import Subspaces
-from whitecrow.subspaces.tune import Tune
+from whitecrow.tune import Tune
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 from whitecrow.verify.point_sets import Database, Universe, degrees, line, shipped
 

@@ -2,7 +2,8 @@
 
 Everything here is a function of two counts taken around the record ``i`` that is asked about:
 ``copies`` (the paper's ``x_i``) and ``neighbours`` (``B_x(i, r)``, copies included). The proofs
-are in ``proof.md``; ``verify/identify.py`` checks them on every edge of small universes.
+are in ``identify/proof.md`` and ``screen/proof.md``; ``verify`` checks them on every edge of small
+universes.
 
 References
 ----------
@@ -16,12 +17,14 @@ import math
 from fractions import Fraction
 
 from whitecrow.errors import invalid
+from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
 from whitecrow.privacy import exact
 
 __all__ = [
     "capped",
     "discrepancy",
     "error_cap",
+    "flip",
     "flip_probability",
     "is_anomaly",
     "novelty_discrepancy",
@@ -156,6 +159,17 @@ def flip_probability(discrepancy: int | None, epsilon: object) -> float:
         raise invalid("flip_probability", "discrepancy", "at least 1, or None", discrepancy)
     rate = exact(epsilon, owner="flip_probability")
     return math.exp(-float(rate * discrepancy)) / (1.0 + math.exp(-float(rate)))
+
+
+def flip(bound: int | None, step: Fraction, source: Source | None) -> bool:
+    """Draw whether an answer at this distance is turned over.
+
+    The probability is a product of two that are drawn exactly from rationals, so nothing
+    underflows: the wrong answer keeps its exact probability however small it is.
+    """
+    if bound is None:
+        return False
+    return bernoulli_exp(step * (bound - 1), source) and bernoulli_logistic(step, source)
 
 
 def _check_counts(copies: int, neighbours: int, *, beta: int, k: int) -> None:

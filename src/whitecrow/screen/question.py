@@ -9,11 +9,11 @@ from typing import Any
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
-from whitecrow.identify import law
-from whitecrow.identify.checks import FLOOR, ErrorFloor, Order
-from whitecrow.identify.overlap import ball
-from whitecrow.identify.record import encoded, in_order
 from whitecrow.neighbours import NeighbourRelation
+from whitecrow.place import law
+from whitecrow.place.overlap import ball
+from whitecrow.place.parameters import FLOOR, ErrorFloor, Order
+from whitecrow.place.record import encoded, in_order
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 
@@ -103,7 +103,7 @@ class Screen(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how often it will be wrong."""
-        from whitecrow.identify.text import screen_words
+        from whitecrow.screen.text import screen_words
 
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_neighbours

@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
 """Whole numbers: 64 bits where they suffice for twice the sum, Python's own elsewhere."""
 
-# NeighbourRelation is decided in double precision, so a record may count as inside a ball whose
+# Distances are decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
 _RELATIVE = 1e-9
 _ABSOLUTE = 1e-150

@@ -14,7 +14,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import count_all, open_engine
 from whitecrow.noise._seeded import seeded
 from whitecrow.question import digest
-from whitecrow.subspaces.tune import Tune, gather, release
+from whitecrow.tune import Tune, gather, release
 
 CARD = Card("points", (Column("a"), Column("b"), Column("kind", "category", categories=("x",))))
 RADII = [0.05 * 1.3**i for i in range(20)]

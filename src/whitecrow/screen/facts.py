@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from whitecrow.data import Records
-from whitecrow.identify import law
-from whitecrow.identify.screen.question import Screen
 from whitecrow.neighbours import Engine
+from whitecrow.place import law
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
+from whitecrow.screen.question import Screen
 
 __all__ = ["ScreenFacts", "gather"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from whitecrow.identify.mechanism import flip
-from whitecrow.identify.screen.facts import ScreenFacts
-from whitecrow.identify.screen.question import Screen
 from whitecrow.noise import Source
+from whitecrow.place.law import flip
+from whitecrow.screen.facts import ScreenFacts
+from whitecrow.screen.question import Screen
 
 __all__ = ["release"]
 

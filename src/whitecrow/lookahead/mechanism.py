@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from whitecrow.identify.lookahead.facts import LookaheadFacts
-from whitecrow.identify.lookahead.question import Lookahead
+from whitecrow.lookahead.facts import LookaheadFacts
+from whitecrow.lookahead.question import Lookahead
 from whitecrow.noise import Source, discrete_laplace
 
 __all__ = ["anomalies", "release"]

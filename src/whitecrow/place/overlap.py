@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whitecrow.identify.depth import (
+from whitecrow.neighbours import NeighbourRelation
+from whitecrow.neighbours.relation import EARTH_RADIUS_KM, on_sphere
+from whitecrow.place.depth import (
     Floats,
     Weights,
     deepest,
@@ -34,8 +36,6 @@ from whitecrow.identify.depth import (
     reach,
     touching,
 )
-from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours.relation import EARTH_RADIUS_KM, on_sphere
 
 if TYPE_CHECKING:
     from whitecrow.data import Card

@@ -1,4 +1,4 @@
-"""What the three questions of this folder check alike."""
+"""Parameters and checks that the questions about one place have alike."""
 
 from __future__ import annotations
 

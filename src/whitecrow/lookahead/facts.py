@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whitecrow.data import Records
 from whitecrow.data.keys import Plain
-from whitecrow.identify.lookahead.question import Lookahead
+from whitecrow.lookahead.question import Lookahead
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
