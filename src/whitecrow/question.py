@@ -104,6 +104,10 @@ class Question(Declared):
         """Say an answer in words."""
         return Said(json.dumps(answer, ensure_ascii=False))
 
+    def keep(self, answer: JSON, path: str) -> None:
+        """Write what an answer stands for into a file, where a question has such an object."""
+        raise NotImplementedError
+
     def draw(self, answer: JSON, path: str) -> None:
         """Draw a picture of an answer, where a question has one."""
         raise NotImplementedError

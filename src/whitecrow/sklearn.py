@@ -1,5 +1,8 @@
 """scikit-learn façades over a curator: outlier and novelty detection that is paid for.
 
+:class:`PrivateDetector` learns once and scores for ever (:mod:`whitecrow.learned`). The others ask
+one question a row:
+
 ``fit`` hands the records to a curator and reads nothing off them; each ``predict`` asks one
 question a row, within the budget, and says what it cost. Fitted attributes hold releases only. A
 pickled detector keeps its releases and leaves the records behind.
@@ -40,11 +43,12 @@ except ModuleNotFoundError:
 
 if TYPE_CHECKING:
     from whitecrow.curator import Curator
+    from whitecrow.learned import PrivateDetector
     from whitecrow.ledger import Ledger
     from whitecrow.privacy import Exactly
     from whitecrow.question import Question
 
-__all__ = ["PrivateNoveltyDetector", "PrivateOutlierDetector"]
+__all__ = ["PrivateDetector", "PrivateNoveltyDetector", "PrivateOutlierDetector"]
 
 
 @lru_cache(maxsize=1)
@@ -323,3 +327,11 @@ class PrivateNoveltyDetector(_PrivateDetector):
 
         model = DistanceAnomaly(self.beta, self.radius, self.metric)
         return Screen(record, model=model, epsilon=self.epsilon)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PrivateDetector":
+        from whitecrow.learned import PrivateDetector
+
+        return PrivateDetector
+    raise AttributeError(f"whitecrow.sklearn has no {name!r}")

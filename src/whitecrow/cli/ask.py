@@ -33,14 +33,23 @@ def question_command(kind: str) -> click.Command:
     """Return ``whitecrow KIND``, with an option for each parameter of the question."""
     question = question_type(kind).question
 
-    def ask(given: Asking, picture: str | None = None, **options: Any) -> None:
+    def ask(
+        given: Asking, picture: str | None = None, out: str | None = None, **options: Any
+    ) -> None:
         asked, public = read(question, options)
-        answer(given, asked, public=public, picture=picture)
+        answer(given, asked, public=public, picture=picture, out=out)
 
     made = asking(functools.wraps(ask)(ask))
     if question.draw is not Question.draw:
         made = click.option(
             "--picture", type=click.Path(dir_okay=False), help="Draw the answer into this file."
+        )(made)
+    if question.keep is not Question.keep:
+        made = click.option(
+            "--out",
+            type=click.Path(dir_okay=False, writable=True),
+            callback=_writable,
+            help="Write what was released into this file.",
         )(made)
     account = click.command()(made)
     return _QuestionCommand(
@@ -69,6 +78,13 @@ def read(question: type[Question], options: Mapping[str, Any]) -> tuple[Question
     shortcuts = question.shortcuts.from_json(assembled(question.shortcuts, given))
     public = assembled(question.guesses, given)
     return question.from_json(shortcuts.expand(written)), public
+
+
+def _writable(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Refuse a folder that is not there before anything is spent."""
+    if path is not None and not Path(path).absolute().parent.is_dir():
+        raise InvalidInput(f"{option.opts[0]} names a folder that is not there: {path!r}.")
+    return path
 
 
 class _QuestionCommand(click.Command):

@@ -164,6 +164,7 @@ def answer(
     *,
     public: Mapping[str, Any] | None = None,
     picture: str | None = None,
+    out: str | None = None,
 ) -> None:
     """Ask the question (or only price it) and print what came back.
 
@@ -175,8 +176,8 @@ def answer(
         What to ask.
     public : mapping, optional
         Public guesses for the expected error, passed to ``describe``.
-    picture : str, optional
-        Where to draw the answer.
+    picture, out : str, optional
+        Where to draw the answer, and where to write the object it stands for.
     """
     if question.to_json().get("notion") == "conditional":
         _refuse_to_open(given)
@@ -189,6 +190,8 @@ def answer(
         release = curator.ask(question, progress=progress)
     if picture is not None:
         question.draw(release.answer, picture)
+    if out is not None:
+        question.keep(release.answer, out)
     remaining = release.ledger.get("remaining", {})
     lines = [
         *_said(question.says(release.answer)),

@@ -19,7 +19,7 @@ from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.file import packed, unpacked
 from whitecrow.detector.model import Model
-from whitecrow.detector.records import Progress, batches, matrix_of
+from whitecrow.detector.records import Progress, batches
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy, exact, text
 
@@ -132,16 +132,47 @@ class Detector:
 
     def batches(self, data: object, *, progress: Progress | None = None) -> Iterator[Vector]:
         """Yield the scores batch by batch, for data larger than memory."""
-        scale = scoring.scale(self.model)
-        for rows, whole in batches(data, self._seen, self._rarest, progress):
-            found = scoring.raw_scores(self.model, self._encoders, rows) / scale
-            found[~whole] = np.nan
-            yield found
+        for table in self.scored(data, progress=progress):
+            yield table["score"].to_numpy()
 
     @cached_property
     def _seen(self) -> Card:
         """The card of the columns it looks at."""
         return Card(self.card.name, tuple(self.card.column(name) for name in self.columns))
+
+    def scored(
+        self,
+        data: object,
+        *,
+        false_alarms: object = None,
+        reasons: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[Any]:
+        """Yield Arrow tables, batch by batch: ``score``, ``outlier``, what each column adds.
+
+        Parameters
+        ----------
+        data, progress : as in :meth:`scores`
+        false_alarms : exact number, optional
+            With one of the bought rates there is a column ``outlier``.
+        reasons : bool
+            Whether there is a column ``adds NAME`` for each column of the detector.
+        """
+        import pyarrow
+
+        limit = None if false_alarms is None else self.threshold(false_alarms)
+        scale = scoring.scale(self.model)
+        for rows, whole in batches(data, self._seen, self._rarest, progress):
+            scores = scoring.raw_scores(self.model, self._encoders, rows) / scale
+            scores[~whole] = np.nan
+            found: dict[str, Any] = {"score": scores}
+            if limit is not None:
+                found["outlier"] = scores > limit
+            if reasons:
+                added = contributions(self.model, self._encoders, rows)
+                added[~whole] = np.nan
+                found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
+            yield pyarrow.table(found)
 
     def threshold(self, false_alarms: object) -> float:
         """Return the score above which about this part of the data lay.
@@ -204,10 +235,11 @@ class Detector:
         """Return an Arrow table: how much each column adds to the score of each record."""
         import pyarrow
 
-        rows, whole = matrix_of(data, self._seen, self._rarest)
-        found = contributions(self.model, self._encoders, rows)
-        found[~whole] = np.nan
-        return pyarrow.table({name: found[:, j] for j, name in enumerate(self.columns)})
+        tables = list(self.scored(data, reasons=True))
+        if not tables:
+            return pyarrow.table({name: np.empty(0) for name in self.columns})
+        found = pyarrow.concat_tables(tables).drop_columns(["score"])
+        return found.rename_columns(list(self.columns))
 
     def explain(self, record: Mapping[str, Any], *, top: int = 3) -> str:
         """Say in words why a record is strange: its columns that add most, and what is usual."""

@@ -20,7 +20,7 @@ from whitecrow.data.columns import check_schema, convert, decoded
 from whitecrow.data.sources import open_source
 from whitecrow.errors import InvalidInput
 
-__all__ = ["batches", "matrix_of"]
+__all__ = ["Progress", "batches"]
 
 Matrix = npt.NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
@@ -59,16 +59,6 @@ def batches(
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "scoring")
-
-
-def matrix_of(
-    data: object, card: Card, rarest: Mapping[str, int]
-) -> tuple[Matrix, npt.NDArray[np.bool_]]:
-    """Return all records at once."""
-    parts = list(batches(data, card, rarest))
-    if not parts:
-        return np.empty((0, len(card.columns))), np.empty(0, dtype=bool)
-    return np.concatenate([rows for rows, _ in parts]), np.concatenate([kept for _, kept in parts])
 
 
 def _lenient(column: Column) -> Column:

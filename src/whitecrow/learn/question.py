@@ -37,7 +37,7 @@ class Learn(Question):
 
     kind = "learn"
     asks = "A detector that tells how strange a record is beside the data"
-    example = "patients.parquet --card patients.toml --epsilon 1 --delta 1e-6"
+    example = "patients.parquet --card patients.toml --epsilon 1 --out clinic.detector"
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
         Names(
@@ -169,6 +169,14 @@ class Learn(Question):
     def reads(self, answer: Any) -> Any:
         """Return the detector that a stored answer holds."""
         return answer if isinstance(answer, Detector) else Detector.from_json(answer)
+
+    def keep(self, answer: Any, path: str) -> None:
+        """Write the detector's file."""
+        self.reads(answer).save(path)
+
+    def draw(self, answer: Any, path: str) -> None:
+        """Draw the released distributions."""
+        self.reads(answer).plot(path)
 
     def says(self, answer: Any) -> Said:
         """Say what was learned."""

@@ -1,0 +1,95 @@
+"""The learned detector as scikit-learn and PyOD see it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import whitecrow as wc
+from whitecrow.sklearn import PrivateDetector
+
+CROWD = np.random.default_rng(3).normal(size=(6000, 3))
+FAR = np.array([[7.0, -7.0, 7.0], [6.5, 0.0, -6.5]])
+
+
+def detector(**parameters: Any) -> PrivateDetector:
+    return PrivateDetector(**{"bounds": (-8, 8), "verbose": False, **parameters})
+
+
+def test_scikit_learns_own_checks_pass_whole() -> None:
+    """At epsilon 10: its checks fit 300 records, too few for a threshold at epsilon 1."""
+    found = check_estimator(PrivateDetector(epsilon=10, verbose=False), on_skip=None, on_fail=None)
+    ends: dict[str, list[str]] = {}
+    for one in found:
+        ends.setdefault(one["status"], []).append(one["check_name"])
+    assert ends.get("failed", []) == []
+    assert set(ends.get("skipped", [])) <= {"check_array_api_input"}
+    assert len(ends["passed"]) >= 45
+
+
+def test_signs_are_scikit_learns() -> None:
+    found = detector().fit(CROWD)
+    assert found.predict(FAR).tolist() == [-1, -1]
+    assert found.score_samples(FAR).max() < np.median(found.score_samples(CROWD))
+    decided = found.decision_function(CROWD)
+    assert (decided == found.score_samples(CROWD) - found.offset_).all()
+    assert abs((decided < 0).mean() - 0.05) < 0.03
+    assert found.threshold_bought_
+
+
+def test_fitting_again_costs_nothing_and_gives_the_same() -> None:
+    one = detector().fit(CROWD)
+    two = clone(one).fit(CROWD)
+    assert two.detector_ == one.detector_
+
+
+def test_a_pickle_scores_on_and_holds_no_record() -> None:
+    found = detector().fit(CROWD)
+    octets = pickle.dumps(found)
+    assert (pickle.loads(octets).score_samples(FAR) == found.score_samples(FAR)).all()
+    assert len(octets) < CROWD.nbytes * 20
+    assert CROWD[0].tobytes() not in octets
+
+
+def test_frames_names_and_pipelines() -> None:
+    frame = pd.DataFrame(CROWD, columns=["a", "b", "c"])
+    found = detector().fit(frame)
+    assert found.detector_.columns == ("a", "b", "c")
+    with pytest.raises(ValueError, match="feature names"):
+        found.predict(frame.rename(columns={"a": "z"}))
+    piped = make_pipeline(FunctionTransformer(np.tanh), detector(bounds=(-1, 1), epsilon=2))
+    assert piped.fit(CROWD).predict(CROWD[:5]).shape == (5,)
+
+
+def test_folds_of_one_account_add_up() -> None:
+    """Each fold is other records of the same people: the second fit is beyond the budget."""
+    from whitecrow.ledger import Ledger
+
+    shared = detector(ledger=Ledger("sqlite://"), account="people", budget="1, 1e-6")
+    with pytest.raises(wc.BudgetExhausted):
+        cross_val_score(shared, CROWD, scoring=lambda *_: 0.0, cv=2, error_score="raise")
+
+
+def test_a_card_gives_bounds_and_types() -> None:
+    columns = tuple(wc.Column(f"x{j}", lower=-8, upper=8, outside="clip") for j in range(3))
+    found = detector(bounds=None, card=wc.Card("crowd", columns), epsilon=3).fit(CROWD)
+    assert found.detector_.card.name == "crowd"
+
+
+def test_pyod_sees_its_own_interface() -> None:
+    from whitecrow.pyod import PrivateDetector as ForPyod
+
+    found = ForPyod(contamination=0.05, bounds=(-8, 8), epsilon=4, verbose=False).fit(CROWD)
+    assert found.decision_function(FAR).min() > np.median(found.decision_scores_)
+    assert found.predict(FAR).tolist() == [1, 1]
+    assert abs(found.labels_.mean() - 0.05) < 0.01
+    assert found.predict_proba(FAR).shape == (2, 2)
