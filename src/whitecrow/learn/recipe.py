@@ -15,10 +15,15 @@ import numpy as np
 
 from whitecrow.detector.tables import SHIFT, SPAN, UNIT, Tables
 
-__all__ = ["MARGINALS", "Family", "draw_tables", "families", "peak_of", "rounds", "tail_of"]
-
-MARGINALS = Fraction(1, 5)
-"""The part of the budget for the distributions of single columns."""
+__all__ = [
+    "Family",
+    "draw_tables",
+    "families",
+    "marginal_share",
+    "peak_of",
+    "rounds",
+    "tail_of",
+]
 
 _ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
 _FEW_COLUMNS = 12
@@ -57,6 +62,16 @@ _FAMILIES = (
 )
 
 
+def marginal_share(law: str, total: Fraction) -> Fraction:
+    """Return the part of the price for the distributions of single columns.
+
+    Coordinates that are wrong spoil every table, so a small price spends more on them.
+    """
+    if law == "gaussian":
+        return Fraction(1, 2) if total < Fraction(1, 1000) else Fraction(3, 10)
+    return Fraction(2, 5) if total < Fraction(1, 2) else Fraction(1, 5)
+
+
 def rounds() -> tuple[Fraction, ...]:
     """Return how the marginals' part is divided among their five rounds."""
     return _ROUNDS
@@ -69,7 +84,7 @@ def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, i
     tables, and fewer for few records.
     """
     if law == "gaussian":
-        unit = max(6, min(24, round(records * math.sqrt(total) / 10)))
+        unit = max(12, min(24, round(records * math.sqrt(total) / 10)))
     else:
         unit = max(1, min(6, round(records * float(total) / 360)))
     return tuple((family, family.parts * unit) for family in _FAMILIES)
@@ -80,7 +95,7 @@ def peak_of(columns: int) -> float:
 
     With few columns an outlier shows in few tables, and strongly; with many, weakly in many.
     """
-    return (_FEW_COLUMNS / columns) ** 2
+    return min(4.0, (_FEW_COLUMNS / columns) ** 2)
 
 
 def tail_of(columns: int) -> float:

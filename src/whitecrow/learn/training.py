@@ -14,7 +14,7 @@ from whitecrow.detector.scoring import Encoder
 from whitecrow.detector.tables import Tables
 from whitecrow.learn.budget import Money
 from whitecrow.learn.marginals import CountBy, learn_marginals, look_of
-from whitecrow.learn.recipe import MARGINALS, draw_tables, families, peak_of, tail_of
+from whitecrow.learn.recipe import draw_tables, families, marginal_share, peak_of, tail_of
 from whitecrow.noise import Source
 
 __all__ = ["CountIn", "train"]
@@ -53,14 +53,15 @@ def train(
     source : Source, optional
         Of the noise; the operating system's unless given.
     """
-    marginals = learn_marginals(grids, by_column, money, share * MARGINALS, source, size=size)
+    first = marginal_share(money.law, money.total)
+    marginals = learn_marginals(grids, by_column, money, share * first, source, size=size)
     looks = tuple(
         look_of(grid, part, marginals.records, marginals.noise)
         for grid, part in zip(marginals.grids, marginals.shares, strict=True)
     )
     wanted = families(money.law, marginals.records, money.total)
     tables = draw_tables(len(grids), wanted, seed)
-    noise = money.histograms(share * (1 - MARGINALS), len(tables))
+    noise = money.histograms(share * (1 - first), len(tables))
     encoders = tuple(Encoder(grid, look) for grid, look in zip(marginals.grids, looks, strict=True))
     counts = noise.added(by_table(encoders, tables), source)
     limit = np.iinfo(np.int32)

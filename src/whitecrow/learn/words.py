@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
-from whitecrow.learn.recipe import MARGINALS, families
+from whitecrow.learn.recipe import families, marginal_share
 from whitecrow.question import Description
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ def enough_records(question: Learn, card: Card) -> int:
     the records, detectors were level with Isolation Forest without privacy.
     """
     money = question.money(card)
+    first = marginal_share(money.law, money.total)
     wanted = families(money.law, 4000.0, money.total)
     tables = sum(count for _, count in wanted)
-    noise = money.histograms(question.shares[0] * (1 - MARGINALS), tables).deviation
+    noise = money.histograms(question.shares[0] * (1 - first), tables).deviation
     return int(-(-8 * noise // 100) * 100)
 
 
