@@ -92,9 +92,10 @@ def test_every_route_is_listed_and_no_other(tmp_path: Path) -> None:
     settings = server.Settings(database=f"sqlite:///{tmp_path}/service.db", data=str(DATA.parent))
     app = server.create_app(settings)
     there = {
-        f"{method.upper()} {path}"
-        for path, methods in app.openapi()["paths"].items()
-        for method in methods
+        f"{method} {route.path}"
+        for route in app.routes
+        if route.include_in_schema  # the others are the schema itself
+        for method in route.methods
     }
     app.state.service.close()
     assert len(names("3.")) == len(set(names("3.")))
