@@ -17,6 +17,8 @@ NAMES = (
     "count_error",
     "explain",
     "publish",
+    "learn",
+    "detection",
     "ledger",
     "ledger_size",
     "server",

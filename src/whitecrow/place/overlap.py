@@ -3,8 +3,8 @@
 An answer of ``identify`` or ``screen`` looks only at the records inside the ball that was asked
 about. So the presence of one record ``z`` costs, over any number of questions asked one after the
 other, the sum of ε over the questions whose ball contains ``z``; the price of them all is the
-largest such sum, the *depth* of the balls (``proof.md``, "Many questions"). Questions are public,
-so the price is.
+largest such sum, the *depth* of the balls (``identify/proof.md``, "Many questions"). Questions are
+public, so the price is.
 
 The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
 under ``euclidean``, ``manhattan`` and ``chebyshev``. In a plane where a ball touches more than 128
