@@ -40,6 +40,8 @@ CACHES = {
     ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
     ("place/overlap.py", "_sheet_name"): "a queried ball",
     ("learn/budget.py", "concentrated"): "a price",
+    ("learn/question.py", "rates"): "the question",
+    ("ledger/account.py", "_plain"): "nothing",
     ("ledger/account.py", "<module>"): "a number of the account",
     ("ledger/transaction.py", "_budget"): "a budget's text",
     ("ledger/transaction.py", "_budget_text"): "a budget",

@@ -103,7 +103,7 @@ def test_a_fraction_whose_sums_would_grow_is_refused_before_anything_is_spent(
     before = ledger.snapshot("clinic")
     odd = order("a", wc.DifferentialPrivacy(Fraction(1, 10_007)))
     for ask in (lambda: ledger.reserve("clinic", odd), lambda: ledger.quote("clinic", [odd])):
-        with pytest.raises(wc.InvalidInput, match=r"up to 1000\. Got 1/10007; write 999300489657"):
+        with pytest.raises(wc.InvalidInput, match=r"up to 5000\. Got 1/10007; write 999300489657"):
             ask()
     assert ledger.snapshot("clinic") == before
 
@@ -661,3 +661,16 @@ def test_states_are_swapped_only_in_order(tmp_path: Path) -> None:
         assert states.load("mean") == (1, {"sum": 2})
         assert "sum" not in repr(states)
         assert "10000" not in json.dumps(to_json(ledger, "clinic"))
+
+
+def test_prices_that_people_write_are_plain_and_their_sums_stay_writable(ledger: Ledger) -> None:
+    """A share of a budget among a file of records has a denominator of some thousands."""
+    ledger.open("wide", budget=Budget.of("1"))
+    for number, parts in enumerate((3000, 1132, 4999, 4993, 4987, 4973)):
+        price = wc.DifferentialPrivacy(Fraction(1, parts))
+        ledger.reserve("wide", ChargeRequest("ana", f"wide {number}", {}, price))
+    spent = ledger.snapshot("wide").spent.epsilon
+    assert spent == sum(Fraction(1, parts) for parts in (3000, 1132, 4999, 4993, 4987, 4973))
+    odd = wc.DifferentialPrivacy(Fraction(1, 5003))
+    with pytest.raises(wc.InvalidInput, match="denominator up to 5000"):
+        ledger.reserve("wide", ChargeRequest("ana", "odd", {}, odd))

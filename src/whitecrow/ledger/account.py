@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation
@@ -100,22 +100,28 @@ def charged(amount: Fraction) -> Fraction:
 
     Sums of arbitrary fractions grow without bound in length, and an analyst chooses the fractions.
     So an epsilon that is asked for must be plain (:func:`admissible`): any decimal up to 100
-    places, any fraction with a denominator up to 1000, and many more. All sums of such numbers are
-    exact and have at most a few hundred digits. Numbers that are computed and not chosen, as the
-    delta after a change of units, are rounded up in the 40th place where they are not plain.
+    places, any fraction with a denominator up to 5000, and many more. All sums of such numbers are
+    exact and have at most some 2,300 digits above and below the line. Numbers that are computed
+    and not chosen, as the delta after a change of units, are rounded up in the 40th place where
+    they are not plain.
 
     Examples
     --------
-    >>> charged(Fraction(1, 3)), charged(Fraction(1, 1009)) == Fraction(1, 1009)
+    >>> charged(Fraction(1, 3)), charged(Fraction(1, 5003)) == Fraction(1, 5003)
     (Fraction(1, 3), False)
     """
-    if _PLAIN % amount.denominator == 0:
+    if _plain() % amount.denominator == 0:
         return amount
     return Fraction(-(-amount.numerator * _PLACES // amount.denominator), _PLACES)
 
 
 _PLACES = 10**40
-_PLAIN = math.lcm(*range(1, 1001)) * 10**100
+
+
+@cache
+def _plain() -> int:
+    """All plain denominators divide this; it takes some milliseconds to compute."""
+    return math.lcm(*range(1, 5001)) * 10**100
 
 
 def admissible(price: Guarantee) -> None:
@@ -128,10 +134,10 @@ def admissible(price: Guarantee) -> None:
     """
     name = "rho" if isinstance(price, ZeroConcentrated) else "epsilon"
     amount: Fraction = getattr(price, name)
-    if _PLAIN % amount.denominator:
+    if _plain() % amount.denominator:
         raise InvalidInput(
             f"An account is kept exactly, so {name} must be a decimal of up to 100 places or a "
-            f"fraction with a denominator up to 1000. Got {text(amount)}; write "
+            f"fraction with a denominator up to 5000. Got {text(amount)}; write "
             f"{_decimal(amount)} instead."
         )
 
