@@ -45,9 +45,7 @@ LOOKUPS = {
 """Functions that get or set an attribute, not of themselves, whose name is computed."""
 
 ENTRY_POINTS = {
-    "questions.py": "questions of packages that the owner of the process installed",
-    "cli/__init__.py": "commands of packages that the owner of the terminal installed",
-    "anomaly/detectors/registry.py": "names that the operator lists in WHITECROW_DETECTORS",
+    "plugins.py": "what packages offer that the owner of the process installed",
 }
 """Files that load entry points."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from whitecrow import plugins
 from whitecrow.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:  # the list of names is wanted where nothing heavy may be loaded
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # the list of names is wanted where nothing heavy may be load
 
 __all__ = [
     "BUILT_IN",
-    "GROUP",
     "added_modules",
     "kinds",
     "question_type",
@@ -28,9 +27,6 @@ __all__ = [
     "register",
     "type_of",
 ]
-
-GROUP = "whitecrow.questions"
-"""The entry-point group of questions that other packages add."""
 
 BUILT_IN: Mapping[str, tuple[str, str]] = {
     "identify": ("whitecrow.identify", "Is this member of the data an anomaly?"),
@@ -103,19 +99,18 @@ def _built_in(kind: str) -> QuestionType[Any, Any, Any]:
 @cache
 def _installed() -> frozenset[str]:
     """The kinds that installed packages offer; one of our own is never replaced."""
-    return frozenset(one.name for one in entry_points(group=GROUP)) - set(BUILT_IN)
+    return frozenset(plugins.offered(plugins.QUESTIONS, BUILT_IN))
 
 
 @cache
 def _plugged_in(kind: str) -> QuestionType[Any, Any, Any]:
     from whitecrow.question import QuestionType
 
-    offered = list(entry_points(group=GROUP, name=kind))
-    found = offered[0].load() if len(offered) == 1 else None
-    if not isinstance(found, QuestionType) or found.question.kind != kind:
+    found = plugins.load(plugins.QUESTIONS, kind, QuestionType)
+    if found.question.kind != kind:
         raise Unavailable(
-            f"The question {kind!r} comes from an installed package, and that package does not "
-            f"offer exactly one question of this name in the group {GROUP!r}."
+            f"An installed package offers {kind!r} in the entry-point group "
+            f"{plugins.QUESTIONS!r}, and its question calls itself {found.question.kind!r}."
         )
     return found
 

@@ -7,12 +7,12 @@ import gc
 import importlib
 import os
 import sys
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import click
 
-from whitecrow import __version__
+from whitecrow import __version__, plugins
 from whitecrow.cli.screen_output import Output, report_error
 from whitecrow.cli.secrets import check_argv
 from whitecrow.errors import Unavailable, WhitecrowError
@@ -37,9 +37,6 @@ COMMANDS = {
     "bench": "Measure against the best peers (from a clone).",
 }
 
-PLUGINS = "whitecrow.commands"
-"""The entry-point group by which an installed package adds a command."""
-
 ELSEWHERE = {"papers": "pip install ./research, in a clone"}
 """Commands of packages that come from this project but are installed apart."""
 
@@ -60,8 +57,8 @@ class LazyGroup(click.Group):
             found = question_command(name)
         elif name in COMMANDS:
             found = importlib.import_module(f"whitecrow.cli.{name}").command
-        elif name in (added := _plugins()):
-            found = added[name].load()
+        elif name in _plugins():
+            found = plugins.load(plugins.COMMANDS, name, click.Command)
         elif name in ELSEWHERE:
             raise Unavailable(f"The command {name!r} is not installed: {ELSEWHERE[name]}.")
         else:
@@ -113,8 +110,7 @@ def _added_questions() -> list[str]:
 
 def _plugins() -> dict[str, EntryPoint]:
     """Commands that installed packages add. A name of our own is never replaced."""
-    found = entry_points(group=PLUGINS)
-    return {one.name: one for one in found if one.name not in COMMANDS}
+    return plugins.offered(plugins.COMMANDS, COMMANDS)
 
 
 def main() -> None:

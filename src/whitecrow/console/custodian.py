@@ -12,7 +12,7 @@ from whitecrow.curator import Policy
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.ledger import LINES, Budget
-from whitecrow.neighbours import ENGINES
+from whitecrow.neighbours import engine_names
 from whitecrow.questions import kinds, question_type
 from whitecrow.server.refusals import status_of
 
@@ -43,7 +43,12 @@ def add(site: Site) -> None:
         return Page("dataset.html", values)
 
     def new(visit: Visit, wrong: str = "", status: int = 200) -> Page:
-        values = {"wrong": wrong, "typed": visit.form, "engines": ENGINES, "files": _files(site)}
+        values = {
+            "wrong": wrong,
+            "typed": visit.form,
+            "engines": engine_names(),
+            "files": _files(site),
+        }
         databases = sorted(service.settings.databases)
         return Page("new_dataset.html", {**values, "databases": databases}, status)
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from whitecrow import plugins
 from whitecrow.data import csvfile
 from whitecrow.data.database import backend_name, read_only_engine, reading_connection
 from whitecrow.data.statement import select_only
 from whitecrow.errors import InvalidInput
 
-__all__ = ["Opened", "SqlQuery", "data_file", "open_source"]
+__all__ = ["Opened", "SourceType", "SqlQuery", "data_file", "open_source"]
 
 _BATCH = 262_144
 _POSTGRES_REAL, _POSTGRES_DOUBLE, _POSTGRES_CHAR = 700, 701, 1042
@@ -70,9 +71,25 @@ class Opened:
     batches: Callable[[list[str], Callable[[], None]], Iterator[Any]]
 
 
+@dataclass(frozen=True)
+class SourceType:
+    """Where records come from that another package adds: the group ``whitecrow.sources``.
+
+    The entry point is called by the scheme of the addresses that it opens: ``lake`` opens
+    ``lake://...``.
+
+    Parameters
+    ----------
+    open : callable
+        ``open(address)`` returns an :class:`Opened`. A type never depends on values.
+    """
+
+    open: Callable[[str], Opened]
+
+
 def data_file(source: object) -> Path | None:
-    """Return the file that a source names; None for a query or a frame."""
-    if isinstance(source, str) and "::" in source and "://" in source:
+    """Return the file that a source names; None for an address, a query or a frame."""
+    if isinstance(source, str) and "://" in source:
         return None
     return Path(source) if isinstance(source, str | Path) else None
 
@@ -93,19 +110,28 @@ def open_source(source: object) -> Opened:
     if file is not None:
         return _open_file(file)
     if isinstance(source, str):
-        url, _, query = source.partition("::")
-        return _open_sql(SqlQuery(url, query))
+        url, query_follows, query = source.partition("::")
+        return _open_sql(SqlQuery(url, query)) if query_follows else _open_address(source)
     return _open_frame(source)
+
+
+def _open_address(address: str) -> Opened:
+    scheme = address.partition("://")[0]
+    known = plugins.offered(plugins.SOURCES)
+    if scheme not in known:
+        raise InvalidInput(
+            f"No source opens {scheme}://. A database is written URL::SELECT ...; installed "
+            f"packages open {', '.join(sorted(known)) or 'nothing else'}."
+        )
+    return plugins.load(plugins.SOURCES, scheme, SourceType).open(address)
 
 
 def _open_file(path: Path) -> Opened:
     if not path.exists():
         raise InvalidInput(f"There is no file {str(path)!r}.")
     ending = path.suffix.lower()
-    if ending in (".parquet", ".pq"):
-        return _open_parquet(path)
-    if ending == ".csv":
-        return _open_csv(path)
+    if ending in _FILES:
+        return _FILES[ending](path)
     raise InvalidInput(
         f"The file {path.name!r} ends in {ending!r}; whitecrow reads .parquet, .pq and .csv."
     )
@@ -136,6 +162,10 @@ def _open_csv(path: Path) -> Opened:
 
     schema = pyarrow.schema([(name, pyarrow.string()) for name in header])
     return Opened(path.stem, schema, 0, batches)
+
+
+_FILES = {".parquet": _open_parquet, ".pq": _open_parquet, ".csv": _open_csv}
+"""Who opens files, by their ending; to add a format, write its function and one line here."""
 
 
 def _open_frame(source: object) -> Opened:

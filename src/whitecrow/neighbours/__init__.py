@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from whitecrow._former import former
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
-from whitecrow.neighbours.engine import ENGINES, REMOTE, Engine, open_data, open_engine
+from whitecrow.neighbours.engine import (
+    ENGINES,
+    REMOTE,
+    Engine,
+    EngineType,
+    engine_names,
+    open_data,
+    open_engine,
+)
 from whitecrow.neighbours.local import LocalEngine
 from whitecrow.neighbours.relation import EARTH_RADIUS_KM, METRICS, NeighbourRelation
 from whitecrow.neighbours.store import beside
@@ -18,6 +26,7 @@ __all__ = [
     "METRICS",
     "REMOTE",
     "Engine",
+    "EngineType",
     "LocalEngine",
     "NeighbourRelation",
     "beside",
@@ -25,6 +34,7 @@ __all__ = [
     "count_all",
     "count_close",
     "count_related",
+    "engine_names",
     "open_data",
     "open_engine",
 ]

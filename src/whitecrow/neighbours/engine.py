@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whitecrow import plugins
 from whitecrow.data import Card, Dataset, read
 from whitecrow.data.warehouse import RemoteDataset, open_remote
 from whitecrow.errors import Unavailable, invalid
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.relation import NeighbourRelation
 
-__all__ = ["ENGINES", "REMOTE", "Engine", "LocalRecords", "open_data", "open_engine", "sparse_rows"]
-
-ENGINES = ("local", "spark", "sql", "gpu")
-"""Every engine that has a name; ``local`` needs nothing but this package."""
-
+__all__ = [
+    "ENGINES",
+    "REMOTE",
+    "Engine",
+    "EngineType",
+    "LocalRecords",
+    "engine_names",
+    "open_data",
+    "open_engine",
+    "sparse_rows",
+]
 
 REMOTE = ("sql", "spark")
 """The engines that count where the records are, and copy none of them as a whole."""
@@ -73,6 +81,47 @@ class Engine(Protocol):
         """
 
 
+Index = str | os.PathLike[str] | None
+
+
+def _local(records: LocalRecords, index: Index, progress: Progress | None) -> Engine:
+    from whitecrow.neighbours.local import LocalEngine
+
+    return LocalEngine(records, index=index, progress=progress)
+
+
+def _gpu(records: LocalRecords, index: Index, progress: Progress | None) -> Engine:
+    from whitecrow.neighbours.gpu import GpuEngine
+
+    return GpuEngine(records, progress=progress)
+
+
+_IN_MEMORY = {"local": _local, "gpu": _gpu}
+"""The engines that count records in memory; to add one, write its file and one line here."""
+
+ENGINES = (*_IN_MEMORY, *REMOTE)
+"""Whitecrow's own engines; ``local`` needs nothing but this package."""
+
+
+@dataclass(frozen=True)
+class EngineType:
+    """An engine that another package adds, in the entry-point group ``whitecrow.engines``.
+
+    Parameters
+    ----------
+    open : callable
+        ``open(records)`` returns an :class:`Engine` on records in memory. It returns the same
+        integers as ``local`` on every dataset: a mechanism's proof rests on them.
+    """
+
+    open: Callable[[LocalRecords], Engine]
+
+
+def engine_names() -> tuple[str, ...]:
+    """Name the engines: whitecrow's own, then what installed packages add."""
+    return (*ENGINES, *plugins.offered(plugins.ENGINES, ENGINES))
+
+
 def sparse_rows(
     records: LocalRecords,
     neighbour_relation: NeighbourRelation,
@@ -90,7 +139,7 @@ def open_data(
     engine: str = "local",
     *,
     spark_master: str | None = None,
-    index: str | os.PathLike[str] | None = None,
+    index: Index = None,
     progress: Progress | None = None,
     watch: Callable[[Any], None] | None = None,
 ) -> tuple[Dataset | RemoteDataset, Engine]:
@@ -102,7 +151,7 @@ def open_data(
         See :func:`whitecrow.data.read`; for ``sql`` and ``spark`` see
         :func:`whitecrow.data.warehouse.open_remote`.
     engine : str
-        One of :data:`ENGINES`.
+        One of :func:`engine_names`.
     spark_master : str, optional
         For ``spark``: which cluster.
     index : path, optional
@@ -123,7 +172,7 @@ def open_engine(
     dataset: LocalRecords,
     name: str = "local",
     *,
-    index: str | os.PathLike[str] | None = None,
+    index: Index = None,
     progress: Progress | None = None,
 ) -> Engine:
     """Open an engine on a dataset.
@@ -133,7 +182,7 @@ def open_engine(
     dataset : Dataset
         The records, in memory.
     name : str
-        ``local`` counts in this process, ``gpu`` on its GPU.
+        ``local`` counts in this process, ``gpu`` on its GPU, others as their packages say.
     index : path, optional
         Where ``local`` keeps its index, see :func:`~whitecrow.neighbours.beside`.
     progress : callable, optional
@@ -146,17 +195,16 @@ def open_engine(
     Unavailable
         The engine exists but this installation does not have it.
     """
-    if name == "local":
-        from whitecrow.neighbours.local import LocalEngine
-
-        return LocalEngine(dataset, index=index, progress=progress)
-    if name == "gpu":
-        from whitecrow.neighbours.gpu import GpuEngine
-
-        return GpuEngine(dataset, progress=progress)
+    if name in _IN_MEMORY:
+        return _IN_MEMORY[name](dataset, index, progress)
     if name in REMOTE:
         raise Unavailable(
             f"The engine '{name}' counts where the records are, and these are in memory. "
             "Open their source with it, or use engine='local'."
         )
-    raise invalid("open_engine", "name", f"one of {', '.join(ENGINES)}", name)
+    if name not in engine_names():
+        raise invalid("open_engine", "name", f"one of {', '.join(engine_names())}", name)
+    opened = plugins.load(plugins.ENGINES, name, EngineType).open(dataset)
+    if not isinstance(opened, Engine):
+        raise Unavailable(f"What the engine {name!r} opens lacks a method of Engine.")
+    return opened

@@ -18,7 +18,7 @@ from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
-from whitecrow.neighbours import ENGINES
+from whitecrow.neighbours import engine_names
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
@@ -290,8 +290,8 @@ class Service:
         facts = None if card is None else _card(card)
         if name in self.ledger.datasets():
             raise Taken(f"The ledger has an account called {name!r} already.")
-        if engine not in ENGINES:
-            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
+        if engine not in (known := engine_names()):
+            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(known)}.")
         # One transaction: a dataset without an account could be neither asked about nor mended.
         with self.store.transaction() as connection:
             self.catalogue.add(

@@ -14,19 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow import plugins
 from whitecrow.errors import InvalidInput, Unavailable, invalid
 from whitecrow.privacy import exact, text
 
-__all__ = ["ENABLED", "GROUP", "Fit", "Parameter", "Registered", "register_detector", "registered"]
-
-GROUP = "whitecrow.detectors"
-"""The group of entry points that offer detectors."""
+__all__ = ["ENABLED", "Fit", "Parameter", "Registered", "register_detector", "registered"]
 
 ENABLED = "WHITECROW_DETECTORS"
 """The environment variable in which an operator lists the entry points to use, with commas."""
@@ -202,13 +200,9 @@ def _enable() -> None:
     for detector in SHIPPED:
         _add(detector)
     for name in filter(None, map(str.strip, os.environ.get(ENABLED, "").split(","))):
-        offered = entry_points(group=GROUP, name=name)
-        if len(offered) != 1:
+        found = plugins.load(plugins.DETECTORS, name, Registered)
+        if found.name != name:
             raise Unavailable(
-                f"{ENABLED} lists {name!r}: {len(offered)} installed packages offer it in the "
-                f"entry point group {GROUP!r}, and exactly one must."
+                f"{ENABLED} lists {name!r}, and that detector calls itself {found.name!r}."
             )
-        (found,) = (point.load() for point in offered)
-        if not isinstance(found, Registered) or found.name != name:
-            raise Unavailable(f"The entry point {name!r} of {GROUP!r} is no detector of that name.")
         _add(found)
