@@ -60,6 +60,8 @@ def usual(detector: Detector, name: str) -> str:
     below, borders = np.cumsum(share), grid.borders()
     low = borders[int(np.argmax(below >= 0.01))]
     high = borders[int(np.argmax(below >= 0.99)) + 1]
+    if grid.whole:
+        low, high = np.ceil(low), np.floor(high)
     return f"{_shown(low, column)} to {_shown(high, column)}"
 
 

@@ -14,7 +14,7 @@ from whitecrow.question import digest, statement
 
 __all__ = ["learn", "release"]
 
-_REFERENCES = 8192
+_REFERENCES = 32_768
 
 
 def release(question: Learn, facts: LearnFacts, source: Source | None = None) -> dict[str, Any]:

@@ -21,12 +21,17 @@ Counts = npt.NDArray[np.int64]
 
 
 def score_edges(model: Model, references: npt.NDArray[np.float64]) -> Counts:
-    """Return the candidate thresholds in units of worth, from the scores of made-up records."""
+    """Return the candidate thresholds in units of worth, from the scores of made-up records.
+
+    They lie above the made-up median in a geometric row, to four times as far as the last made-up
+    record: tails of scores are long, and in an even row most candidates would lie beyond all data.
+    """
     scores = scoring.raw_scores(model, scoring.encoders(model), references)
-    middle, most = int(np.median(scores)), int(scores.max())
-    reach = max(most - middle, CANDIDATES)
-    steps = np.arange(CANDIDATES, dtype=np.int64)
-    return middle - reach // 4 + steps * (4 * reach) // CANDIDATES
+    middle = int(np.median(scores))
+    reach = max(int(scores.max()) - middle, CANDIDATES)
+    steps = np.rint(np.geomspace(reach / 200, 4 * reach, CANDIDATES - 1)).astype(np.int64)
+    edges: Counts = np.unique(np.append(middle + steps, middle))
+    return edges
 
 
 def utilities(counts: Counts, rate: Fraction) -> list[int]:
