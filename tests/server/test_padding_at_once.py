@@ -101,6 +101,7 @@ def test_fifteen_at_once_about_a_crowded_and_an_empty_place_are_alike(
     _invite(house, PEOPLE)
     columns = [{"name": name, "type": "number", "lower": -100, "upper": 100} for name in names]
     card = {"name": "crowd", "unit": "record", "size_public": False, "columns": columns}
+    card["records_at_most"] = 4_000_000
     custodian = house.service.people.get("custodian")
     house.service.register(
         custodian, "crowd", {"file": "crowd.parquet"}, card=card, budget="1000", readers=["*"]

@@ -52,6 +52,28 @@ def test_the_process_that_talks_to_the_network_holds_no_records(
     assert Path(f"/proc/{where}").exists()
 
 
+def test_a_card_without_a_bound_has_the_services_and_every_question_has_limits(
+    opened: Callable[..., House],
+) -> None:
+    """Without a bound a computation could be ended because of its records."""
+    curator = opened().service.curator(person("ana"), "clinic")
+    assert curator.card.most_records is None
+    found = curator.limits(wc.Count(model=wc.DistanceAnomaly(3, 1.0), epsilon=1))
+    assert found.seconds < 600
+    assert found.bytes < 8e9
+
+
+def test_more_records_than_the_services_bound_are_not_loaded_and_the_custodian_is_told(
+    opened: Callable[..., House],
+) -> None:
+    call = Caller(opened(records_at_most=1000))
+    refused = call("ana", "POST", "/v1/datasets/clinic/ask", json=identify(1))
+    assert refused.status_code == 503
+    assert "1,000" not in refused.text
+    told = call("custodian", "GET", "/v1/datasets/clinic").json()["progress"]
+    assert "more than 1,000 records" in told["reason"]
+
+
 @pytest.mark.parametrize(
     ("manner", "limits", "longest"),
     [

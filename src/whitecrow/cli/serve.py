@@ -107,6 +107,20 @@ def application() -> FastAPI:
     type=click.Path(dir_okay=False),
     help="The file with causes of faults (default: beside the ledger's, or here).",
 )
+@click.option(
+    "--slots",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Questions about places computed at once for a dataset, while replies are padded.",
+)
+@click.option(
+    "--records-at-most",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The bound on the number of records where a card gives none.",
+)
 @click.option("--console/--no-console", default=True, show_default=True, help="The web pages.")
 @click.pass_obj
 def command(
@@ -132,6 +146,8 @@ def command(
     rate: float,
     longest_token: int,
     custodian_log: str | None,
+    slots: int,
+    records_at_most: int,
     console: bool,
 ) -> None:
     """Serve datasets to many analysts, over HTTP.
@@ -171,6 +187,8 @@ def command(
             hosts=known_hosts(host, hosts),
             secure=secure,
             asks_at_once=asks_at_once,
+            slots=slots,
+            records_at_most=records_at_most,
             rate=rate,
             console=console,
             proxies=trusted(host, behind_tls_proxy, proxies),

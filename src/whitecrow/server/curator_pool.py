@@ -83,13 +83,22 @@ class CuratorPool:
         How many seconds :meth:`curator` waits for a load.
     lent : Limits
         What a question may take at the most.
+    records_at_most : int
+        The public bound on the number of records where a card gives none.
     """
 
     def __init__(
-        self, catalogue: Catalogue, ledger: Ledger, *, patience: float, lent: Limits
+        self,
+        catalogue: Catalogue,
+        ledger: Ledger,
+        *,
+        patience: float,
+        lent: Limits,
+        records_at_most: int,
     ) -> None:
         self._catalogue, self._ledger = catalogue, ledger
         self._patience, self._lent = patience, lent
+        self._records_at_most = records_at_most
         self._states: dict[str, State] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -171,7 +180,11 @@ class CuratorPool:
             # Before it is read: what changes from now on is noticed.
             seen = Recognition(source, remote=listing.engine in REMOTE)
             process = DatasetProcess(
-                listing, source, log=self._catalogue.log, longest=_PATIENT * self._lent.seconds
+                listing,
+                source,
+                log=self._catalogue.log,
+                longest=_PATIENT * self._lent.seconds,
+                records_at_most=self._records_at_most,
             )
             with self._lock:
                 state.process = process
@@ -186,6 +199,7 @@ class CuratorPool:
                 analyst=listing.name,
                 execution=process,
                 lent=self._lent,
+                records_at_most=self._records_at_most,
                 identity=seen.bound(self._ledger, listing.name, mark),
             )
             state.stage = "ready"

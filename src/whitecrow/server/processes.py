@@ -51,10 +51,18 @@ class DatasetProcess:
         The custodian's file.
     longest : float
         How many seconds a question may take at the most, whatever its own limits are.
+    records_at_most : int
+        The public bound on the number of records where the card gives none.
     """
 
     def __init__(
-        self, listing: Listing, source: Path | SqlQuery, *, log: Path | None, longest: float
+        self,
+        listing: Listing,
+        source: Path | SqlQuery,
+        *,
+        log: Path | None,
+        longest: float,
+        records_at_most: int,
     ) -> None:
         self._longest = longest
         self._closing = False
@@ -90,6 +98,7 @@ class DatasetProcess:
             "indexes": [list(columns) for columns in listing.indexes],
             "questions": added_modules(),
             "log": None if log is None else str(log),
+            "records_at_most": records_at_most,
         }
 
     def load(self, tell: Tell) -> tuple[Card, str]:

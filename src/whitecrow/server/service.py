@@ -73,6 +73,7 @@ class Service:
             self.ledger,
             patience=settings.patience,
             lent=Limits(settings.longest_seconds, settings.most_bytes),
+            records_at_most=settings.records_at_most,
         )
 
     def start(self) -> None:

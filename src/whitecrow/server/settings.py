@@ -33,6 +33,7 @@ DEADLINES: Mapping[str, float] = {
 _AT_LEAST_1 = (
     *("token_days", "longest_token_days", "session_hours"),
     *("lock_after", "lock_minutes", "asks_at_once", "slots", "asks_waiting"),
+    "records_at_most",
 )
 
 
@@ -88,6 +89,9 @@ class Settings:
     longest_seconds, most_bytes : float
         The time of one processor and the memory that are lent to a question. One that may need
         more, by public facts, is refused when it is priced; the kernel keeps what each may need.
+    records_at_most : int
+        The public bound on the number of records of a dataset whose card gives none: the limits of
+        a question come from it, and a dataset that holds more is not loaded.
     console : bool
         Whether the web pages are served beside the interface for programs.
     """
@@ -115,6 +119,7 @@ class Settings:
     patience: float = 10.0
     longest_seconds: float = 600.0
     most_bytes: float = 8e9
+    records_at_most: int = 100_000
     console: bool = True
     proxies: tuple[str, ...] = ()
     custodian_log: str | None = None
