@@ -18,6 +18,9 @@ __all__ = [
 ]
 
 
+_LONGEST = 1000
+
+
 class WhitecrowError(Exception):
     """The root: every error raised on purpose by whitecrow is one of these."""
 
@@ -68,5 +71,14 @@ def invalid(owner: str, parameter: str, must: str, got: object, hint: str = "") 
     The 'beta' parameter of DistanceAnomaly must be a whole number of at least 1. Got 0 instead.
     """
     requirement = must if must.startswith(("be ", "have ", "lie ", "name ")) else f"be {must}"
-    text = f"The '{parameter}' parameter of {owner} must {requirement}. Got {got!r} instead."
+    text = f"The '{parameter}' parameter of {owner} must {requirement}. Got {_shown(got)} instead."
     return InvalidInput(f"{text} {hint}" if hint else text)
+
+
+def _shown(got: object) -> str:
+    """Write what was given, however large it is; Python refuses to write the longest numbers."""
+    try:
+        written = repr(got)
+    except (ValueError, RecursionError):
+        return f"something of type {type(got).__name__} that is too large to show"
+    return written if len(written) <= _LONGEST else f"{written[:_LONGEST]}..."

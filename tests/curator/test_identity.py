@@ -15,6 +15,13 @@ from whitecrow.ledger.revisions import revisions
 MODEL = wc.DistanceAnomaly(beta=2, radius=5.0)
 TABLE = pa.table({"age": [30.0, 31.0, 32.0, 90.0], "ward": ["a", "b", None, "a"]})
 OTHER = pa.table({"age": [50.0, 51.0, 52.0, 10.0], "ward": ["a", "b", "c", "a"]})
+PEOPLE = wc.Card(
+    "people",
+    (
+        wc.Column("age", lower=0, upper=120),
+        wc.Column("sex", "category", categories=("f", "m")),
+    ),
+)
 HERE, THERE = {"age": 30.0}, {"age": 90.0}
 
 
@@ -290,3 +297,56 @@ def test_a_spend_that_names_an_unrecorded_revision_is_found(ledger):
         curator.ledger.reserve("ages", ChargeRequest("ana", "d", {}, price))
         found = verification.verify(curator.ledger, "ages")
         assert "revision of the data that was not recorded" in found.reason
+
+
+def test_conditions_of_records_in_memory_and_of_those_that_replace_them_are_two():
+    policy = {"notions": ["differential", "sensitive", "conditional"]}
+    first = wc.Curator.open(
+        TABLE.drop(["ward"]).append_column("sex", [["f", "m", "f", "m"]]),
+        card=PEOPLE,
+        budget="10",
+        policy=policy,
+    )
+    question = wc.Explain(
+        {"age": 90.0, "sex": "m"},
+        metric="age",
+        attributes=["sex"],
+        detector="grubbs",
+        epsilon="1/10",
+        notion="conditional",
+    )
+    first.ask(question)
+    others = pa.table({"age": [1.0, 2.0, 3.0, 4.0], "sex": ["f", "m", "f", "m"]})
+    second = first.advance(others, reason="corrected")
+    second.ask(question)
+    assert len(second.totals().conditional.conditions) == 2
+
+
+def test_a_closed_dataset_can_be_opened_again_to_be_looked_at(file, ledger, monkeypatch):
+    past = file.stat().st_mtime_ns + 10**12
+    with opened(file, ledger) as curator:
+        screen(curator, HERE)
+        with monkeypatch.context() as broken:
+            broken.setattr("whitecrow.curator.execution.type_of", None)
+            with pytest.raises(wc.Unavailable):
+                screen(curator, THERE)
+    # Late enough for the digests of files to be kept: a state that is saved when it is opened.
+    monkeypatch.setattr("whitecrow.data.marks.time.time_ns", lambda: past)
+    with wc.Curator.open(file, ledger=ledger) as curator:
+        assert not screen(curator, HERE).charged
+        (failed,) = curator.failures()
+        curator.review(failed.seq, reason="looked at")
+        assert screen(curator, {"age": 60.0}).charged
+
+
+def test_promises_to_persons_and_to_records_never_add_up(tmp_path, ledger):
+    path = tmp_path / "visits.parquet"
+    parquet.write_table(pa.table({"who": ["a", "a", "b"], "age": [10.0, 90.0, 50.0]}), path)
+    age, who = wc.Column("age", lower=0, upper=100), wc.Column("who", "text")
+    persons = wc.Card("visits", (who, age), unit="user", user_column="who", contribution=2)
+    records = wc.Card("visits", (who, age))
+    opened(path, ledger, card=records).close()
+    with wc.Curator.open(path, ledger=ledger, card=persons) as curator:  # nothing was asked yet
+        screen(curator, HERE)
+    with pytest.raises(wc.PolicyViolation, match="unit of privacy"):
+        wc.Curator.open(path, ledger=ledger, card=records)

@@ -131,3 +131,52 @@ def test_earlier_names_of_questions_still_work():
 
 def test_there_are_no_two_questions_of_one_name():
     assert len(set(kinds())) == len(kinds())
+
+
+def _replaced(written, value):
+    """Every JSON that differs from this one in one place."""
+    for key in written if isinstance(written, dict) else range(len(written)):
+        changed = written.copy()
+        changed[key] = value
+        yield changed
+        if isinstance(written[key], dict | list):
+            for inner in _replaced(written[key], value):
+                yield {**written, key: inner} if isinstance(written, dict) else inner
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_no_value_however_large_or_odd_breaks_more_than_its_question(kind):
+    """Whatever is written in whatever place, it is a question or a refusal in words."""
+    made = EXAMPLES[kind]
+    odd = (10**400, -(10**400), 10**5000, float("inf"), {"": {}}, [[]])
+    for written in (one for value in odd for one in _replaced(made.to_json(), value)):
+        try:
+            found = type(made).from_json(written)
+            assert type(made).from_json(found.to_json()) == found
+            found.price(CLINIC)
+            found.describe(CLINIC)
+        except InvalidInput:
+            pass
+
+
+def test_a_context_to_start_from_has_plain_values():
+    made = EXAMPLES["explain"].to_json()
+    for start in ({"ward": [{}]}, {"ward": float("nan")}, {"ward": 10**5000}):
+        with pytest.raises(InvalidInput, match="start"):
+            wc.Explain.from_json({**made, "start": start})
+
+
+def test_many_names_are_compared_once_each():
+    """Comparing each with all others took minutes for what fits into one request."""
+
+    class Spelled(str):
+        compared = 0
+
+        def __eq__(self, other):
+            Spelled.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    Sample([Spelled(number) for number in range(2000)], share="1/2")
+    assert Spelled.compared < 10_000

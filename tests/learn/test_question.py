@@ -134,3 +134,11 @@ def test_the_description_says_when_the_price_is_too_small_for_the_data() -> None
     large = wc.Learn(epsilon="1", delta="1e-6").describe(CARD)
     assert small.figures["enough_records"] > 20 * large.figures["enough_records"]
     assert large.figures["columns_without_bounds"] == ["pay"]
+
+
+def test_a_price_whose_noise_cannot_be_drawn_is_refused_when_priced() -> None:
+    """Behind the boundary it would be a failure, and close the dataset to everybody."""
+    card = wc.Card("people", (wc.Column("age", lower=0, upper=120),))
+    with pytest.raises(wc.InvalidInput, match="larger price"):
+        wc.Learn(["age"], epsilon="1e-60").price(card)
+    wc.Learn(["age"], epsilon="1e-6").price(card)

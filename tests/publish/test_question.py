@@ -314,3 +314,16 @@ def test_clips_whose_distance_is_no_number_are_refused():
         question = Publish("v", time="t", start=0, period=1, horizon=4, epsilon=1, clip=clip)
         with pytest.raises(InvalidInput, match="1e300"):
             question.price(card)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"start": "9999-12-30", "horizon": 5},
+        {"leaves": "nowhere"},
+    ],
+)
+def test_what_every_records_would_fail_is_refused_when_priced(trip_card, changed):
+    """Behind the boundary it would be a failure, and close the dataset to everybody."""
+    with pytest.raises(InvalidInput):
+        asked(**{"horizon": 3, "rho": 1, **changed}).price(trip_card)

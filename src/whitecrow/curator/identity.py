@@ -20,17 +20,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from whitecrow.data import Records
+from whitecrow.data import Card, Records
 from whitecrow.data.marks import FileStates, RowMark, file_mark, file_states
 from whitecrow.data.warehouse import RemoteDataset
-from whitecrow.errors import DataChanged, Unavailable
+from whitecrow.errors import DataChanged, PolicyViolation, Unavailable
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.revisions import bind
 from whitecrow.ledger.states import States
 
-__all__ = ["Identity", "Recognition"]
+__all__ = ["Identity", "Recognition", "keep_unit"]
 
 _DIGESTS = "file digests"
+_UNIT = "unit of privacy"
 _MOVING = "The file was written while it was being read; open it again when that is done."
 
 
@@ -116,7 +117,9 @@ class Recognition:
         """Return what the records are recognised by; a ledger keeps the digests of files."""
         if self._files is not None and self._path is not None:
             known_there = ledger is not None and account in ledger.datasets()
-            states = States(ledger, account) if ledger is not None and known_there else None
+            states = None
+            if ledger is not None and known_there:
+                states = States(ledger, account, released=False)
             version, known = (states and states.load(_DIGESTS)) or (-1, {})
             mark, digests = file_mark(self._files, known)
             if file_states(self._path) != self._files:
@@ -128,6 +131,35 @@ class Recognition:
             return self.rows.text()
         assert isinstance(dataset, RemoteDataset)
         return dataset.mark()
+
+
+def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
+    """See that an account is about persons, or about records, from its first question to its last.
+
+    Promises to persons and promises to single records do not add up: removing one record of a
+    person may let another of theirs in, and a person may have many. So their sum would bound
+    neither.
+
+    Raises
+    ------
+    PolicyViolation
+        The card protects another unit than the questions that were asked before.
+    """
+    said = {"unit": card.unit, "user_column": card.user_column}
+    states = States(ledger, account, released=False)
+    if states.load(_UNIT) is None:
+        states.save(_UNIT, 0, said)  # whoever is first
+    found = states.load(_UNIT)
+    if found is not None and found[1] == said:
+        return
+    asked = ledger.entries(account, kind="reserve", limit=1)
+    if asked or found is None or not states.save(_UNIT, found[0] + 1, said):
+        raise PolicyViolation(
+            "The account adds up promises to another unit of privacy (record, or user by a user "
+            "column) than this card protects, and the two do not add up. Keep 'unit' and "
+            "'user_column' as they were, or give the data an account of their own with "
+            "name='...' (--name)."
+        )
 
 
 def _existing(source: object) -> Path | None:

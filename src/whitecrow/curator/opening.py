@@ -11,7 +11,7 @@ from typing import Any
 
 from whitecrow import neighbours
 from whitecrow.curator.execution import CUSTODIAN_LOG
-from whitecrow.curator.identity import Identity, Recognition
+from whitecrow.curator.identity import Identity, Recognition, keep_unit
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Records
@@ -104,6 +104,7 @@ def opened(
     try:
         mark = None if private else seen.mark(dataset, store, account)
         opened_account(store, account, budget, policy, mark)
+        keep_unit(store, account, dataset.card)
         identity = (
             seen.unbound() if mark is None else seen.bound(store, account, mark, advance=advance)
         )

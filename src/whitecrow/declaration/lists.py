@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from whitecrow.declaration.parameter import Names, Parameter
+from whitecrow.declaration.parameter import FARTHEST, Names, Parameter
 from whitecrow.errors import InvalidInput, invalid
 
 __all__ = ["NameLists", "Numbers", "Record", "Value", "canonical"]
@@ -65,7 +64,7 @@ def _plain(value: object, name: str, owner: str, parameter: str) -> Value:
         return int(value)
     if isinstance(value, str):
         return value
-    if not isinstance(value, int) and not (isinstance(value, float) and math.isfinite(value)):
+    if not isinstance(value, int | float) or not abs(value) <= FARTHEST:
         hint = f"That is its value for {name!r}; every value must be known."
         raise invalid(owner, parameter, "finite numbers, texts and dates", value, hint)
     # 61 and 61.0 are one number, and so are 0.0 and -0.0.
@@ -96,7 +95,7 @@ class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
             raise invalid(owner, self.name, "a list of numbers", value)
         for one in value:
             numeric = isinstance(one, int | float) and not isinstance(one, bool)
-            if not numeric or not 0 < one < math.inf:
+            if not numeric or not 0 < one <= FARTHEST:
                 raise invalid(owner, self.name, "finite numbers above 0", one)
         return tuple(sorted({float(one) for one in value}))
 

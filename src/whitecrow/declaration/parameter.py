@@ -12,6 +12,7 @@ be in the one form of :func:`whitecrow.errors.invalid` either way.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
@@ -20,6 +21,7 @@ from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import Exactly, exact, text
 
 __all__ = [
+    "FARTHEST",
     "REQUIRED",
     "Choice",
     "Epsilon",
@@ -217,6 +219,8 @@ class Whole(Parameter[int, int]):
             raise invalid(owner, self.name, self._must(), value)
         if value < self.least or (self.most is not None and value > self.most):
             raise invalid(owner, self.name, self._must(), value, self._hint)
+        if value > _GREATEST:
+            raise invalid(owner, self.name, "a whole number below 2**63", value)
         return value
 
     def _must(self) -> str:
@@ -255,7 +259,7 @@ class Number(Parameter[float, float]):
         return float(value)
 
     def _inside(self, value: Any) -> bool:
-        return bool(self.least <= value <= self.most) and abs(value) <= _FARTHEST
+        return bool(self.least <= value <= self.most) and abs(value) <= FARTHEST
 
     def _words(self) -> str:
         if self.least > -math.inf and self.most < math.inf:
@@ -279,7 +283,10 @@ class Number(Parameter[float, float]):
             raise invalid(owner, self.name, self._must or self._words(), text[:50]) from None
 
 
-_FARTHEST = 1.7976931348623157e308
+FARTHEST: Final = 1.7976931348623157e308
+"""The largest double: a whole number beyond it is no number to a mechanism."""
+
+_GREATEST = 2**63 - 1
 
 
 class Flag(Parameter[bool, bool]):
@@ -378,9 +385,9 @@ class Names(Parameter[tuple[str, ...], Sequence[str]]):
         names = tuple(value)
         if not (names or self._empty) or not all(isinstance(one, str) and one for one in names):
             raise invalid(owner, self.name, "a list of at least one column name", list(names))
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidInput(f"{owner} names the column {name!r} twice; name it once.")
+        if len(set(names)) < len(names):
+            name = next(one for one, times in Counter(names).items() if times > 1)
+            raise InvalidInput(f"{owner} names the column {name!r} twice; name it once.")
         return names if self._ordered else tuple(sorted(names))
 
     def dump(self, value: tuple[str, ...]) -> list[str]:

@@ -11,6 +11,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector, detector_from_json
 from whitecrow.declaration import Parameter
 from whitecrow.declaration.lists import json_object
+from whitecrow.declaration.parameter import FARTHEST
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.explain.utilities import (
     CustomUtility,
@@ -143,6 +144,13 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
             name: tuple(values) if isinstance(values, list | tuple | set | frozenset) else (values,)
             for name, values in value.items()
         }
+        for name, values in listed.items():
+            for one in (name, *values):
+                known = isinstance(one, str | int | float)
+                if not known or (not isinstance(one, str) and not abs(one) <= FARTHEST):
+                    raise invalid(owner, self.name, "texts and numbers for each attribute", one)
+            if not isinstance(name, str):
+                raise invalid(owner, self.name, "a mapping whose keys are column names", name)
         return {name: tuple(sorted(set(listed[name]), key=str)) for name in sorted(listed)}
 
     def dump(self, value: Mapping[str, tuple[Any, ...]]) -> dict[str, list[Any]]:

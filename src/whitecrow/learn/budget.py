@@ -21,6 +21,7 @@ from whitecrow.privacy.bounds import log_inverse_upper
 __all__ = ["Money", "Noise", "concentrated"]
 
 _GRID = 1 << 10
+_MOST_NOISE = 1 << 48
 
 
 @lru_cache(maxsize=64)
@@ -122,6 +123,13 @@ class Money:
         else:
             size = tables * sides * self.contribution**2 / (2 * paid)
         return Noise(self.law, Fraction(math.ceil(size * _GRID), _GRID))
+
+    def affords(self, share: Fraction, tables: int) -> bool:
+        """Whether the noise of so many histograms is one that can be drawn, far from overflow."""
+        if not self.total * share:
+            return False
+        size = self.histograms(share, tables).size
+        return size <= (_MOST_NOISE if self.law == "laplace" else _MOST_NOISE**2)
 
     def selection(self, share: Fraction, choices: int) -> Fraction:
         """Return the epsilon of each of several exponential mechanisms that share a part.

@@ -13,7 +13,8 @@ from whitecrow.detector import Detector
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.learn.budget import Money, concentrated
-from whitecrow.privacy import DifferentialPrivacy, Unit, exact
+from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
+from whitecrow.privacy import DifferentialPrivacy, Unit, exact, text
 from whitecrow.question import Description, Question, Said
 
 __all__ = ["Learn"]
@@ -154,6 +155,13 @@ class Learn(Question):
                     f"The column {name!r} has more than {_MOST_CATEGORIES:,} categories; "
                     "a detector cannot tell so many apart."
                 )
+
+        money, share = self.money(card), self.shares[0]
+        first = marginal_share(money.law, money.total)
+        worst = ((share * first * min(rounds()), len(names)), (share * (1 - first), MOST_TABLES))
+        if not all(money.affords(part, tables) for part, tables in worst):
+            hint = "The noise would be beyond the numbers a computer holds."
+            raise invalid("Learn", "epsilon", "a larger price", text(self.epsilon), hint)
 
     def price(self, card: Card) -> DifferentialPrivacy:
         """Return what the release will promise."""

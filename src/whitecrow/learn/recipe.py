@@ -16,6 +16,7 @@ import numpy as np
 from whitecrow.detector.tables import SHIFT, SPAN, UNIT, Tables
 
 __all__ = [
+    "MOST_TABLES",
     "Family",
     "draw_tables",
     "families",
@@ -27,6 +28,9 @@ __all__ = [
 
 _ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
 _FEW_COLUMNS = 12
+
+MOST_TABLES = 12 * 24
+"""How many tables there are at the most, whatever the records are."""
 
 
 @dataclass(frozen=True)

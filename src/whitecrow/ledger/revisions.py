@@ -153,7 +153,7 @@ def _fingerprint(key: bytes, mark: str) -> str:
 
 def _key(ledger: Ledger, dataset: str) -> bytes:
     """Return the account's key, made when it is first needed."""
-    states = States(ledger, dataset)
+    states = States(ledger, dataset, released=False)
     if states.load(KEY) is None:
         states.save(KEY, 0, {"key": secrets.token_hex(32)})  # whoever is first
     found = states.load(KEY)

@@ -27,6 +27,10 @@ class States:
     ----------
     ledger, dataset : Ledger, str
         Whose.
+    released : bool, default=True
+        Whether something is released with what is saved; a closed dataset saves no such state. What
+        is kept for the account itself (a key, the digests of files) is saved then too: the
+        custodian has to open a dataset in order to look.
 
     Examples
     --------
@@ -40,8 +44,8 @@ class States:
     (0, {'done': 0})
     """
 
-    def __init__(self, ledger: Ledger, dataset: str) -> None:
-        self._ledger, self._dataset = ledger, dataset
+    def __init__(self, ledger: Ledger, dataset: str, *, released: bool = True) -> None:
+        self._ledger, self._dataset, self._released = ledger, dataset, released
 
     def __repr__(self) -> str:
         return f"<States of {self._dataset!r}, withheld>"
@@ -61,7 +65,8 @@ class States:
         """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
 
         def swap(page: AccountTransaction) -> bool:
-            refuse_if_closed(page)
+            if self._released:
+                refuse_if_closed(page)
             # The page's lock makes looking and writing one step.
             row = page.session.one(_LOAD, page=page.id, key=key)
             if version != (0 if row is None else row.version + 1):

@@ -439,7 +439,7 @@ def of_revision(guarantee: Guarantee, revision: int) -> Guarantee:
         return SensitivePrivacy.over(guarantee.epsilon, zones, guarantee.delta)
     if isinstance(guarantee, ConditionalPrivacy):
         first, *others = (
-            condition if revision <= 1 else f"{condition} (revision {revision} of the data)"
+            f"{condition} (revision {revision} of the data)" if revision else condition
             for condition in guarantee.conditions
         )
         zones = tuple(_dated(zone, revision) for zone in guarantee.zones)

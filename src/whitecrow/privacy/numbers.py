@@ -14,6 +14,7 @@ Exactly = str | int | float | Fraction | Decimal
 """What a user may write for a budget."""
 
 _LONGEST = 200
+_MOST_BITS = 14_000  # what Python still writes as text
 
 
 def exact(
@@ -49,9 +50,14 @@ def exact(
         number = Fraction(repr(float(value))) if isinstance(value, float) else _fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise invalid(owner, parameter, must, value, hint) from None
-    if number < 0 or (positive and number == 0):
+    if number < 0 or (positive and number == 0) or _too_long(number):
         raise invalid(owner, parameter, must, value, hint)
     return number
+
+
+def _too_long(number: Fraction) -> bool:
+    """Whether the ledger could not write it."""
+    return max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS
 
 
 def _fraction(value: str | int | Fraction | Decimal) -> Fraction:
@@ -60,6 +66,8 @@ def _fraction(value: str | int | Fraction | Decimal) -> Fraction:
         exponent = value.lower().rpartition("e")[2]
         if abs(int(exponent)) > _LONGEST:
             raise ValueError(value)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LONGEST:
+        raise ValueError(value)
     return Fraction(value)
 
 

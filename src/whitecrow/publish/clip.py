@@ -80,7 +80,8 @@ class PrivateClip:
                 raise invalid(owner, name, "between 0 and 1", text(getattr(self, name)))
         for name, least in (("above", 0), ("periods", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or not least <= value < 2**63:
                 raise invalid(owner, name, f"a whole number of at least {least}", value)
 
     @property

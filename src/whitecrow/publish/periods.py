@@ -107,6 +107,15 @@ class Calendar:
         except OverflowError:
             raise InvalidInput("The periods run past the year 9999.") from None
 
+    def check(self, periods: int) -> None:
+        """Refuse periods that have no name: the answer would fail when it is written."""
+        try:
+            self.label(periods)
+            if not self.dated:
+                list(map(float, self._numbers))
+        except OverflowError:
+            raise InvalidInput("The periods run past the numbers a computer holds.") from None
+
     def position(self, period: object) -> int:
         """Return the index of the period that a date, a label or a number names."""
         if self.dated:

@@ -282,8 +282,9 @@ class Publish(Question):
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         self._check_time(card.column(self.time))
-        if self.leaves is not None and self.leaves in card.names:
+        if self.leaves is not None:
             self._check_time(card.column(self.leaves))
+        self.calendar.check(self.through)
         if self.column is None:
             return
         column = card.column(self.column)

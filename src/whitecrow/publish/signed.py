@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from whitecrow.errors import invalid
-from whitecrow.privacy import exact
+from whitecrow.privacy import Exactly, exact
 
 __all__ = ["signed"]
 
@@ -21,10 +21,12 @@ def signed(value: object, *, owner: str, parameter: str) -> Fraction:
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float | Fraction | Decimal):
         raise invalid(owner, parameter, "a finite number", value)
-    written = value.strip() if isinstance(value, str) else repr(value)
-    negative = written.startswith("-") if isinstance(value, str | float) else value < 0
-    magnitude = written[1:] if isinstance(value, str) and negative else value
-    if negative and not isinstance(magnitude, str):
-        magnitude = -magnitude
+    magnitude: Exactly
+    if isinstance(value, str):
+        negative = value.strip().startswith("-")
+        magnitude = value.strip().removeprefix("-")
+    else:
+        negative = value < 0
+        magnitude = -value if negative else value
     number = exact(magnitude, owner=owner, parameter=parameter, positive=False)
     return -number if negative else number

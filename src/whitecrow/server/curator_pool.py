@@ -9,7 +9,7 @@ from typing import Any
 
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import Elsewhere
-from whitecrow.curator.identity import Recognition
+from whitecrow.curator.identity import Recognition, keep_unit
 from whitecrow.custodian import write_down
 from whitecrow.errors import DataChanged, Unavailable, WhitecrowError
 from whitecrow.ledger import Ledger
@@ -191,6 +191,7 @@ class CuratorPool:
             if self._stop.is_set():  # closed meanwhile, without knowing of it
                 process.kill()
             card, mark = process.load(tell)
+            keep_unit(self._ledger, listing.name, card)
             state.curator = Curator(
                 Elsewhere(card),
                 None,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator, Policy, read_question
+from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced, policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
@@ -331,6 +332,8 @@ class Service:
         rules = None if policy is None else _policy(policy)
         facts = None if card is None else _card(card)
         cap = None if budget is None else Budget.of(budget)
+        if facts is not None:
+            keep_unit(self.ledger, name, facts)
         readers = None if readers is None else tuple(readers)
         if rules is not None:
             snapshot = policy_of(self.ledger.snapshot(name).policy)
