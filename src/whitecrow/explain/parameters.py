@@ -157,7 +157,9 @@ class Start(Parameter[Mapping[str, tuple[Any, ...]], Mapping[str, Any]]):
         return {name: list(values) for name, values in value.items()}
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": {"type": ["array", "string", "number"]}}
+        one: list[dict[str, Any]] = [{"type": "string"}, {"type": "number"}]
+        many = {"type": "array", "items": {"anyOf": one}}
+        return {"type": "object", "additionalProperties": {"anyOf": [many, *one]}}
 
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag)
