@@ -59,7 +59,7 @@ def detector() -> Detector:
     )
     promise = DifferentialPrivacy("1", "1e-6")
     return Detector(
-        model,
+        (model,),
         CARD,
         promise,
         promise.statement(),
@@ -245,5 +245,29 @@ def test_forty_columns_fit_in_half_a_megabyte() -> None:
         Fraction(1),
     )
     promise = DifferentialPrivacy("1", "1e-6")
-    found = Detector(model, card, promise, promise.statement(), {"kind": "learn"})
+    found = Detector((model,), card, promise, promise.statement(), {"kind": "learn"})
     assert len(found.to_bytes()) < 500_000
+
+
+def test_merged_detectors_score_as_the_mean_of_their_parts(detector: Detector) -> None:
+    one, two = detector, Detector.from_bytes(detector.to_bytes())
+    both = one.merge(two, apart=True)
+    probes = detector.sample(200)
+    assert np.allclose(both.scores(probes), detector.scores(probes))
+    assert both.guarantee.epsilon == 1
+    assert one.merge(two, apart=False).guarantee.epsilon == 2
+    assert both.records == 2 * detector.records or abs(both.records - 2 * detector.records) <= 1
+    again = Detector.from_bytes(both.to_bytes())
+    assert (again.scores(probes) == both.scores(probes)).all()
+    assert again.notes == both.notes
+    with pytest.raises(wc.InvalidInput, match="none"):
+        both.threshold("0.01")
+
+
+def test_detectors_of_other_cards_do_not_merge(detector: Detector) -> None:
+    card = wc.Card("clinic", (wc.Column("age", "integer", lower=0, upper=121), *CARD.columns[1:]))
+    other = Detector(
+        detector.models, card, detector.guarantee, detector.statement, detector.question
+    )
+    with pytest.raises(wc.InvalidInput, match="equal cards"):
+        detector.merge(other, apart=True)

@@ -87,6 +87,20 @@ def test_from_a_file_to_a_screened_file(folder: Path) -> None:
     assert np.isnan(scores["score"].to_numpy()[2])
 
 
+def test_two_branches_make_one_detector(folder: Path) -> None:
+    learned(folder)
+    found = run(
+        "merge",
+        folder / "clinic.detector",
+        folder / "clinic.detector",
+        "--shared",
+        "--out",
+        folder / "both.detector",
+    )
+    assert found["guarantee"]["epsilon"] == "2"
+    assert run("score", folder / "both.detector", folder / "new.csv")["records"] == 3
+
+
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_spent(folder: Path) -> None:
     done = CliRunner().invoke(
         whitecrow,

@@ -26,6 +26,7 @@ COMMANDS = {
     "index": "Read a data file once, and start at once from then on.",
     **{kind: asks for kind, (_, asks) in BUILT_IN.items()},
     "score": "Score records with a learned detector; costs nothing.",
+    "merge": "Make one detector of several with equal cards; costs nothing.",
     "price": "What would a question cost, and how accurate would it be?",
     "plan": "What would a batch of questions cost together?",
     "data": "Say that the records of an account have changed.",

@@ -53,8 +53,8 @@ class Detector:
 
     Parameters
     ----------
-    model : Model
-        The released counts.
+    models : tuple of Model
+        The released counts; more than one in a merged detector.
     card : Card
         The public facts of the columns it knows.
     guarantee : DifferentialPrivacy
@@ -69,7 +69,7 @@ class Detector:
         The digest of the question in the ledger that paid for it.
     """
 
-    model: Model
+    models: tuple[Model, ...]
     card: Card
     guarantee: DifferentialPrivacy
     statement: str
@@ -94,9 +94,51 @@ class Detector:
         return self.model.names
 
     @property
+    def model(self) -> Model:
+        """The released counts; of a merged detector those of the most records."""
+        return max(self.models, key=lambda model: model.records)
+
+    @property
     def records(self) -> int:
         """About how many records it was learned from: a released, noisy number."""
-        return round(self.model.records)
+        return round(sum(model.records for model in self.models))
+
+    def merge(self, *others: Detector, apart: bool) -> Detector:
+        """Return a detector whose scores are the means of several, weighted by their records.
+
+        Nothing is read and nothing is charged: the detectors are public.
+
+        Parameters
+        ----------
+        *others : Detector
+            Of the same card and columns, with promises of the same kind.
+        apart : bool
+            Whether nobody has records in two of the datasets. Then each person loses what one
+            detector cost at the most; otherwise the promises add up.
+        """
+        parts = (self, *others)
+        for one in others:
+            same = one.card.fingerprint() == self.card.fingerprint()
+            if not same or one.columns != self.columns:
+                raise InvalidInput("Only detectors of equal cards and columns can be merged.")
+            if one.guarantee.unit != self.guarantee.unit:
+                raise InvalidInput("Detectors whose promises have different units do not merge.")
+        prices = [one.guarantee for one in parts]
+        joint = DifferentialPrivacy(
+            _joint([price.epsilon for price in prices], apart),
+            _joint([price.delta for price in prices], apart),
+            self.guarantee.unit,
+        )
+        reason = "nobody has records in two of their datasets" if apart else "their promises add up"
+        note = f"Merged of {len(parts)} detectors; {reason}. A threshold of one is none of all."
+        return Detector(
+            tuple(model for one in parts for model in one.models),
+            self.card,
+            joint,
+            joint.statement(),
+            {"kind": "learn", "merged": [dict(one.question) for one in parts]},
+            notes=(note,),
+        )
 
     def with_thresholds(self, thresholds: tuple[Threshold, ...]) -> Detector:
         """Return the same detector with these thresholds."""
@@ -105,8 +147,23 @@ class Detector:
     # Scores
 
     @cached_property
-    def _encoders(self) -> tuple[scoring.Encoder, ...]:
-        return scoring.encoders(self.model)
+    def _encoders(self) -> tuple[tuple[scoring.Encoder, ...], ...]:
+        return tuple(scoring.encoders(model) for model in self.models)
+
+    @cached_property
+    def _weights(self) -> tuple[float, ...]:
+        total = math.fsum(model.records for model in self.models)
+        return tuple(model.records / total for model in self.models)
+
+    def _scores_of(self, rows: Vector) -> Vector:
+        """Return the scores of records that are read already."""
+        if len(self.models) == 1:
+            found = scoring.raw_scores(self.model, self._encoders[0], rows)
+            return found / scoring.scale(self.model)
+        scores = np.zeros(len(rows))
+        for model, columns, weight in zip(self.models, self._encoders, self._weights, strict=True):
+            scores += weight * (scoring.raw_scores(model, columns, rows) / scoring.scale(model))
+        return scores
 
     @cached_property
     def _rarest(self) -> dict[str, int]:
@@ -161,15 +218,18 @@ class Detector:
         import pyarrow
 
         limit = None if false_alarms is None else self.threshold(false_alarms)
-        scale = scoring.scale(self.model)
         for rows, whole in batches(data, self._seen, self._rarest, progress):
-            scores = scoring.raw_scores(self.model, self._encoders, rows) / scale
+            scores = self._scores_of(rows)
             scores[~whole] = np.nan
             found: dict[str, Any] = {"score": scores}
             if limit is not None:
                 found["outlier"] = scores > limit
             if reasons:
-                added = contributions(self.model, self._encoders, rows)
+                added = np.zeros(rows.shape)
+                for model, columns, weight in zip(
+                    self.models, self._encoders, self._weights, strict=True
+                ):
+                    added += weight * contributions(model, columns, rows)
                 added[~whole] = np.nan
                 found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
             yield pyarrow.table(found)
@@ -223,8 +283,7 @@ class Detector:
         for a rate of false alarms on the data themselves buy a threshold.
         """
         made_up = self.made_up(references, 0)
-        scores = scoring.raw_scores(self.model, self._encoders, made_up) / scoring.scale(self.model)
-        ordered = np.sort(scores)
+        ordered = np.sort(self._scores_of(made_up))
         found = self.scores(data)
         above = references - np.searchsorted(ordered, found, side="left")
         return np.where(np.isnan(found), np.nan, (above + 1) / (references + 1))
@@ -296,18 +355,10 @@ class Detector:
     def made_up(self, size: int, seed: int) -> Vector:
         """Return made-up records as the numbers that are scored (codes, days)."""
         source = np.random.default_rng(seed)
+        whose = source.choice(len(self.models), size, p=self._weights)
         rows = np.empty((size, len(self.columns)))
-        for place, (grid, share) in enumerate(
-            zip(self.model.grids, self.model.shares, strict=True)
-        ):
-            cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
-            cells = np.minimum(cells, grid.cells - 1)
-            borders = grid.borders()
-            low, high = borders[cells], borders[cells + 1]
-            values = low + (high - low) * source.random(size)
-            rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
-            if grid.lower is not None:
-                rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+        for part, model in enumerate(self.models):
+            rows[whose == part] = _drawn(model, int((whose == part).sum()), source)
         return rows
 
     # Files
@@ -326,19 +377,19 @@ class Detector:
 
     def to_bytes(self) -> bytes:
         """Return the detector's file as bytes; see :mod:`whitecrow.detector.file`."""
-        return packed(self.model, self.about())
+        return packed(self.models, self.about())
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> Detector:
         """Read the bytes of a detector's file."""
-        model, about = unpacked(octets)
+        models, about = unpacked(octets)
         try:
             thresholds = tuple(
                 Threshold(Fraction(one["rate"]), _finite(one["score"]))
                 for one in about["thresholds"]
             )
             found = cls(
-                model,
+                models,
                 Card.from_json(about["card"]),
                 _guarantee(about["guarantee"]),
                 str(about["statement"]),
@@ -349,6 +400,9 @@ class Detector:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput("The file of a detector is not whole. Save it again.") from error
+        for model in models:
+            if model.names != found.columns:
+                raise InvalidInput("The file of a detector is not whole. Save it again.")
         for name in found.columns:
             found.card.column(name)
         return found
@@ -402,6 +456,10 @@ class Detector:
         return cls.from_bytes(octets)
 
 
+def _joint(parts: list[Fraction], apart: bool) -> Fraction:
+    return max(parts) if apart else sum(parts, Fraction(0))
+
+
 def _guarantee(data: Mapping[str, Any]) -> DifferentialPrivacy:
     return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
 
@@ -412,3 +470,18 @@ def _finite(value: Any) -> float | None:
     if not math.isfinite(float(value)):
         raise ValueError
     return float(value)
+
+
+def _drawn(model: Model, size: int, source: np.random.Generator) -> Vector:
+    """Draw records of one model, each column by itself."""
+    rows = np.empty((size, len(model.grids)))
+    for place, (grid, share) in enumerate(zip(model.grids, model.shares, strict=True)):
+        cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
+        cells = np.minimum(cells, grid.cells - 1)
+        borders = grid.borders()
+        low, high = borders[cells], borders[cells + 1]
+        values = low + (high - low) * source.random(size)
+        rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
+        if grid.lower is not None:
+            rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+    return rows

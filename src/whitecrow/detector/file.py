@@ -5,7 +5,7 @@
 | mark | 8 | ``WCROWDET`` |
 | version | 2 | little-endian, 1 |
 | length of the header | 4 | little-endian |
-| header | | JSON: card, question, guarantee, thresholds, grids, what the arrays are |
+| header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
 | arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
 | checksum | 32 | SHA-256 of all before |
 
@@ -19,7 +19,7 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,17 @@ _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
 
 
-def packed(model: Model, about: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a model with what else is to be known of it."""
+def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
+    """Return the bytes of models with what else is to be known of them."""
+    parts = [_part(model) for model in models]
+    header = {**about, "models": [head for head, _ in parts]}
+    written = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    squeezed = zlib.compress(b"".join(planes for _, planes in parts), 9)
+    body = _HEAD.pack(MARK, VERSION, len(written)) + written + squeezed
+    return body + hashlib.sha256(body).digest()
+
+
+def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     arrays = {
         "shares": np.concatenate([np.rint(share * PARTS) for share in model.shares]),
         "logarithms": np.concatenate([np.diff(look[0], prepend=0) for look in model.looks]),
@@ -52,7 +61,6 @@ def packed(model: Model, about: Mapping[str, Any]) -> bytes:
     }
     planes = [_planes(array.astype("<i4")) for array in arrays.values()]
     header = {
-        **about,
         "grids": [
             {
                 "name": grid.name,
@@ -67,16 +75,14 @@ def packed(model: Model, about: Mapping[str, Any]) -> bytes:
         "numbers": {name: getattr(model, name) for name in _NUMBERS},
         "arrays": {name: len(array) for name, array in arrays.items()},
     }
-    written = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
-    body = _HEAD.pack(MARK, VERSION, len(written)) + written + zlib.compress(b"".join(planes), 9)
-    return body + hashlib.sha256(body).digest()
+    return header, b"".join(planes)
 
 
 _NUMBERS = ("records", "noise", "marginal_noise", "peak", "tail")
 
 
-def unpacked(octets: bytes) -> tuple[Model, dict[str, Any]]:
-    """Return the model and the rest of the header.
+def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
+    """Return the models and the rest of the header.
 
     Raises
     ------
@@ -93,23 +99,30 @@ def unpacked(octets: bytes) -> tuple[Model, dict[str, Any]]:
         raise _refused("is damaged: its checksum is another")
     try:
         header = json.loads(body[_HEAD.size : _HEAD.size + length])
-        model = _model(header, body[_HEAD.size + length :])
+        models = _models(header.pop("models"), body[_HEAD.size + length :])
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, zlib.error):
         raise _refused("is not whole") from None
-    return model, header
+    return models, header
 
 
-def _model(header: dict[str, Any], squeezed: bytes) -> Model:
-    sizes = {str(name): int(size) for name, size in header.pop("arrays").items()}
-    total = 4 * sum(sizes.values())
-    if min(sizes.values()) < 0 or total > _MOST:
+def _models(heads: list[dict[str, Any]], squeezed: bytes) -> tuple[Model, ...]:
+    sizes = [4 * sum(int(size) for size in head["arrays"].values()) for head in heads]
+    least = min(int(size) for head in heads for size in head["arrays"].values())
+    total = sum(sizes)
+    if least < 0 or total > _MOST:
         raise ValueError
     inflate = zlib.decompressobj()
     octets = inflate.decompress(squeezed, total + 1)
     if len(octets) != total:
         raise ValueError
+    ends = np.cumsum(sizes)
+    parts = [octets[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    return tuple(_model(head, part) for head, part in zip(heads, parts, strict=True))
+
+
+def _model(header: dict[str, Any], octets: bytes) -> Model:
     arrays, place = {}, 0
-    for name, size in sizes.items():
+    for name, size in header["arrays"].items():
         arrays[name] = _joined(octets[place : place + 4 * size])
         place += 4 * size
     grids = tuple(
@@ -121,10 +134,9 @@ def _model(header: dict[str, Any], squeezed: bytes) -> Model:
             one["upper"],
             tuple(tuple(int(cell) for cell in chosen) for chosen in one["cuts"]),
         )
-        for one in header.pop("grids")
+        for one in header["grids"]
     )
     numbers = {name: float(header["numbers"][name]) for name in _NUMBERS}
-    del header["numbers"]
     ends = np.cumsum([grid.cells for grid in grids])[:-1]
     looks = [
         np.stack([np.cumsum(one), np.cumsum(two)]).astype(np.int32)

@@ -39,7 +39,7 @@ def learn(question: Learn, facts: LearnFacts, source: Source | None = None) -> D
     )
     price = question.price(card)
     bare = Detector(
-        model,
+        (model,),
         card,
         price,
         statement(question, price, card),
