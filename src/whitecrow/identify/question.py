@@ -12,8 +12,15 @@ from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Neste
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.place import law
 from whitecrow.place.overlap import ball
-from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, metric_name, refuse_many
-from whitecrow.place.record import encoded, in_order
+from whitecrow.place.parameters import (
+    FLOOR,
+    ErrorFloor,
+    Order,
+    encoded,
+    in_order,
+    metric_name,
+    refuse_many,
+)
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
 

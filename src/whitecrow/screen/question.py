@@ -12,8 +12,7 @@ from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Recor
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.place import law
 from whitecrow.place.overlap import ball
-from whitecrow.place.parameters import FLOOR, ErrorFloor, Order
-from whitecrow.place.record import encoded, in_order
+from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, encoded, in_order
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 
