@@ -13,7 +13,7 @@ import whitecrow as wc
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation, migration
 from whitecrow.ledger.database import Database
-from whitecrow.ledger.schema import VERSION
+from whitecrow.ledger.schema import VERSION, accounts, datasets
 from whitecrow.ledger.verification import verify
 
 
@@ -105,6 +105,29 @@ def to_the_first_schema(connection: sa.Connection) -> None:
         "UPDATE alembic_version SET version_num = '0001'",
     ):
         connection.execute(sa.text(statement))
+
+
+def test_sums_that_version_0_1_rounded_up_are_made_anew(tmp_path: Path) -> None:
+    """It kept odd fractions to 20 places, and the check of today adds up exactly."""
+    path = tmp_path / "l.db"
+    with Ledger(path) as ledger:
+        ledger.open("d", budget=Budget.of("1"))
+        held, _ = ledger.reserve(
+            "d", ChargeRequest("ana", "a", {}, wc.DifferentialPrivacy("1/1009"))
+        )
+        assert isinstance(held, Reservation)
+        held.release()
+        ledger.settle("d", held, 1)
+        exact = ledger.snapshot("d")
+        with ledger.database.connection() as connection:
+            for table in (datasets, accounts):
+                rounded = "99108027750247771/100000000000000000000"
+                spent = sa.func.replace(table.c.spent, "1/1009", rounded)
+                connection.execute(table.update().values(spent=spent))
+            to_the_first_schema(connection)
+    with Ledger(path) as ledger:
+        assert verify(ledger, "d", full=True).ok
+        assert ledger.snapshot("d") == exact
 
 
 def test_places_and_terms_of_an_older_store_are_indexed_from_its_entries(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from whitecrow.errors import Unavailable
 from whitecrow.ledger.account import guarantee
+from whitecrow.ledger.replay import Replay, Wrong
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
 from whitecrow.ledger.transaction import AccountTransaction, names
@@ -20,7 +21,8 @@ def rebuild_all(session: Session, geometry: Geometry) -> None:
 def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
     """Fill the tables of open reservations, terms and balls from an account's entries.
 
-    The sums are left as they are: entries say what was charged.
+    The sums too are made anew: version 0.1 rounded odd fractions up in another place than today's
+    check, which would not find them. They become no larger by it.
     """
     index = SpatialIndex(page.session, page.id, geometry)
     standing = {}
@@ -54,3 +56,13 @@ def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
                 )
             ball = Ball.of(content["location"], price, entry.analyst, seq)
             index.add(ball, index.weigh(ball))
+    replay = Replay(page)
+    try:
+        for entry in page.entries():
+            replay.take(entry)
+    except Wrong:  # as it was found: a check says which entry
+        return
+    page.spent = replay.spent
+    page.write_sums()
+    for analyst, share in replay.shares.items():
+        page.write_share(analyst, share, new=False)

@@ -47,8 +47,8 @@ class Replay:
         self.page = page
         self.head, self.seq = GENESIS, 0
         self._budget, self._policy = Budget.of("0"), ""
-        self._spent = Account()
-        self._shares: dict[str, AnalystAccount] = {}
+        self.spent = Account()
+        self.shares: dict[str, AnalystAccount] = {}
         self._waiting: dict[int, int] = {}
         self._failed: dict[int, int] = {}
         self._unreviewed: set[int] = set()
@@ -70,13 +70,13 @@ class Replay:
         return {
             "budget": self._budget.to_json(),
             "policy": self._policy,
-            "spent": self._spent.to_json(),
+            "spent": self.spent.to_json(),
             "shares": {
                 analyst: {
                     "spent": share.spent.to_json(),
                     "budget": None if share.budget is None else share.budget.to_json(),
                 }
-                for analyst, share in self._shares.items()
+                for analyst, share in self.shares.items()
             },
             "waiting": sorted(self._waiting),
             "failed": {str(closed): seq for closed, seq in self._failed.items()},
@@ -95,8 +95,8 @@ class Replay:
         state = checkpoint.content["state"]
         self.head, self.seq = checkpoint.hash, checkpoint.seq
         self._budget, self._policy = Budget.of(state["budget"]), state["policy"]
-        self._spent = Account.from_json(state["spent"])
-        self._shares = {
+        self.spent = Account.from_json(state["spent"])
+        self.shares = {
             analyst: AnalystAccount(
                 Account.from_json(share["spent"]),
                 None if share["budget"] is None else Budget.of(share["budget"]),
@@ -156,7 +156,7 @@ class Replay:
     def _register(self, entry: Entry, content: Mapping[str, Any]) -> None:
         self._budget = Budget.of(content["budget"])
         self._policy = canonical(content["policy"])
-        self._spent = Account(unit=content["unit"])
+        self.spent = Account(unit=content["unit"])
         if "data" in content:
             self._data(entry, content)
 
@@ -188,7 +188,7 @@ class Replay:
     def _allow(self, entry: Entry, content: Mapping[str, Any]) -> None:
         written = content["budget"]
         budget = None if written is None else Budget.of(written)
-        self._shares[entry.analyst] = AnalystAccount(self._share(entry.analyst).spent, budget)
+        self.shares[entry.analyst] = AnalystAccount(self._share(entry.analyst).spent, budget)
 
     def _reserve(self, entry: Entry, content: Mapping[str, Any]) -> None:
         before = self._charged_before(entry)
@@ -202,7 +202,7 @@ class Replay:
             own = Located.from_json(content["extra"]["analyst"])
         share = self._share(entry.analyst)
         try:
-            self._spent = admit(self._spent, self._budget, price, extra, whose="the dataset")
+            self.spent = admit(self.spent, self._budget, price, extra, whose="the dataset")
             grown = (
                 share.spent.with_release(price, own)
                 if share.budget is None
@@ -210,7 +210,7 @@ class Replay:
             )
         except BudgetExhausted as refused:
             raise Wrong(f"it spends what was not there: {refused}") from None
-        self._shares[entry.analyst] = AnalystAccount(grown, share.budget)
+        self.shares[entry.analyst] = AnalystAccount(grown, share.budget)
         self._waiting[entry.seq] = entry.seq
         self._open[entry.seq] = entry
         if self._asked is not None:
@@ -260,9 +260,9 @@ class Replay:
             located = Located.from_json(content["located"]["dataset"])
             own = Located.from_json(content["located"]["analyst"])
         everybody = [term for counted in self._terms.values() for term in +counted]
-        self._spent = _given_back(self._spent, price, located, everybody)
+        self.spent = _given_back(self.spent, price, located, everybody)
         left = _given_back(share.spent, price, own, list(+self._terms.get(analyst, Counter())))
-        self._shares[analyst] = AnalystAccount(left, share.budget)
+        self.shares[analyst] = AnalystAccount(left, share.budget)
 
     def _close(self, entry: Entry, known: dict[int, int]) -> Entry:
         """The reservation that an entry closes."""
@@ -287,7 +287,7 @@ class Replay:
             self.for_some = self.for_some or not ball.everyone
 
     def _share(self, analyst: str) -> AnalystAccount:
-        return self._shares.get(analyst, AnalystAccount(Account(unit=self._spent.unit), None))
+        return self.shares.get(analyst, AnalystAccount(Account(unit=self.spent.unit), None))
 
     # The end
 
@@ -299,10 +299,10 @@ class Replay:
             return "the stored promise is not the one the entries say"
         if len(self._unreviewed) != snapshot.failures:
             return "the stored number of failures to review is not the one the entries say"
-        if self._spent != snapshot.spent:
+        if self.spent != snapshot.spent:
             return "the dataset's stored sums are not what the entries add up to"
-        for analyst in sorted({*self._shares, *snapshot.shares}):
-            if self._shares.get(analyst) != snapshot.shares.get(analyst):
+        for analyst in sorted({*self.shares, *snapshot.shares}):
+            if self.shares.get(analyst) != snapshot.shares.get(analyst):
                 return f"the stored sums of analyst {analyst!r} are not what the entries add up to"
         unreviewed = {seq for closed, seq in self._failed.items() if closed in self._unreviewed}
         if self.page.open_reservations() != unreviewed.union(self._waiting):

@@ -151,6 +151,11 @@ class AccountTransaction:
         )
         self.session.run(sql.APPEND, **{**vars(entry), "dataset": self.id})
         self.seq, self.head = entry.seq, entry.hash
+        self.write_sums()
+        return entry
+
+    def write_sums(self) -> None:
+        """Write the end of the chain, the page's sums and its promise."""
         self.session.run(
             sql.MOVE,
             page=self.id,
@@ -161,7 +166,6 @@ class AccountTransaction:
             new_spent=_text(self._spent),
             new_failures=self.failures,
         )
-        return entry
 
     def write_share(self, analyst: str, share: AnalystAccount, *, new: bool) -> None:
         """Write an analyst's account."""
