@@ -18,6 +18,7 @@ from whitecrow.data.card import Card
 from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.file import packed, unpacked
+from whitecrow.detector.made_up import as_table, drawn
 from whitecrow.detector.model import Model
 from whitecrow.detector.records import Progress, batches
 from whitecrow.errors import InvalidInput
@@ -332,25 +333,9 @@ class Detector:
         Each column is drawn from its released distribution, independently of the others. They are
         good for trying out code, not for studying how columns hang together.
         """
-        import pyarrow
-
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise InvalidInput(f"A sample's size is a whole number of at least 0. Got {size!r}.")
-        rows = self.made_up(size, seed)
-        found: dict[str, Any] = {}
-        for place, column in enumerate(self._seen.columns):
-            values = rows[:, place]
-            if column.type == "category":
-                names = np.array(column.categories, dtype=object)
-                found[column.name] = pyarrow.array(names[values.astype(np.int64)].tolist())
-            elif column.type == "date":
-                days = values.astype(np.int32)
-                found[column.name] = pyarrow.array(days, pyarrow.int32()).cast(pyarrow.date32())
-            elif column.type == "integer":
-                found[column.name] = pyarrow.array(values.astype(np.int64))
-            else:
-                found[column.name] = pyarrow.array(values)
-        return pyarrow.table({**found, "synthetic": np.ones(size, dtype=bool)})
+        return as_table(self.made_up(size, seed), self._seen)
 
     def made_up(self, size: int, seed: int) -> Vector:
         """Return made-up records as the numbers that are scored (codes, days)."""
@@ -358,7 +343,7 @@ class Detector:
         whose = source.choice(len(self.models), size, p=self._weights)
         rows = np.empty((size, len(self.columns)))
         for part, model in enumerate(self.models):
-            rows[whose == part] = _drawn(model, int((whose == part).sum()), source)
+            rows[whose == part] = drawn(model, int((whose == part).sum()), source)
         return rows
 
     # Files
@@ -470,18 +455,3 @@ def _finite(value: Any) -> float | None:
     if not math.isfinite(float(value)):
         raise ValueError
     return float(value)
-
-
-def _drawn(model: Model, size: int, source: np.random.Generator) -> Vector:
-    """Draw records of one model, each column by itself."""
-    rows = np.empty((size, len(model.grids)))
-    for place, (grid, share) in enumerate(zip(model.grids, model.shares, strict=True)):
-        cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
-        cells = np.minimum(cells, grid.cells - 1)
-        borders = grid.borders()
-        low, high = borders[cells], borders[cells + 1]
-        values = low + (high - low) * source.random(size)
-        rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
-        if grid.lower is not None:
-            rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
-    return rows

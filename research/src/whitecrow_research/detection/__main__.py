@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from whitecrow_research.detection.peers import PEERS
 from whitecrow_research.detection.private import SETTINGS
 from whitecrow_research.detection.report import by_set, summary
 from whitecrow_research.detection.rivals import RIVALS
@@ -24,13 +25,13 @@ def main() -> None:
     parser.add_argument("--cache", default="detection.json", help="results that are kept")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int)
-    parser.add_argument("--detectors", nargs="*", help="some of the rivals and settings")
+    parser.add_argument("--detectors", nargs="*", help="some of the rivals, peers and settings")
     parser.add_argument("--sets", nargs="*", help="some of the sets")
     given = parser.parse_args()
     if not given.data:
         parser.error("say where the sets are: --data FOLDER, or the variable WHITECROW_ADBENCH")
     folder = Path(given.data)
-    wanted = given.detectors or [*RIVALS, *SETTINGS]
+    wanted = given.detectors or [*RIVALS, *PEERS, *SETTINGS]
     results = run(
         folder,
         Path(given.cache),

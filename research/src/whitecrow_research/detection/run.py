@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from whitecrow_research.detection.measures import average_precision, roc_auc
+from whitecrow_research.detection.peers import PEERS
 from whitecrow_research.detection.private import SETTINGS
 from whitecrow_research.detection.rivals import RIVALS
 from whitecrow_research.detection.sets import load, names, split
@@ -30,6 +31,8 @@ def _one(folder: str, name: str, detector: str, seeds: int) -> tuple[str, str, l
             warnings.simplefilter("ignore")
             if detector in RIVALS:
                 scores = RIVALS[detector](part.train, part.test, seed)
+            elif detector in PEERS:
+                scores = PEERS[detector](part, seed)
             else:
                 scores = SETTINGS[detector].scores(part, seed)
         seconds = time.perf_counter() - begin
@@ -53,9 +56,9 @@ def run(
     folder : Path
         Where the sets are.
     cache : Path
-        A JSON file: results of rivals are taken from there; private ones are always new.
+        A JSON file: what rivals and peers did is taken from there, our own is always new.
     detectors : list of str
-        Names of rivals and of settings.
+        Names of rivals, peers and settings.
     seeds, jobs : int
     only : list of str, optional
         Some of the sets.
@@ -66,7 +69,7 @@ def run(
         (str(folder), name, detector, seeds)
         for detector in detectors
         for name in wanted
-        if detector not in RIVALS or len(found.get(detector, {}).get(name, [])) < seeds
+        if detector in SETTINGS or len(found.get(detector, {}).get(name, [])) < seeds
     ]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(jobs) as pool:

@@ -1,0 +1,52 @@
+"""Made-up records, drawn from the released distributions of single columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data.card import Card
+from whitecrow.detector.model import Model
+
+__all__ = ["as_table", "drawn"]
+
+Matrix = npt.NDArray[np.float64]
+
+
+def as_table(rows: Matrix, card: Card) -> Any:
+    """Return records as an Arrow table with the card's types, and a column that marks them."""
+    import pyarrow
+
+    found: dict[str, Any] = {}
+    for place, column in enumerate(card.columns):
+        values = rows[:, place]
+        if column.type == "category":
+            names = np.array(column.categories, dtype=object)
+            found[column.name] = pyarrow.array(
+                names[values.astype(np.int64)].tolist(), pyarrow.string()
+            )
+        elif column.type == "date":
+            days = pyarrow.array(values.astype(np.int32), pyarrow.int32())
+            found[column.name] = days.cast(pyarrow.date32())
+        elif column.type == "integer":
+            found[column.name] = pyarrow.array(values.astype(np.int64))
+        else:
+            found[column.name] = pyarrow.array(values)
+    return pyarrow.table({**found, "synthetic": np.ones(len(rows), dtype=bool)})
+
+
+def drawn(model: Model, size: int, source: np.random.Generator) -> Matrix:
+    """Draw records of one model, each column by itself."""
+    rows = np.empty((size, len(model.grids)))
+    for place, (grid, share) in enumerate(zip(model.grids, model.shares, strict=True)):
+        cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
+        cells = np.minimum(cells, grid.cells - 1)
+        borders = grid.borders()
+        low, high = borders[cells], borders[cells + 1]
+        values = low + (high - low) * source.random(size)
+        rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
+        if grid.lower is not None:
+            rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+    return rows
