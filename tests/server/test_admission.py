@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 import requests
 
-from whitecrow.server import bodies, protocol
+from whitecrow.server import protocol, schemas
 
 from .conftest import Caller, House, identify, listening
 
@@ -75,24 +77,27 @@ def test_nothing_of_a_strangers_body_is_read(house: House, method: str, path: st
 
 def test_a_question_is_small_and_a_plan_may_be_larger(house: House) -> None:
     call = Caller(house)
-    large = {**identify(), "note": "x" * 70_000}
+    how = {"headers": {"Content-Type": "application/json"}}
+    room = " " * 70_000
     for act in ("ask", "price"):
-        assert call("ana", "POST", f"/v1/datasets/clinic/{act}", json=large).status_code == 413
-    plan = call("ana", "POST", "/v1/datasets/clinic/plan", json={"questions": [large]})
-    assert plan.status_code == 200
+        large = json.dumps(identify()) + room
+        reply = call("ana", "POST", f"/v1/datasets/clinic/{act}", content=large, **how)
+        assert reply.status_code == 413
+    batch = json.dumps({"questions": [identify()]}) + room
+    assert call("ana", "POST", "/v1/datasets/clinic/plan", content=batch, **how).status_code == 200
 
 
 def test_bodies_are_parsed_off_the_event_loop(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where: list[str] = []
-    parse = bodies.strict_json
+    parse = schemas.strict_json
 
     def noted(raw: bytes) -> Any:
         where.append(threading.current_thread().name)
         return parse(raw)
 
-    monkeypatch.setattr(bodies, "strict_json", noted)
+    monkeypatch.setattr(schemas, "strict_json", noted)
     call = Caller(house)
     assert call("ana", "POST", ASK, json=identify()).status_code == 200
     assert call("ana", "POST", "/v1/datasets/clinic/price", json=identify()).status_code == 200
@@ -130,3 +135,30 @@ def test_headers_that_never_end_are_given_up(house: House, monkeypatch: pytest.M
     monkeypatch.setattr(protocol, "HEADER_SECONDS", 60.0)
     with listening(house) as url:
         assert b"200" not in _told(url, b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200_000)
+
+
+def test_a_token_that_ends_while_its_question_waits_asks_nothing(
+    opened: Callable[..., House],
+) -> None:
+    house = opened(deadlines={"*": 1.0})
+    found: list[int] = []
+
+    call = Caller(house)
+    assert call("ana", "POST", ASK, json=identify()).status_code == 200  # loaded and compiled
+
+    async def main() -> None:
+        headers = house.headers("ana")
+        transport = httpx.ASGITransport(app=house.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as web:
+            sent = [
+                asyncio.create_task(web.post(ASK, json=identify(epsilon=price), headers=headers))
+                for price in ("1/50", "1/40")
+            ]
+            await asyncio.sleep(0.5)
+            await asyncio.to_thread(house.service.people.revoke_all, "ana")
+            found.extend([(await one).status_code for one in sent])
+
+    before = house.service.ledger.snapshot("clinic").seq
+    asyncio.run(main())
+    assert found == [200, 401]
+    assert house.service.ledger.snapshot("clinic").seq == before + 2

@@ -118,3 +118,25 @@ def test_whoever_hangs_up_loses_the_place_and_spends_nothing() -> None:
 
     assert asyncio.run(main()) < 0.25
     assert began == ["+ana", "-ana", "+cleo", "-cleo"]
+
+
+@pytest.mark.parametrize("moments", range(6))
+def test_an_ask_that_is_cancelled_when_its_turn_comes_leaves_its_slot_free(moments: int) -> None:
+    async def main() -> None:
+        schedule = _schedule()
+
+        async def waits() -> None:
+            async with schedule.slot("bob", "clinic", "screen", None, asyncio.Event().wait):
+                pass
+
+        async with schedule.slot("bob", "clinic", "screen", None):
+            waiting = asyncio.create_task(waits())
+            await asyncio.sleep(0.01)
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        async with asyncio.timeout(1), schedule.slot("bob", "clinic", "screen", None):
+            pass
+
+    asyncio.run(main())

@@ -100,6 +100,7 @@ class RequestHandler:
     async def ask(self, request: Request, name: str) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         who = await self.admit(request)
+        bearer = await BEARER(request)
         raw = await schemas.read(request, self.service.settings.largest_question)
 
         def read() -> dict[str, Any]:
@@ -107,14 +108,15 @@ class RequestHandler:
             self.askable(who, name, question)
             return question
 
+        def answer() -> Response:
+            # Again: a token may have ended while its question waited.
+            still = who if bearer is None else self.service.people.bearer(bearer.credentials)
+            release = self.answered(still, name, question)
+            return Response(encoded(release.to_json()), media_type="application/json")
+
         question = await self.threads.run(read)
         async with self.slot(request, who, name, kind_of(question)):
-            return await self.in_slot(
-                lambda: Response(
-                    encoded(self.answered(who, name, question).to_json()),
-                    media_type="application/json",
-                )
-            )
+            return await self.in_slot(answer)
 
     def askable(self, who: Person, name: str, question: dict[str, Any]) -> None:
         """Refuse at once what public facts refuse: it needs no slot, and its time tells nothing."""

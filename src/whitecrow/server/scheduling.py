@@ -39,7 +39,7 @@ class _Gate:
         else:
             self.waiting += 1
             try:
-                await _unless(left, self._free.acquire())
+                await _unless(left, self._free)
             finally:
                 self.waiting -= 1
         self.inside += 1
@@ -116,17 +116,20 @@ class Schedule:
                 self._gates.pop(key, None)
 
 
-async def _unless(left: Left | None, entering: Awaitable[object]) -> None:
+async def _unless(left: Left | None, free: asyncio.Semaphore) -> None:
     """Wait to enter, but not for somebody who has hung up."""
     if left is None:
-        await entering
+        await free.acquire()
         return
-    turn, gone = asyncio.ensure_future(entering), asyncio.ensure_future(left())
+    turn, gone = asyncio.ensure_future(free.acquire()), asyncio.ensure_future(left())
     try:
         await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
             raise Unavailable("Whoever asked has hung up; nothing was spent.")
+    except BaseException:
+        # Cancelled in the moment in which the turn came: nobody would ever give it back.
+        if not turn.cancel():
+            free.release()
+        raise
     finally:
         gone.cancel()
-        if not turn.done():
-            turn.cancel()
