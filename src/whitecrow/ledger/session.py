@@ -12,7 +12,7 @@ __all__ = ["Compiler", "Session"]
 
 
 class Compiler:
-    """WriterQueue SQLAlchemy's statements into the driver's text, and remembers them.
+    """Turns SQLAlchemy's statements into the driver's text, and remembers them.
 
     Parameters
     ----------
