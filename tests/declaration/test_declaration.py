@@ -180,3 +180,8 @@ def test_many_names_are_compared_once_each():
 
     Sample([Spelled(number) for number in range(2000)], share="1/2")
     assert Spelled.compared < 10_000
+
+
+def test_zero_has_one_spelling():
+    plus, minus = (wc.DistanceAnomaly(beta=1, radius=zero).to_json() for zero in (0.0, -0.0))
+    assert repr(plus) == repr(minus)

@@ -256,7 +256,7 @@ class Number(Parameter[float, float]):
         if not numeric or not self._inside(value):
             raise invalid(owner, self.name, self._must or self._words(), value)
         assert isinstance(value, int | float)
-        return float(value)
+        return float(value) + 0.0  # -0.0 and 0.0 are one number
 
     def _inside(self, value: Any) -> bool:
         return bool(self.least <= value <= self.most) and abs(value) <= FARTHEST
