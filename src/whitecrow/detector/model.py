@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from whitecrow.detector.arithmetic import softlog
 from whitecrow.detector.grid import Grid
-from whitecrow.detector.tables import Tables
+from whitecrow.detector.tables import SPAN, UNIT, Tables
 
 __all__ = ["PARTS", "POINTS", "Model"]
 
@@ -89,16 +89,21 @@ class Model:
 
     @cached_property
     def tails(self) -> tuple[Floats, ...]:
-        """For each cell of each column how far out it lies, in deviations."""
+        """For each cell of each column how far out it lies, in deviations.
+
+        A tail's share says nothing where it is below the noise; the distance from the middle, in
+        the logarithmic coordinate, keeps far values in their order.
+        """
         floor = max(self.marginal_noise, 1.0) / max(self.records, 1.0)
         found = []
-        for grid, share in zip(self.grids, self.shares, strict=True):
+        for grid, share, look in zip(self.grids, self.shares, self.looks, strict=True):
             if grid.ordered:
                 below = np.cumsum(share)
-                rarer = np.minimum(below, 1.0 - below + share)
+                distance = np.abs(look[0] - SPAN // 2) / UNIT
+                away = distance - softlog(np.minimum(below, 1.0 - below + share), floor)
             else:
-                rarer = share
-            found.append(_standard(-softlog(rarer, floor), share))
+                away = -softlog(share, floor)
+            found.append(_standard(away, share))
         return tuple(found)
 
     @cached_property
