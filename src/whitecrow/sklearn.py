@@ -1,6 +1,6 @@
 """scikit-learn façades over a curator: outlier and novelty detection that is paid for.
 
-:class:`PrivateDetector` learns once and scores for ever (:mod:`whitecrow.learned`). The others ask
+:class:`PrivateDetector` learns once and scores for ever (``whitecrow.learned``). The others ask
 one question a row:
 
 ``fit`` hands the records to a curator and reads nothing off them; each ``predict`` asks one

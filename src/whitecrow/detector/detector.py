@@ -181,7 +181,7 @@ class Detector:
         ----------
         data : data frame, Arrow table, array, path of a CSV or Parquet file, or one record
             Records with the detector's columns; others are not looked at. Files are read batch by
-            batch. See :mod:`whitecrow.detector.records` for what does not fit the card.
+            batch. See ``whitecrow.detector.records`` for what does not fit the card.
         progress : callable, optional
             Called as ``progress(done, total, what)``.
         """
@@ -361,7 +361,7 @@ class Detector:
         }
 
     def to_bytes(self) -> bytes:
-        """Return the detector's file as bytes; see :mod:`whitecrow.detector.file`."""
+        """Return the detector's file as bytes; see ``whitecrow.detector.file``."""
         return packed(self.models, self.about())
 
     @classmethod
