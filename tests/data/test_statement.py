@@ -34,6 +34,7 @@ HOSTILE = [
     "SELECT * FROM people WHERE age = :age",
 ]
 POSTGRES = [
+    "SELECT 1 OPERATOR(public.##) 2",
     "WITH gone AS (DELETE FROM people RETURNING age) SELECT age FROM gone",
     "SELECT age INTO other FROM people",
     "SELECT age FROM people FOR UPDATE",

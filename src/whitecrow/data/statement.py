@@ -150,6 +150,7 @@ def _refused_nodes() -> tuple[type, ...]:
         exp.SessionParameter,
         exp.Placeholder,
         exp.TableSample,
+        exp.Operator,  # OPERATOR(schema.name): a function under another name
     )
 
 
