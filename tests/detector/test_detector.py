@@ -19,6 +19,7 @@ from whitecrow.detector.grid import grid_of
 from whitecrow.learn.budget import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
+from whitecrow.noise._seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
 
 CARD = wc.Card(
@@ -56,6 +57,7 @@ def detector() -> Detector:
         lambda columns, tables: scoring.count_rows(columns, tables, [data]),
         Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
         Fraction(1),
+        source=SeededSource(7),
     )
     promise = DifferentialPrivacy("1", "1e-6")
     return Detector(
@@ -243,6 +245,7 @@ def test_forty_columns_fit_in_half_a_megabyte() -> None:
         lambda columns, tables: scoring.count_rows(columns, tables, [data]),
         Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
         Fraction(1),
+        source=SeededSource(7),
     )
     promise = DifferentialPrivacy("1", "1e-6")
     found = Detector((model,), card, promise, promise.statement(), {"kind": "learn"})

@@ -14,6 +14,7 @@ GRIDS = [
     Grid("x", True, True, 0.0, 120.0),
     Grid("x", True, True, 0.0, 100_000.0).refined((5, 6)),
     Grid("x", True, False, None, None).refined((100, 121)),
+    Grid("x", True, True, None, None).refined((40, 43)).refined((41, 50)),
     Grid("x", False, True, 0.0, 4.0),
     Grid("x", False, True, 0.0, 0.0),
 ]
@@ -29,7 +30,7 @@ def test_cells_are_ordered_and_cover_every_number(grid: Grid) -> None:
     assert (np.diff(codes.astype(int)) >= 0).all()
 
 
-@pytest.mark.parametrize("grid", GRIDS[1:2] + GRIDS[3:5])
+@pytest.mark.parametrize("grid", GRIDS[1:2] + GRIDS[3:6])
 def test_a_refined_cell_lies_in_one_cell_of_the_grid_before(grid: Grid) -> None:
     before = Grid(grid.name, grid.ordered, grid.whole, grid.lower, grid.upper, grid.cuts[:-1])
     values = np.random.default_rng(1).uniform(-10, 200, 5000)

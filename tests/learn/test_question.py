@@ -142,3 +142,39 @@ def test_a_price_whose_noise_cannot_be_drawn_is_refused_when_priced() -> None:
     with pytest.raises(wc.InvalidInput, match="larger price"):
         wc.Learn(["age"], epsilon="1e-60").price(card)
     wc.Learn(["age"], epsilon="1e-6").price(card)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_hardly_any_records_are_learned_from_like_many(size: int) -> None:
+    """Whether a computation succeeds must not depend on the records."""
+    for price in ({"delta": "0"}, {"delta": "1e-6"}):
+        detector = learned(size, **price)
+        assert np.isfinite(detector.scores(clinic(20, seed=3))).all()
+
+
+def test_columns_of_one_or_two_values_are_learned() -> None:
+    card = wc.Card(
+        "flags",
+        (
+            wc.Column("flag", "integer", lower=0, upper=1),
+            wc.Column("kind", "category", categories=("only",)),
+        ),
+    )
+    source = np.random.default_rng(0)
+    table = pa.table({"flag": (source.random(5000) < 0.03).astype(int), "kind": ["only"] * 5000})
+    with wc.Curator.open(table, card=card, budget="2, 1e-5", ledger="sqlite://") as curator:
+        detector = curator.learn(epsilon="1", delta="1e-6").answer
+    rare, common = detector.scores([{"flag": 1, "kind": "only"}, {"flag": 0, "kind": "only"}])
+    assert rare > common
+    assert detector.model.grids[0].cells == 2
+
+
+def test_values_of_any_size_are_learned_without_bounds() -> None:
+    card = wc.Card("wide", (wc.Column("x"), wc.Column("y", "integer")))
+    source = np.random.default_rng(1)
+    table = pa.table(
+        {"x": 10.0 ** source.uniform(-300, 300, 3000), "y": source.integers(-(2**50), 2**50, 3000)}
+    )
+    with wc.Curator.open(table, card=card, budget="2, 1e-5", ledger="sqlite://") as curator:
+        detector = curator.learn(epsilon="1", delta="1e-6", false_alarms=[0.05]).answer
+    assert np.isfinite(detector.scores(table)).all()

@@ -15,6 +15,7 @@ from whitecrow.learn.budget import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts, learn_marginals
 from whitecrow.learn.recipe import draw_tables, families
 from whitecrow.learn.training import train
+from whitecrow.noise._seeded import SeededSource
 
 PURE = Money("laplace", Fraction(2), "add_remove", 1)
 GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)
@@ -32,6 +33,7 @@ def trained(rows: npt.NDArray[np.float64], money: Money = GAUSSIAN, **options: o
         lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
         money,
         Fraction(1),
+        source=SeededSource(7),
         **options,  # type: ignore[arg-type]
     )
 
@@ -81,7 +83,11 @@ def test_the_distribution_of_a_column_comes_back_within_its_noise() -> None:
     rows = records(20_000, 6)
     grids = tuple(Grid(f"x{j}", True, False, -8.0, 8.0) for j in range(6))
     found = learn_marginals(
-        grids, lambda wanted: histogram_counts(wanted, rows), GAUSSIAN, Fraction(1, 5), None
+        grids,
+        lambda wanted: histogram_counts(wanted, rows),
+        GAUSSIAN,
+        Fraction(1, 5),
+        SeededSource(5),
     )
     assert abs(found.records - 20_000) < 6 * found.noise
     for place, (grid, share) in enumerate(zip(found.grids, found.shares, strict=True)):

@@ -96,7 +96,7 @@ class Grid:
     def _root(self) -> Edges:
         if self.lower is None or self.upper is None:
             powers = np.array([2.0 ** (k // 2) * (1.5 if k % 2 else 1.0) for k in _HALVES])
-            return np.concatenate([-powers[::-1], powers])
+            return self._distinct(np.concatenate([-powers[::-1], powers]))
         if self.whole and self.upper - self.lower < (_CELLS if self.ordered else _MOST_CATEGORIES):
             return self.lower + 0.5 + np.arange(self.upper - self.lower)
         return self._distinct(_between(self.lower, self.upper, _CELLS))
@@ -105,7 +105,10 @@ class Grid:
         borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
         whole = np.concatenate([borders[:1], edges, borders[-1:]])
         added = [_between(float(whole[cell]), float(whole[cell + 1]), CUTS) for cell in chosen]
-        return self._distinct(np.concatenate([edges, *added]))
+        found: Edges = self._distinct(np.concatenate([edges, *added]))
+        # Between whole numbers an edge may fall on the bound itself, where it parts nothing.
+        inside: Edges = found[(found > whole[0]) & (found < whole[-1])]
+        return inside
 
     def _distinct(self, edges: Edges) -> Edges:
         """Move edges between whole numbers, where only those occur, and drop repeated ones."""

@@ -53,7 +53,7 @@ def load(folder: Path, name: str) -> tuple[Matrix, npt.NDArray[np.bool_]]:
 
 
 def chosen_on(name: str) -> bool:
-    """Whether a set is of the half on which parameters are chosen; the rest only reports."""
+    """Whether a set is of the half that parameters are to be chosen on; the rest only reports."""
     return hashlib.sha256(name.lower().encode()).digest()[0] % 2 == 0
 
 
