@@ -1,7 +1,7 @@
 """The recipe: everything about a detector that is decided before any record is read.
 
-The numbers were chosen by comparing some thirty variants on public sets (``docs/questions/learn.md``
-says how honestly); a wrong choice costs quality, never privacy.
+The numbers were chosen by comparing some thirty variants on public sets; how honestly is said in
+``docs/questions/learn.md``. A wrong choice costs quality, never privacy.
 """
 
 from __future__ import annotations
