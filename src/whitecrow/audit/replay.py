@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.audit.shipped import Records, table
 from whitecrow.count import Count
@@ -26,12 +28,17 @@ from whitecrow.curator import Curator
 from whitecrow.curator.execution import InProcess
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Column, Dataset
+from whitecrow.detector import Detector, Model
+from whitecrow.detector.grid import grid_of
+from whitecrow.detector.tables import Tables
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
 from whitecrow.identify import Identify
+from whitecrow.learn import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import Engine
+from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.publish import Publish
 from whitecrow.question import Question, QuestionType
 from whitecrow.screen import Screen
@@ -50,6 +57,27 @@ CARD = Card(
     ),
 )
 
+
+def _detector() -> dict[str, Any]:
+    """A detector that knows nothing: one table of two empty cells."""
+    grid = grid_of(CARD.column("x"))
+    numbers = ([0, 1], [0], [0], [16])
+    model = Model(
+        grids=(grid,),
+        shares=(np.full(grid.cells, 1.0 / grid.cells),),
+        looks=(np.zeros((2, grid.cells), dtype=np.int32),),
+        tables=Tables(*(np.array(part, dtype=np.int32) for part in numbers)),
+        counts=np.zeros(2, dtype=np.int32),
+        records=1.0,
+        noise=1.0,
+        marginal_noise=1.0,
+        peak=1.0,
+        tail=0.0,
+    )
+    promise = DifferentialPrivacy(Fraction(1, 10))
+    return Detector((model,), CARD, promise, promise.statement(), {"kind": "learn"}).to_json()
+
+
 FROZEN: dict[str, Any] = {
     "identify": True,
     "screen": False,
@@ -59,6 +87,7 @@ FROZEN: dict[str, Any] = {
     "tune": 2.0,
     "explain": {"context": None, "words": "nowhere", "where": None},
     "publish": {"statistic": "count", "view": "to_date", "clip": None, "series": []},
+    "learn": _detector(),
 }
 """What every mechanism says here, whatever the data."""
 
@@ -88,6 +117,7 @@ def questions() -> Iterator[Question]:
         yield Explain(person, metric="x", detector=model, epsilon="1/10", notion=notion)
     yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, epsilon=tenth)
     yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, rho=tenth**2)
+    yield Learn(["x"], epsilon="1/10")
     yield Count(["x"], model=model, epsilon=500)  # cannot be paid
 
 
