@@ -26,7 +26,7 @@ from whitecrow.server import Settings, create_app
 from whitecrow.server.readiness import Readiness
 from whitecrow.server.refusals import NotReady, TooMany, retry_after
 
-from .conftest import Caller, House, identify, settings_for, settle_in
+from .conftest import Caller, House, identify, person, settings_for, settle_in
 
 
 @pytest.mark.skipif(bool(missing()), reason=missing() or "there")
@@ -208,6 +208,7 @@ def test_no_message_shows_an_analyst_where_the_ledger_lies(
 ) -> None:
     house = opened()
     call, path = Caller(house), "/v1/datasets/clinic"
+    house.service.curator(person("ana"), "clinic")  # waits for the load
 
     def broken(*given: object) -> None:
         raise sqlite3.OperationalError(f"{trouble}: {house.settings.database}")

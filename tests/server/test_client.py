@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -30,15 +31,17 @@ def test_a_client_says_what_a_local_curator_says(opened: Callable[..., House]) -
         assert client.datasets() == ("clinic",)
         assert client.card == local.card
         assert client.policy == local.policy
-        assert client.price(question) == local.price(question)
+        # Only the service records which records they are: the local account is in memory.
+        assert replace(client.price(question), card="") == replace(local.price(question), card="")
         assert str(client.describe(question, typical_neighbours=2)) == str(
             local.describe(question, typical_neighbours=2)
         )
         assert client.plan([question]) == local.plan([question])
         assert client.remaining() == local.remaining()
         release, here = client.ask(question), local.ask(question)
-        assert (release.guarantee, release.statement, release.charged, release.ledger) == (
-            here.guarantee,
+        guarantees = [replace(one.guarantee, card="") for one in (release, here)]
+        assert guarantees[0] == guarantees[1]
+        assert (release.statement, release.charged, release.ledger) == (
             here.statement,
             here.charged,
             here.ledger,

@@ -56,7 +56,8 @@ def question_groups(question: type[Question], card: Card) -> Iterator[Group]:
         )
         if fields:
             yield Group(legend, fields, words, folded)
-    guesses = tuple(_field(one, card) for one in inputs(question.guesses))
+    known = {one.name for one in asked}
+    guesses = tuple(_field(one, card) for one in inputs(question.guesses) if one.name not in known)
     if guesses:
         yield Group("A public guess (optional)", guesses, _GUESSES, folded=True)
 
@@ -79,7 +80,8 @@ def _field(one: Input, card: Card) -> Field:
     if parameter.control == "select":
         named = getattr(parameter, "choices", None)
         options = tuple(named.items()) if named else choices(_columns(one, card))
-        empty = () if parameter.required or "" in dict(options) or named else (("", "–"),)
+        optional = parameter.default is None and "" not in dict(options)
+        empty = (("", "–"),) if optional else ()
         wide = any(len(words) > 40 for _, words in options)
         return Field(**found, type="select", options=(*empty, *options), wide=wide)
     return Field(**found, type="number" if parameter.control == "number" else "text")

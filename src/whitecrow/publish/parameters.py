@@ -13,7 +13,7 @@ from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.periods import CALENDAR_PERIODS
 from whitecrow.publish.signed import signed
 
-__all__ = ["Clip", "Moment"]
+__all__ = ["Clip", "Ends", "Moment"]
 
 Interval = tuple[Fraction, Fraction]
 
@@ -29,6 +29,29 @@ class Moment(Parameter[str, Any]):
     def schema(self) -> dict[str, Any]:
         words = [*CALENDAR_PERIODS, "7"] if self.name == "period" else ["2024-01-01", "0"]
         return {"type": ["string", "number"], "examples": words}
+
+
+class Ends(Parameter[tuple[str, ...], Any]):
+    """Two numbers, as text: the smallest and the largest end."""
+
+    written = "(smallest, largest)"
+
+    def parse(self, value: object, owner: str) -> tuple[str, ...]:
+        if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+            raise invalid(owner, self.name, "two numbers with a comma, such as 1,1000", value)
+        return tuple(text(signed(end, owner=owner, parameter=self.name)) for end in value)
+
+    def dump(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+
+    def from_text(self, text: str, owner: str) -> object:
+        return [end.strip() for end in text.split(",")]
+
+    def to_text(self, written: Any) -> str:
+        return ",".join(written)
 
 
 class Clip(Parameter[Interval | PrivateClip, Any]):

@@ -18,7 +18,6 @@ from whitecrow.declaration import (
     Exact,
     Maybe,
     Name,
-    Names,
     Number,
     Whole,
 )
@@ -26,7 +25,7 @@ from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact, text
 from whitecrow.publish.clip import METHODS, PrivateClip
 from whitecrow.publish.counters import MECHANISMS
-from whitecrow.publish.parameters import Clip, Moment
+from whitecrow.publish.parameters import Clip, Ends, Moment
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import FIRST_EPOCH, Plan, best_mechanism
 from whitecrow.publish.signed import signed
@@ -179,8 +178,7 @@ class Publish(Question):
             group="price",
         )
         private_clip: Maybe[tuple[str, ...], Any] = Maybe(
-            Names(
-                ordered=True,
+            Ends(
                 help="SMALLEST,LARGEST: have the upper clip chosen privately between them.",
                 group="details",
             ),
