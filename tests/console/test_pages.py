@@ -197,6 +197,7 @@ def test_a_price_spends_nothing_and_an_answer_is_stored_once(
     visitors: People, house: House
 ) -> None:
     ana = visitors("ana")
+    house.service.curator(house.person("ana"), "clinic")  # loaded, and bound to its records
     before = len(house.service.ledger.entries("clinic"))
     priced = ana.priced("screen", radius="7")
     assert "Ask and spend ε 0.25" in priced.text

@@ -5,7 +5,8 @@ every kind (some twice, some that cannot be paid, some not allowed, some nonsens
 behind the boundary), first over one database, then over its neighbours; each mechanism is made to
 say the same every time, and everything an analyst or an operator could see is written down: prices,
 descriptions, plans, progress, releases with their statements, errors, log lines, the order in which
-the house calls its parts, and the ledger's entries (but their clock, and the hashes that cover it).
+the house calls its parts, and the ledger's entries (but their clock, the hashes that cover it, and
+the records' fingerprint, which a secret key drawn anew for each account makes random).
 """
 
 from __future__ import annotations
@@ -254,6 +255,9 @@ def transcript(
     notes += [str(curator.remaining()), *curator.totals().statements(), repr(curator)]
     for entry in ledger.entries("members"):
         seen = {key: value for key, value in entry.to_json().items() if key not in _CLOCK}
+        if "data" in seen["body"]:
+            keyed = {**seen["body"]["data"], "fingerprint": "under a secret key"}
+            seen["body"] = {**seen["body"], "data": keyed}
         notes.append(json.dumps(seen, sort_keys=True))
     curator.close()
     return notes

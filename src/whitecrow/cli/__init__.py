@@ -16,7 +16,7 @@ from whitecrow import __version__, plugins
 from whitecrow.cli.screen_output import Output, report_error
 from whitecrow.cli.secrets import check_argv
 from whitecrow.errors import Unavailable, WhitecrowError
-from whitecrow.questions import BUILT_IN, kinds, question_type
+from whitecrow.questions import BUILT_IN, kinds
 
 __all__ = ["main", "whitecrow"]
 
@@ -68,7 +68,8 @@ class LazyGroup(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        added = {name: question_type(name).question.asks for name in _added_questions()}
+        # Their own words would mean loading them, and help is instant.
+        added = dict.fromkeys(_added_questions(), "A question that an installed package adds.")
         for name, one in _plugins().items():
             added[name] = f"Added by {one.module.split('.')[0]}."
         with formatter.section("Commands"):
