@@ -156,7 +156,7 @@ class Family:
             relation=draw.choice(("add_remove", "replace_one")),
             mechanism=mechanism,
             normalised=draw.random() < 0.3,
-            crowding=draw.choice((0, 4, 4, 10**6, 10**20)),
+            expected_cluster_size=draw.choice((0, 4, 4, 10**6, 10**20)),
             raw=draw.random() < 0.5,
         )
 
@@ -178,7 +178,7 @@ class Family:
             k=draw.choice((1, 2, 5, 1000, 10**9, 2**63)),
             epsilon=self.price(),
             notion=draw.choice(("sensitive", "differential")),
-            floor=draw.choice(("1e-6", "1e-300", "1e-2")),
+            error_floor=draw.choice(("1e-6", "1e-300", "1e-2")),
         )
 
     def screen(self) -> Question:

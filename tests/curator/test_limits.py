@@ -13,6 +13,7 @@ from test_faults import CARD, QUESTIONS, ROWS
 import whitecrow as wc
 from whitecrow.curator.costs import limits_of
 from whitecrow.limits import UNLIMITED, Limits
+from whitecrow.neighbours import open_engine
 from whitecrow.question import Question
 
 BOUNDED = dataclasses.replace(CARD, records_at_most=10_000)
@@ -53,7 +54,7 @@ def test_without_a_bound_on_the_records_nothing_is_refused_by_size() -> None:
     curator.price(QUESTIONS[0])
     bounded = wc.Curator(
         curator._dataset,
-        None,  # type: ignore[arg-type]
+        open_engine(curator._dataset),
         curator.ledger,
         name="members",
         analyst="ana",

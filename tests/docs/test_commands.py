@@ -142,7 +142,7 @@ def test_three_lines_of_the_readme_lead_to_an_answer(tmp_path):
             printed += process.stdout.readline()
         token = re.findall(r"analyst +(\S+)", printed)[0]
         command = ask.replace("wc_...", token).replace("8765", str(port))
-        run(command.replace(".venv/bin/", ""), "answer  yes, ...", tmp_path)
+        run(command.replace(".venv/bin/", ""), "answer  Yes, ...", tmp_path)
 
 
 def run(command: str, shown: str, folder: Path) -> None:

@@ -193,5 +193,7 @@ def test_values_that_read_alike_are_told_apart(one, other):
 def test_a_card_that_reads_otherwise_makes_another_condition():
     question = releases()[1].question
     card = card_of()
-    other = replace(card, unit="user", user_column="other", contribution=2)
+    columns = (*card.columns, Column("who", "text"))
+    card = replace(card, columns=columns)
+    other = replace(card, unit="user", user_column="who", contribution=2)
     assert question.condition(card) != question.condition(other)
