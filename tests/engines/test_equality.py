@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from whitecrow.data.warehouse import Query
 from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close
 from whitecrow.neighbours.cells import Lattice
-from whitecrow.neighbours.plain import count_plain
-from whitecrow.neighbours.relation import lower
+from whitecrow.neighbours.plans import count_plain
+from whitecrow.neighbours.relation import embedded, lower
 from whitecrow.neighbours.remote import Bounds
-from whitecrow.neighbours.validation import embedded
 
 Matrix = NDArray[np.float64]
 Opening = Callable[..., tuple[Any, Engine]]

@@ -23,8 +23,7 @@ from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.neighbours import Engine, NeighbourRelation, devices, gpu, open_engine, tiles
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
-from whitecrow.neighbours.plain import count_plain
-from whitecrow.neighbours.plans import equality
+from whitecrow.neighbours.plans import count_plain, equality
 from whitecrow.neighbours.relation import Form, lower, on_sphere
 from whitecrow.neighbours.tiles import Scattered, scattered_order
 

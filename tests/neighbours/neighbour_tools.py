@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from whitecrow.neighbours import plans
 from whitecrow.neighbours.grid import settle
 from whitecrow.neighbours.index import arranged, weights_for
-from whitecrow.neighbours.plain import count_index_plain, count_plain
-from whitecrow.neighbours.predicates import step
-from whitecrow.neighbours.relation import Form
-from whitecrow.neighbours.validation import checked_form, embedded
+from whitecrow.neighbours.plans import count_index_plain, count_plain
+from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.errors import Unavailable, invalid
 from whitecrow.neighbours import count_all
-from whitecrow.neighbours.validation import embedded
+from whitecrow.neighbours.relation import embedded
 from whitecrow.place import law
 from whitecrow.place.parameters import FLOOR, checked_floor, whole
 from whitecrow.privacy import Facts, exact

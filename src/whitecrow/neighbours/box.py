@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import Dialect
-from whitecrow.neighbours.predicates import MIXED, SQUARES
-from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
 __all__ = ["condition", "within"]
 

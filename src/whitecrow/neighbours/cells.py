@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import Dialect
-from whitecrow.neighbours.predicates import MIXED, SQUARES, step
-from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form, step
 
 __all__ = ["MOST_COLUMNS", "Judged", "Lattice", "lay_out"]
 

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
-from whitecrow.neighbours.plans import count_every, count_records, equality
-from whitecrow.neighbours.validation import (
+from whitecrow.neighbours.plans import (
     checked_cap,
     checked_data,
-    checked_form,
     checked_records,
-    embedded,
+    count_every,
+    count_records,
+    equality,
 )
+from whitecrow.neighbours.relation import checked_form, embedded
 
 __all__ = ["copies", "count_all", "count_close", "count_related"]
 

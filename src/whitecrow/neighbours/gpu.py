@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.index import Progress
-from whitecrow.neighbours.plans import equality
-from whitecrow.neighbours.relation import Form, NeighbourRelation, lower, on_sphere
+from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records, equality
+from whitecrow.neighbours.relation import Form, NeighbourRelation, embedded, lower, on_sphere
 from whitecrow.neighbours.tiles import Scattered
-from whitecrow.neighbours.validation import checked_cap, checked_data, checked_records, embedded
 
 __all__ = ["GpuEngine"]
 

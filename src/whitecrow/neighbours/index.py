@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours._kernels.tables import EXTRA, LANES, Index, Relation
-from whitecrow.neighbours.predicates import MIXED, SQUARES
-from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
 __all__ = ["Arranged", "Progress", "arranged", "count_in", "relation_of", "weights_for"]
 

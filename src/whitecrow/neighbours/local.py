@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import threading
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Self
 
@@ -16,20 +18,24 @@ from whitecrow.neighbours import store
 from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
-from whitecrow.neighbours.kept import KeptIndexes
 from whitecrow.neighbours.plans import (
+    checked_cap,
+    checked_data,
+    checked_records,
     count_every,
     count_indexed,
     count_records,
     count_through,
     equality,
 )
-from whitecrow.neighbours.predicates import MIXED
-from whitecrow.neighbours.relation import Form, NeighbourRelation, lower
+from whitecrow.neighbours.relation import MIXED, Form, NeighbourRelation, embedded, lower
 from whitecrow.neighbours.store import Space
-from whitecrow.neighbours.validation import checked_cap, checked_data, checked_records, embedded
 
-__all__ = ["LocalEngine"]
+__all__ = [
+    "KeptIndexes",
+    "LocalEngine",
+    "bytes_of",
+]
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -223,3 +229,63 @@ def _space(neighbour_relation: NeighbourRelation) -> Space:
     if form.kind == MIXED:
         return Space(neighbour_relation.columns, "mixed", form.scales)
     return Space(neighbour_relation.columns)
+
+
+def bytes_of(index: Arranged) -> int:
+    """Return how much memory an index takes: a function of how many records and columns it has."""
+    tables = index.tables
+    arrays = (tables.blocks, tables.boxes, tables.local, tables.frames, index.ids)
+    return sum(int(array.nbytes) for array in arrays)
+
+
+class KeptIndexes:
+    """Indexes by what they are over; the one unused for longest makes room.
+
+    Which one goes depends on what was asked and in which order, never on a value of a record.
+
+    Parameters
+    ----------
+    memory : int
+        How many bytes all together may take. One larger than that is kept alone.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._loose: dict[Space, Arranged] = {}  # the latest used is the last
+        self._fixed: dict[Space, Arranged] = {}
+
+    def get(self, space: Space) -> Arranged | None:
+        """Return an index and note that it was used."""
+        with self._lock:
+            found = self._fixed.get(space)
+            if found is None and (found := self._loose.pop(space, None)) is not None:
+                self._loose[space] = found
+            return found
+
+    def put(self, space: Space, index: Arranged, *, fixed: bool) -> None:
+        """Keep an index; one that is fixed stays whatever else comes."""
+        with self._lock:
+            if fixed:
+                self._loose.pop(space, None)
+                self._fixed[space] = index
+            else:
+                self._loose[space] = index
+            for oldest in list(self._loose)[:-1]:
+                if self._bytes() <= self._memory:
+                    break
+                del self._loose[oldest]
+
+    def all(self) -> Mapping[Space, Arranged]:
+        """Return every index that is kept."""
+        with self._lock:
+            return {**self._fixed, **self._loose}
+
+    @property
+    def bytes(self) -> int:
+        """How much memory they take."""
+        with self._lock:
+            return self._bytes()
+
+    def _bytes(self) -> int:
+        return sum(map(bytes_of, (*self._fixed.values(), *self._loose.values())))

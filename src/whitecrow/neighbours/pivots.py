@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours.plans import count_records
-from whitecrow.neighbours.predicates import MIXED, SQUARES
-from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 from whitecrow.neighbours.work import Group
 
 __all__ = ["Pivots", "choose"]

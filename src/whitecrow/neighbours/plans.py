@@ -16,17 +16,26 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from whitecrow.errors import invalid
 from whitecrow.neighbours import grid
-from whitecrow.neighbours._kernels.tables import LANES, Relation
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, weights_for
-from whitecrow.neighbours.plain import count_index_plain, count_plain
-from whitecrow.neighbours.predicates import MIXED
-from whitecrow.neighbours.relation import Form
-from whitecrow.neighbours.validation import checked_cap
+from whitecrow.neighbours.relation import MIXED, Form, step
 
-__all__ = ["count_every", "count_indexed", "count_records", "count_through", "equality"]
+__all__ = [
+    "checked_cap",
+    "checked_data",
+    "checked_records",
+    "count_every",
+    "count_index_plain",
+    "count_indexed",
+    "count_plain",
+    "count_records",
+    "count_through",
+    "equality",
+]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -130,3 +139,130 @@ def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
 
 def _sooner_plain(work: int) -> bool:
     return "numba" not in sys.modules and work <= _SOON
+
+
+# Counting with numpy alone. Importing the compiler takes a second: a single question on a saved
+# index, or on a table of moderate size, is answered sooner without it. The sums are the reference
+# predicate's own steps on arrays, so the counts are the same.
+
+Ints = NDArray[np.int64]
+
+_ROWS = 1 << 15
+_LEAVES = 512
+
+
+def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
+    """Return min(number of close data records, cap) for each record, by looking at all of them."""
+    counts = np.zeros(len(records), np.int64)
+    with np.errstate(all="ignore"):
+        for i, record in enumerate(records):
+            for first in range(0, len(data), _ROWS):
+                near = _measure(form, data[first : first + _ROWS].T, record) <= form.threshold
+                counts[i] += np.count_nonzero(near)
+                if counts[i] >= cap:
+                    break
+    return np.minimum(counts, cap)
+
+
+def count_index_plain(index: Index, form: Form, records: Matrix, cap: int) -> Counts:
+    """Return min(number of close data records, cap) for each record, through an index."""
+    with np.errstate(all="ignore"):
+        found = [min(cap, _count_one(index, form, record, cap)) for record in records]
+    return np.array(found, dtype=np.int64)
+
+
+def _count_one(index: Index, form: Form, record: Matrix, cap: int) -> int:
+    node, first, span = (np.array([value]) for value in (0, 0, len(index.blocks)))
+    total, open_leaves = 0, []
+    while len(node):
+        inside, outside = _verdicts(index, form, record, node)
+        records = np.minimum(index.size, (first + span) * LANES) - first * LANES
+        total += int(records[inside].sum())
+        rest = ~(inside | outside)
+        open_leaves.append(first[rest & (span == 1)])
+        rest &= span > 1
+        node, first, span = node[rest], first[rest], span[rest]
+        half = (span + 1) // 2
+        node = np.concatenate([node + 1, node + 2 * half])
+        first, span = np.concatenate([first, first + half]), np.concatenate([half, span - half])
+    leaves: Ints = np.concatenate(open_leaves)
+    for start in range(0, len(leaves), _LEAVES):
+        if total >= cap:
+            break
+        some = leaves[start : start + _LEAVES]
+        near = _measure(form, np.moveaxis(index.blocks[some], 1, 0), record) <= form.threshold
+        real = np.minimum(LANES, index.size - some * LANES)
+        total += int((near & (np.arange(LANES) < real[:, None])).sum())
+    return total
+
+
+def _verdicts(
+    index: Index, form: Form, record: Matrix, node: Ints
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Say which boxes lie wholly within the threshold and which wholly beyond (`proof.md`)."""
+    low, high = index.boxes[node, 0], index.boxes[node, 1]
+    least = np.zeros(len(node))
+    most = np.zeros(len(node))
+    for c, scale in enumerate(form.scales):
+        above, below = high[:, c] - record[c], record[c] - low[:, c]
+        gap = np.maximum(np.maximum(-above, -below), 0.0)
+        least = step(form.kind, least, gap, scale)
+        most = step(form.kind, most, np.maximum(above, below), scale)
+    return most <= form.threshold, least > form.threshold
+
+
+def _measure(form: Form, columns: Matrix, record: Matrix) -> Matrix:
+    total = np.zeros(columns.shape[1:])
+    for c, scale in enumerate(form.scales):
+        total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
+    return total
+
+
+# Arrays from outside, checked once
+
+_LARGE = 100_000
+
+
+def checked_data(data: ArrayLike, owner: str) -> Matrix:
+    """Return data as a C-contiguous matrix of doubles, or refuse it."""
+    values = _doubles(data, owner, "data")
+    if values.ndim != 2 or values.shape[1] < 1:
+        raise invalid(owner, "data", "have two dimensions and at least one column", values.shape)
+    return _finite(values, owner, "data")
+
+
+def checked_records(records: ArrayLike, width: int, owner: str) -> Matrix:
+    """Return the records asked about as a matrix of doubles of the data's width."""
+    values = _doubles(records, owner, "records")
+    if values.ndim == 1:
+        values = values.reshape(1, -1)
+    if values.ndim != 2 or values.shape[1] != width:
+        raise invalid(owner, "records", f"have {width} numbers each", values.shape)
+    return _finite(values, owner, "records")
+
+
+def checked_cap(cap: int | None, size: int, owner: str) -> int:
+    """Return the largest count worth knowing: the cap, or the number of records."""
+    if cap is None:
+        return size
+    if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
+        raise invalid(owner, "cap", "a whole number of at least 1, or None", cap)
+    return min(int(cap), size)
+
+
+def _doubles(values: ArrayLike, owner: str, parameter: str) -> Matrix:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid(owner, parameter, "an array of numbers", type(values).__name__) from None
+
+
+def _finite(values: Matrix, owner: str, parameter: str) -> Matrix:
+    if values.size > _LARGE:
+        # A sum that is finite has finite terms, and takes less time.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(values)):
+                return values
+    if not np.isfinite(values).all():
+        raise invalid(owner, parameter, "finite numbers", "a value that is missing or infinite")
+    return values

@@ -1,27 +1,59 @@
-"""The question "which records are close?" as a value: columns, metric, radius."""
+"""When two records are close: columns, metric and radius as a value, one function for each metric.
+
+The guarantees of sensitive privacy hold for any fixed relation between two records
+(docs/mechanisms.md 1.1), so what matters is that the answer for a pair never depends on other
+records, on the batch it came in or on the plan that found it. :func:`step` is the only place where
+that answer is defined: plain Python runs it on numbers, numpy on arrays, and the compiled kernels
+are made from it.
+
+Two records are close when their *measure* is at most a threshold that :func:`lower` computes once
+from the radius. The measure is accumulated in double precision, column after column, from direct
+differences, hence
+
+* exactly symmetric: ``a - b`` and ``b - a`` differ in sign only, and the sign is dropped;
+* monotone in each ``|a - b|`` also after rounding, because IEEE subtraction, multiplication,
+  division and addition round monotonically. The box certificate of `proof.md` rests on that.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whitecrow.errors import invalid
-from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM, measure
 
 __all__ = [
     "EARTH_RADIUS_KM",
+    "LARGEST",
     "METRICS",
+    "MIXED",
+    "SQUARES",
+    "SUM",
     "Form",
     "NeighbourRelation",
+    "checked_form",
+    "embedded",
     "lower",
+    "measure",
     "on_sphere",
     "sine_cosine",
+    "step",
 ]
 
+SQUARES, SUM, LARGEST, MIXED = range(4)
+"""The four measures to which the six metrics come down."""
+
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower")
+
+Matrix = NDArray[np.float64]
+
+_FEW = 256
+"""Points that plain Python moves to the sphere sooner than the compiler is loaded."""
 
 EARTH_RADIUS_KM = 6371.0088
 """The mean radius of the Earth (IUGG), used by the haversine metric."""
@@ -111,7 +143,7 @@ class Form:
 
 
 def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Form:
-    """Bring a metric down to one of the four measures of :mod:`~.predicates`.
+    """Bring a metric down to one of the four measures that :func:`step` adds up.
 
     ``haversine`` becomes euclidean on the unit sphere: a great circle of length ``radius`` has
     the chord ``2 sin(radius / 2R)``. ``hamming`` becomes ``mixed`` without numbers. The mean of
@@ -179,6 +211,30 @@ def sine_cosine(degrees: float) -> tuple[float, float]:
     return -cosine, sine
 
 
+def embedded(values: Matrix, metric: str) -> Matrix:
+    """Return the vectors that the measure compares: for haversine, points of the unit sphere."""
+    if metric != "haversine":
+        return values
+    if len(values) <= _FEW:
+        return np.array([on_sphere(*place) for place in values.tolist()]).reshape(-1, 3)
+    from whitecrow.neighbours._kernels.metric import on_spheres
+
+    points: Matrix = on_spheres(values)
+    return points
+
+
+def checked_form(
+    metric: str, radius: float, ranges: Sequence[float], width: int, owner: str
+) -> Form:
+    """Return the measure and the threshold of a metric and a radius."""
+    if metric not in METRICS:
+        raise invalid(owner, "metric", f"one of {', '.join(METRICS)}", metric)
+    if metric == "haversine" and width != 2:
+        raise invalid(owner, "data", "have two columns for haversine", width)
+    checked = checked_ranges(owner, metric, ranges, width)
+    return lower(metric, checked_radius(owner, radius), checked, width)
+
+
 def checked_radius(owner: str, radius: object) -> float:
     """Return the radius as a double, or refuse it."""
     try:
@@ -212,3 +268,38 @@ def _largest_sum(radius: float, width: int) -> float:
     while (above := math.nextafter(result, math.inf)) / width <= radius:
         result = above
     return result
+
+
+def step(kind: int, total: Any, difference: Any, scale: float) -> Any:
+    """Add one column to a measure.
+
+    Parameters
+    ----------
+    kind : int
+        ``SQUARES`` (euclidean, haversine), ``SUM`` (manhattan), ``LARGEST`` (chebyshev) or
+        ``MIXED`` (gower, hamming).
+    total : float or array
+        The measure of the columns before this one.
+    difference : float or array
+        ``|a - b|`` in this column.
+    scale : float
+        For ``MIXED``: the range of a column of numbers, or 0 for a column of categories, which
+        adds 1 where the records differ.
+    """
+    if kind == SQUARES:
+        return total + difference * difference
+    if kind == SUM:
+        return total + difference
+    if kind == LARGEST:
+        return np.maximum(total, difference)
+    if scale > 0.0:
+        return total + difference / scale
+    return total + 1.0 * (difference > 0.0)
+
+
+def measure(kind: int, a: Any, b: Any, scales: Any) -> Any:
+    """Return the measure of a pair: each column in order through :func:`step`."""
+    total = 0.0
+    for c in range(len(scales)):
+        total = step(kind, total, abs(a[c] - b[c]), scales[c])
+    return total

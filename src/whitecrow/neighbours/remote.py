@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.data.warehouse import Query, RemoteDataset
 from whitecrow.neighbours import box, cells, pivots
-from whitecrow.neighbours.plans import count_records, equality
-from whitecrow.neighbours.relation import Form, NeighbourRelation, lower
-from whitecrow.neighbours.validation import checked_cap, checked_records, embedded
+from whitecrow.neighbours.plans import checked_cap, checked_records, count_records, equality
+from whitecrow.neighbours.relation import Form, NeighbourRelation, embedded, lower
 from whitecrow.neighbours.work import Counting, Group, Uncovered
 
 __all__ = ["Bounds", "RemoteEngine"]

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours.devices import Compile, Device, Launch
 from whitecrow.neighbours.index import Progress
-from whitecrow.neighbours.predicates import LARGEST, step
-from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.relation import LARGEST, Form, step
 
 __all__ = ["Scattered", "scattered_order"]
 

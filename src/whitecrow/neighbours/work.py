@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import box, parallel
 from whitecrow.neighbours.plans import count_records
-from whitecrow.neighbours.relation import Form
-from whitecrow.neighbours.validation import embedded
+from whitecrow.neighbours.relation import Form, embedded
 
 __all__ = ["Counting", "Group", "Uncovered"]
 

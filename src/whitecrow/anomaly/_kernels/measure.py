@@ -1,10 +1,10 @@
-"""One column's part of a measure, as :mod:`whitecrow.neighbours.predicates` defines it."""
+"""One column's part of a measure, as :mod:`whitecrow.neighbours.relation` defines it."""
 
 from __future__ import annotations
 
 from numba import njit
 
-from whitecrow.neighbours.predicates import SQUARES, SUM
+from whitecrow.neighbours.relation import SQUARES, SUM
 
 __all__ = ["add"]
 

@@ -35,7 +35,7 @@ from whitecrow.neighbours._kernels.search import (
     too_wide,
 )
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
-from whitecrow.neighbours.predicates import MIXED, SQUARES
+from whitecrow.neighbours.relation import MIXED, SQUARES
 
 __all__ = ["count_blocks"]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
-from whitecrow.neighbours.predicates import LARGEST, MIXED, SQUARES, SUM
+from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM
 
 __all__ = ["approach", "frame", "limits", "margins"]
 

@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.tables import LANES, Index, Workspace
-from whitecrow.neighbours.predicates import LARGEST, SQUARES, SUM
+from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
 __all__ = ["lowest_bit", "ones", "real_lanes", "tile"]
 

@@ -8,9 +8,9 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import predicates, relation
+from whitecrow.neighbours import relation
 from whitecrow.neighbours._kernels.inner import inner, kernel
-from whitecrow.neighbours.predicates import step
+from whitecrow.neighbours.relation import step
 
 __all__ = ["INSIDE", "OUTSIDE", "compare_boxes", "measure", "on_spheres"]
 
@@ -20,7 +20,7 @@ OUTSIDE, INSIDE = -1.0, -2.0
 
 register_jitable(step)
 register_jitable(relation.sine_cosine)
-measure: Any = inner(predicates.measure)
+measure: Any = inner(relation.measure)
 _on_sphere: Any = inner(relation.on_sphere)
 
 

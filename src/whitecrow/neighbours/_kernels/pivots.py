@@ -18,7 +18,7 @@ from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.lanes import ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import measure
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
-from whitecrow.neighbours.predicates import SQUARES
+from whitecrow.neighbours.relation import SQUARES
 
 __all__ = ["PIVOTS", "Pivots", "look_from_pivots", "place_pivots", "settled_by_pivot"]
 

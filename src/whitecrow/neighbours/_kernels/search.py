@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from whitecrow.neighbours._kernels.inner import inner
 from whitecrow.neighbours._kernels.metric import INSIDE, OUTSIDE, compare_boxes
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
-from whitecrow.neighbours.predicates import step
+from whitecrow.neighbours.relation import step
 
 __all__ = ["EVERYONE", "Search", "begin", "enclose", "next_leaf", "too_wide"]
 
