@@ -55,7 +55,7 @@ CACHES = {
     ("neighbours/local.py", "_space"): "the question's neighbour relation",
     ("neighbours/parallel.py", "_cores"): "nothing",
     ("neighbours/tiles.py", "_kernel"): "a measure and a number of columns",
-    ("noise/_enclose.py", "_factors"): "a precision",
+    ("noise/_exact.py", "_factors"): "a precision",
     ("noise/_integers.py", "_gaussian"): "a public variance (or remember=False)",
     ("noise/_integers.py", "_geometric"): "a public scale",
     ("privacy/guarantees.py", "_odds"): "a price",

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from scipy.special import chdtrc
 
+from whitecrow.noise._exact import Table
 from whitecrow.noise._source import Source, uniform_below
-from whitecrow.noise._table import Table
 
 FALSE_ALARM = 1e-6
 

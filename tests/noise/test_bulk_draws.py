@@ -11,7 +11,7 @@ from noise_tools import FALSE_ALARM, Replay, chi_square, two_samples
 
 from whitecrow import noise
 from whitecrow.noise import bounds, bulk, laws
-from whitecrow.noise._enclose import exp_neg
+from whitecrow.noise._exact import exp_neg
 from whitecrow.noise._integers import Gaussian
 from whitecrow.noise._seeded import seeded
 

@@ -14,12 +14,11 @@ from fractions import Fraction as F
 import pytest
 from noise_tools import agrees, coin, decision_tree, primitive_tree, table_draw
 
-from whitecrow.noise import _coins, _heavy, _integers, bounds, laws
+from whitecrow.noise import _exact, _heavy, _integers, bounds, laws
 from whitecrow.noise._choice import choose, flip_in_order, level_table, top
-from whitecrow.noise._coins import exp_coin, logistic_coin
+from whitecrow.noise._exact import Table, exp_coin, logistic_coin
 from whitecrow.noise._heavy import CoreTail, ratio_of_uniforms
 from whitecrow.noise._integers import Gaussian, Geometric, two_sided
-from whitecrow.noise._table import Table
 
 
 def _coin_bounds(interval):
@@ -33,7 +32,7 @@ def _near(probability):
 @pytest.fixture
 def exact_primitives(monkeypatch):
     monkeypatch.setattr(Table, "draw", table_draw)
-    for module in (_coins, _integers, _heavy):
+    for module in (_exact, _integers, _heavy):
         monkeypatch.setattr(module, "undercuts", coin)
 
 
@@ -51,7 +50,7 @@ def test_uniform_numbers_have_equal_shares_of_the_decided_strings(n, width):
 
 @pytest.mark.parametrize("p", [F(0), F(1), F(1, 2), F(1, 3), F(5, 7)])
 def test_a_rational_coin(p):
-    law, undecided = decision_tree(lambda source: _coins.bernoulli(p, source), 15, 5)
+    law, undecided = decision_tree(lambda source: _exact.bernoulli(p, source), 15, 5)
     assert agrees(law, undecided, lambda heads: (p, p) if heads else (1 - p, 1 - p))
     assert undecided < F(1, 100)
 

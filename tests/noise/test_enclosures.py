@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from noise_tools import Replay
 
 from whitecrow.noise import bernoulli_exp, bounds, laws
-from whitecrow.noise._coins import logistic
-from whitecrow.noise._enclose import _factors, _taylor, divide, exp_neg, powers, root
+from whitecrow.noise._exact import Table, _factors, _taylor, divide, exp_neg, logistic, powers, root
 from whitecrow.noise._seeded import seeded
-from whitecrow.noise._table import Table
 
 exponents = st.fractions(min_value=0, max_value=100, max_denominator=10**12)
 precisions = st.sampled_from([0, 1, 5, 16, 32, 64, 96, 128, 256])

@@ -12,7 +12,7 @@ from whitecrow.noise._choice import (
     permute_and_flip,
     top,
 )
-from whitecrow.noise._coins import bernoulli, bernoulli_exp, bernoulli_logistic
+from whitecrow.noise._exact import bernoulli, bernoulli_exp, bernoulli_logistic
 from whitecrow.noise._heavy import cauchy, core_tail, student_t
 from whitecrow.noise._integers import discrete_gaussian, discrete_laplace, geometric
 from whitecrow.noise._source import Source, system_source

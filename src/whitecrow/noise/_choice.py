@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from whitecrow.noise._check import Rational, positive_whole, ratio, ratios, refuse
-from whitecrow.noise._coins import COIN_WIDTH, exp_coin
-from whitecrow.noise._enclose import Bounds, exp_neg
-from whitecrow.noise._source import Source, system_source
-from whitecrow.noise._table import WIDTH, Table
+from whitecrow.noise._exact import COIN_WIDTH, WIDTH, Bounds, Table, exp_coin, exp_neg
+from whitecrow.noise._source import (
+    Rational,
+    Source,
+    positive_whole,
+    ratio,
+    ratios,
+    refuse,
+    system_source,
+)
 
 __all__ = [
     "choose",

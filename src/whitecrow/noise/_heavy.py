@@ -10,11 +10,9 @@ The scale is a private fact here (a smooth sensitivity), so nothing is cached.
 
 from __future__ import annotations
 
-from whitecrow.noise._check import Rational, positive_whole, ratio
-from whitecrow.noise._enclose import Bounds, divide, exp_neg, root
+from whitecrow.noise._exact import WIDTH, Bounds, divide, exp_neg, root, undercuts
 from whitecrow.noise._integers import Geometric
-from whitecrow.noise._source import Source, system_source
-from whitecrow.noise._table import WIDTH, undercuts
+from whitecrow.noise._source import Rational, Source, positive_whole, ratio, system_source
 
 __all__ = ["CoreTail", "cauchy", "core_tail", "ratio_of_uniforms", "student_t"]
 

@@ -10,11 +10,17 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import isqrt
 
-from whitecrow.noise._check import Rational, ratio
-from whitecrow.noise._coins import exp_coin
-from whitecrow.noise._enclose import Bounds, divide, exp_neg, powers
-from whitecrow.noise._source import Source, system_source
-from whitecrow.noise._table import WIDTH, Table, undercuts
+from whitecrow.noise._exact import (
+    WIDTH,
+    Bounds,
+    Table,
+    divide,
+    exp_coin,
+    exp_neg,
+    powers,
+    undercuts,
+)
+from whitecrow.noise._source import Rational, Source, ratio, system_source
 
 __all__ = [
     "Gaussian",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
 
-from whitecrow.noise._check import Rational, ratio
-from whitecrow.noise._enclose import exp_neg
+from whitecrow.noise._exact import exp_neg
+from whitecrow.noise._source import Rational, ratio
 
 __all__ = [
     "Interval",

@@ -15,13 +15,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.noise._check import Rational, positive_whole, ratio, refuse
-from whitecrow.noise._coins import logistic
-from whitecrow.noise._enclose import Bounds, exp_neg
+from whitecrow.noise._exact import WIDTH, Bounds, Table, exp_neg, logistic, undercuts
 from whitecrow.noise._heavy import CoreTail
 from whitecrow.noise._integers import Gaussian, Geometric
-from whitecrow.noise._source import Source, system_source
-from whitecrow.noise._table import WIDTH, Table, undercuts
+from whitecrow.noise._source import Rational, Source, positive_whole, ratio, refuse, system_source
 
 __all__ = [
     "bernoulli",

@@ -12,7 +12,7 @@ from itertools import permutations
 from math import ceil, exp, expm1, inf, log, pi, sqrt, tan
 from statistics import NormalDist
 
-from whitecrow.noise._check import Rational, refuse
+from whitecrow.noise._source import Rational, refuse
 
 __all__ = [
     "cauchy_pmf",
