@@ -1,0 +1,92 @@
+"""Compile the proofs and compare what they rest on with the committed list.
+
+    python proofs/check.py              compile, print the assumptions of every theorem, compare
+    python proofs/check.py --write      write the list anew (read the difference before committing)
+
+Needs ``coqc`` (Debian: the package coq). Everything is compiled in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FILES = ("Databases", "Discrepancy", "Construction", "Composition")
+"""In the order in which they build on each other."""
+
+LIST = HERE / "assumptions.txt"
+
+
+def compile_file(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """Compile one file of a folder in which the files before it are compiled."""
+    return subprocess.run(
+        ["coqc", "-q", "-Q", ".", "Whitecrow", f"{name}.v"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def build(folder: Path) -> None:
+    """Copy the proofs into a folder and compile them there."""
+    for source in [*HERE.glob("*.v"), *HERE.glob("*.ml")]:
+        shutil.copy(source, folder)
+    for name in FILES:
+        done = compile_file(folder, name)
+        if done.returncode:
+            raise SystemExit(f"{name}.v does not compile:\n{done.stderr}")
+
+
+def theorems(folder: Path) -> list[str]:
+    """Every statement that a file calls a theorem, as File.name."""
+    return [
+        f"{name}.{found}"
+        for name in FILES
+        for found in re.findall(r"^Theorem (\w+)", (folder / f"{name}.v").read_text(), re.M)
+    ]
+
+
+def assumptions(folder: Path) -> str:
+    """Ask Coq what each theorem rests on: a line a theorem, its axioms by name."""
+    lines = []
+    for name in FILES:
+        named = [full for full in theorems(folder) if full.startswith(f"{name}.")]
+        asked = "".join(f"Print Assumptions {full}.\n" for full in named)
+        script = folder / f"Assumptions{name}.v"
+        script.write_text(f"From Whitecrow Require Import {' '.join(FILES)}.\n{asked}")
+        done = compile_file(folder, script.stem)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        said = re.split(r"^(?=Closed under|Axioms:)", done.stdout, flags=re.M)[1:]
+        for full, text in zip(named, said, strict=True):
+            axioms = sorted(re.findall(r"^([\w.]+)\s*:", text.replace("Axioms:", ""), re.M))
+            lines.append(f"{full}: {', '.join(axioms) or 'nothing'}\n")
+    return "".join(lines)
+
+
+def main() -> int:
+    """Compile, print, compare; exit status 1 if the list differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the list anew")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        build(Path(temporary))
+        found = assumptions(Path(temporary))
+    sys.stdout.write(found)
+    if options.write:
+        LIST.write_text(found)
+    elif found != LIST.read_text():
+        sys.stderr.write("This is not what proofs/assumptions.txt lists.\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
