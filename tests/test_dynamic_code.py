@@ -34,7 +34,6 @@ LOOKUPS = {
     ("_moved.py", "__getattr__"): "public names of a module of ours",
     ("declaration/parameter.py", "__getattr__"): "what our own surfaces ask of a parameter",
     ("audit/shipped.py", "same_facts"): "fields of a dataclass",
-    ("client.py", "_error"): "an error that errors.__all__ lists",
     ("detector/file.py", "_check"): "names of _NUMBERS",
     ("detector/file.py", "_part"): "names of _NUMBERS",
     ("verify/learn.py", "__getattr__"): "what our own training asks of a price",

@@ -25,7 +25,12 @@ from whitecrow.curator.balance import Remaining
 from whitecrow.curator.plan import Plan
 from whitecrow.curator.policy import Policy
 from whitecrow.data import Card
-from whitecrow.errors import BudgetExhausted, InvalidInput, Unavailable, WhitecrowError
+from whitecrow.errors import (
+    InvalidInput,
+    NotReady,
+    Unreachable,
+    WhitecrowError,
+)
 from whitecrow.ledger.account import guarantee
 from whitecrow.privacy import Guarantee
 from whitecrow.question import Description, Progress, Question, Release
@@ -105,7 +110,7 @@ class Client(Asks):
         """The dataset's public facts."""
         found = self._about()["card"]
         if found is None:
-            raise Unavailable("The dataset has no card yet: it is being loaded.")
+            raise NotReady("The dataset has no card yet: it is being loaded.")
         return Card.from_json(found)
 
     @property
@@ -216,7 +221,7 @@ class _Connection:
                 status, after, said = self._send(method, path, written)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                failure: WhitecrowError = Unavailable(
+                failure: WhitecrowError = Unreachable(
                     f"The service at {self.url} cannot be reached. Ask again later: a question "
                     "that was already charged is not charged twice."
                 )
@@ -282,19 +287,8 @@ def _pause(attempt: int) -> float:
 
 def _error(said: Mapping[str, Any], url: str) -> WhitecrowError:
     """Build the error that the library would have raised."""
-    told = said.get("refused", said.get("error"))
-    if not isinstance(told, Mapping):
-        return Unavailable(f"The service at {url} gave an answer that is not whitecrow's.")
-    reason, kind = str(told.get("reason", "")), told.get("type")
-    if kind == "BudgetExhausted":
-        return BudgetExhausted(
-            reason,
-            requested=str(told.get("requested", "")),
-            remaining=str(told.get("remaining", "")),
-        )
-    known = {"InvalidInput", "PolicyViolation", "Unavailable", "LedgerCorrupt"}
-    found: WhitecrowError = getattr(errors, kind if kind in known else "Unavailable")(reason)
-    return found
+    found = errors.from_json(said)
+    return found or Unreachable(f"The service at {url} gave an answer that is not whitecrow's.")
 
 
 def _written(question: Question) -> dict[str, Any]:

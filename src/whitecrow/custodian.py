@@ -8,7 +8,7 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import ComputationFailed
 
 __all__ = ["CUSTODIAN_LOG", "FAILED", "failure", "write_down"]
 
@@ -25,9 +25,9 @@ CUSTODIAN_LOG.addHandler(logging.NullHandler())
 CUSTODIAN_LOG.propagate = False
 
 
-def failure() -> Unavailable:
+def failure() -> ComputationFailed:
     """The one error for every failure behind the boundary."""
-    return Unavailable(FAILED)
+    return ComputationFailed(FAILED)
 
 
 def write_down(log: Path | None, what: str, cause: str) -> None:

@@ -1,22 +1,81 @@
 """Everything that can go wrong, as one tree of exceptions.
 
 An analyst may see any of these messages, so none of them ever depends on a private record:
-they speak of parameters, cards, policies and budgets only.
+they speak of parameters, cards, policies and budgets only. Catch a branch or a leaf of it::
+
+    WhitecrowError              every error that whitecrow raises on purpose
+    ├── InvalidInput            what was given is wrong (also a ValueError)
+    │   ├── NotKnown            there is no such thing, or none that you may know of
+    │   └── Taken               the name belongs to something else
+    ├── BudgetExhausted         the price is more than what is left
+    ├── PolicyViolation         it is forbidden, whatever is paid
+    │   ├── NotAllowed          the policy does not allow this question to this analyst
+    │   ├── NoConversion        what was promised does not imply what is asked for
+    │   ├── TooCostly           the worst case needs more time or memory than is lent
+    │   ├── AccountConflict     the account says otherwise: its promise, its unit, an entry
+    │   ├── DataChanged         the records are not those the account is bound to
+    │   ├── NoTls               secrets would travel in the open
+    │   ├── NotSignedIn         no token or password, or not a valid one
+    │   └── Forbidden           the person's role does not allow it
+    ├── Unavailable             allowed, but not possible here or now
+    │   ├── MissingExtra        a package or program is not installed
+    │   ├── BrokenPlugin        what an installed package offers cannot be used
+    │   ├── NoDevice            no usable GPU on this machine
+    │   ├── RecordsElsewhere    the records are not where this would need them
+    │   ├── Unreachable         a service, a database or a warehouse does not answer
+    │   ├── NotReady            something is being loaded, written or stopped
+    │   ├── TooMany             too many requests
+    │   ├── LedgerBusy          another process is writing the ledger, or computing this answer
+    │   ├── LedgerUnusable      the ledger or another store cannot be opened, read or written
+    │   ├── DatasetClosed       nothing is answered until the custodian has looked
+    │   └── ComputationFailed   it failed behind the boundary; the custodian's log has the cause
+    └── LedgerCorrupt           what the ledger stores does not add up
+
+How the terminal and the service report each of them is the table at the end of this file.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "BudgetExhausted",
-    "DataChanged",
-    "InvalidInput",
-    "LedgerCorrupt",
-    "PolicyViolation",
-    "Unavailable",
-    "WhitecrowError",
-    "invalid",
-]
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+__all__ = [
+    "AccountConflict",
+    "BrokenPlugin",
+    "BudgetExhausted",
+    "ComputationFailed",
+    "DataChanged",
+    "DatasetClosed",
+    "Forbidden",
+    "InvalidInput",
+    "LedgerBusy",
+    "LedgerCorrupt",
+    "LedgerUnusable",
+    "MissingExtra",
+    "NoConversion",
+    "NoDevice",
+    "NoTls",
+    "NotAllowed",
+    "NotKnown",
+    "NotReady",
+    "NotSignedIn",
+    "PolicyViolation",
+    "RecordsElsewhere",
+    "Taken",
+    "TooCostly",
+    "TooMany",
+    "Unavailable",
+    "Unreachable",
+    "WhitecrowError",
+    "exit_status",
+    "from_json",
+    "http_status",
+    "invalid",
+    "public_name",
+    "retry_after",
+    "to_json",
+]
 
 _LONGEST = 1000
 
@@ -29,12 +88,12 @@ class InvalidInput(WhitecrowError, ValueError):
     """A parameter, a card, a file or a record is not what the question needs; nothing was spent."""
 
 
-class PolicyViolation(WhitecrowError):
-    """The custodian's policy, or the logic of guarantees, forbids this; nothing was spent."""
+class NotKnown(InvalidInput):
+    """There is no such thing, or none that this person may know of: the words are the same."""
 
 
-class DataChanged(PolicyViolation):
-    """The records are not those the account is bound to; the custodian decides what they are."""
+class Taken(InvalidInput):
+    """The name belongs to something else already."""
 
 
 class BudgetExhausted(WhitecrowError):
@@ -44,7 +103,7 @@ class BudgetExhausted(WhitecrowError):
     ----------
     message : str
         What is wrong, in one sentence.
-    requested, remaining : str
+    requested, remaining : str, default ""
         The price and what is left, as exact rationals in text.
     """
 
@@ -54,8 +113,113 @@ class BudgetExhausted(WhitecrowError):
         self.remaining = remaining
 
 
+class PolicyViolation(WhitecrowError):
+    """The custodian's policy, or the logic of guarantees, forbids this; nothing was spent."""
+
+
+class NotAllowed(PolicyViolation):
+    """The policy does not allow this question, this release or this analyst."""
+
+
+class NoConversion(PolicyViolation):
+    """No theorem derives the guarantee asked for from the one that was given."""
+
+
+class TooCostly(PolicyViolation):
+    """For the worst records that the card allows, it needs more than a question is lent."""
+
+
+class AccountConflict(PolicyViolation):
+    """The account says otherwise: another promise, another unit, or an entry in another state."""
+
+
+class DataChanged(PolicyViolation):
+    """The records are not those the account is bound to; the custodian decides what they are."""
+
+
+class NoTls(PolicyViolation):
+    """Without TLS, tokens and answers would travel in the open."""
+
+
+class NotSignedIn(PolicyViolation):
+    """No token, or one that is unknown, expired or revoked; or a wrong password."""
+
+
+class Forbidden(PolicyViolation):
+    """The person's role does not allow it."""
+
+
 class Unavailable(WhitecrowError):
-    """Something outside is missing: an extra, a server, a file, a feature of this machine."""
+    """Something outside is missing: an extra, a server, a file, a feature of this machine.
+
+    Parameters
+    ----------
+    message : str
+        What is missing, in one sentence.
+    after : int or None, default None
+        In how many seconds asking again is worth while; None leaves it to the kind of error.
+    """
+
+    def __init__(self, message: str, *, after: int | None = None) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class MissingExtra(Unavailable):
+    """A package or a program that this needs is not installed; the message says how to get it."""
+
+
+class BrokenPlugin(Unavailable):
+    """An installed package offers something that cannot be used as what it is offered for."""
+
+
+class NoDevice(Unavailable):
+    """No GPU with a working driver was found on this machine."""
+
+
+class RecordsElsewhere(Unavailable):
+    """This needs the records here, and they stay in a warehouse (or the other way round)."""
+
+
+class Unreachable(Unavailable):
+    """A service, a database, a warehouse or a caller does not answer, or not as one of its kind."""
+
+
+class NotReady(Unavailable):
+    """What is asked for is being loaded, written or stopped at this moment."""
+
+
+class TooMany(Unavailable):
+    """Too many requests by one person or from one address.
+
+    Parameters
+    ----------
+    message : str or None, default None
+        What is wrong; by default one sentence with the number of seconds.
+    after : int, default 5
+        In how many seconds to ask again.
+    """
+
+    def __init__(self, message: str | None = None, *, after: int = 5) -> None:
+        super().__init__(
+            message or f"Too many requests; try again in {after} seconds.", after=after
+        )
+
+
+class LedgerBusy(Unavailable):
+    """Another process or thread is writing the ledger, or computing this very answer."""
+
+
+class LedgerUnusable(Unavailable):
+    """The ledger, or another store of whitecrow's own, cannot be opened, read or written."""
+
+
+class DatasetClosed(Unavailable):
+    """The dataset takes no new questions until its custodian has looked."""
+
+
+class ComputationFailed(Unavailable):
+    """A computation on private records failed; its cause is for the custodian alone."""
 
 
 class LedgerCorrupt(WhitecrowError):
@@ -82,3 +246,107 @@ def _shown(got: object) -> str:
     except (ValueError, RecursionError):
         return f"something of type {type(got).__name__} that is too large to show"
     return written if len(written) <= _LONGEST else f"{written[:_LONGEST]}..."
+
+
+@dataclass(frozen=True)
+class _Reported:
+    """How an error is told: HTTP status, exit status of the terminal, seconds until a new try."""
+
+    http: int
+    exit: int = 1
+    retry: int | None = None
+    refused: bool = False
+
+
+# A kind that is not listed is reported as the nearest base that is. Where the custodian has to act
+# first, a client that would go on trying for half a minute is told to give up at once: 60 seconds.
+_REPORTED = {
+    WhitecrowError: _Reported(503, retry=5),
+    InvalidInput: _Reported(422, exit=2),
+    NotKnown: _Reported(404, exit=2),
+    Taken: _Reported(409, exit=2),
+    BudgetExhausted: _Reported(402, refused=True),
+    PolicyViolation: _Reported(403, refused=True),
+    NotSignedIn: _Reported(401, refused=True),
+    Unavailable: _Reported(503, retry=5),
+    TooMany: _Reported(429, retry=5),
+    NotReady: _Reported(503, retry=2),
+    DatasetClosed: _Reported(503, retry=60),
+    ComputationFailed: _Reported(503, retry=60),
+    LedgerCorrupt: _Reported(503, retry=60),
+}
+
+# The names that version 0.1 had. They stay the "type" of a report; "cause" is the exact kind.
+_TYPES = (BudgetExhausted, PolicyViolation, InvalidInput, Unavailable, LedgerCorrupt)
+
+
+def _reported(error: WhitecrowError) -> _Reported:
+    return next(_REPORTED[kind] for kind in type(error).__mro__ if kind in _REPORTED)
+
+
+def http_status(error: WhitecrowError) -> int:
+    """The HTTP status of an error."""
+    return _reported(error).http
+
+
+def exit_status(error: WhitecrowError) -> int:
+    """The exit status of the terminal: 2 for wrong usage, 1 for everything else."""
+    return _reported(error).exit
+
+
+def retry_after(error: WhitecrowError) -> int | None:
+    """In how many seconds asking again is worth while; None if it never is by itself."""
+    given = error.after if isinstance(error, Unavailable) else None
+    return _reported(error).retry if given is None else given
+
+
+def public_name(error: WhitecrowError) -> str:
+    """The name of the branch, as the library exports it."""
+    return next((kind.__name__ for kind in _TYPES if isinstance(error, kind)), "WhitecrowError")
+
+
+def to_json(error: WhitecrowError) -> dict[str, Any]:
+    """The report of an error: ``{"refused": {...}}`` where a rule said no, else ``{"error": ...}``.
+
+    Examples
+    --------
+    >>> to_json(NoTls("Use https."))
+    {'refused': {'type': 'PolicyViolation', 'cause': 'NoTls', 'reason': 'Use https.'}}
+    """
+    said: dict[str, Any] = {
+        "type": public_name(error),
+        "cause": type(error).__name__,
+        "reason": str(error),
+    }
+    if isinstance(error, BudgetExhausted):
+        said |= {"requested": error.requested, "remaining": error.remaining}
+    return {"refused" if _reported(error).refused else "error": said}
+
+
+def from_json(said: Mapping[str, Any]) -> WhitecrowError | None:
+    """Build the error that a report tells of; None if it is no report.
+
+    Examples
+    --------
+    >>> from_json(to_json(NoTls("Use https.")))
+    NoTls('Use https.')
+    """
+    told = said.get("refused", said.get("error"))
+    if not isinstance(told, Mapping):
+        return None
+    known = {kind.__name__: kind for kind in _tree(WhitecrowError)}
+    named = (str(told.get(key)) for key in ("cause", "type"))
+    kind = next((known[name] for name in named if name in known), Unavailable)
+    reason = str(told.get("reason", ""))
+    if issubclass(kind, BudgetExhausted):
+        wanted, left = (str(told.get(key, "")) for key in ("requested", "remaining"))
+        return kind(reason, requested=wanted, remaining=left)
+    return kind(reason)
+
+
+def _tree(root: type[WhitecrowError]) -> Iterator[type[WhitecrowError]]:
+    """The kinds that are declared in this file, from the root on."""
+    yield root
+    for kind in root.__subclasses__():
+        if kind.__module__ == __name__:
+            yield from _tree(kind)

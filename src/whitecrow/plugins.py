@@ -12,7 +12,7 @@ from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import BrokenPlugin
 
 __all__ = ["COMMANDS", "DETECTORS", "ENGINES", "QUESTIONS", "SOURCES", "load", "offered"]
 
@@ -52,24 +52,24 @@ def load(group: str, name: str, kind: type[T]) -> T:
 
     Raises
     ------
-    Unavailable
+    BrokenPlugin
         No package offers the name, several do, it does not load, or it is something else.
     """
     found = list(entry_points(group=group, name=name))
     if len(found) != 1:
-        raise Unavailable(
+        raise BrokenPlugin(
             f"{len(found)} installed packages offer {name!r} in the entry-point group {group!r}, "
             "and exactly one must."
         )
     try:
         loaded = found[0].load()
     except (ImportError, AttributeError):
-        raise Unavailable(
+        raise BrokenPlugin(
             f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
             f"group {group!r}, cannot be imported."
         ) from None
     if not isinstance(loaded, kind):
-        raise Unavailable(
+        raise BrokenPlugin(
             f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
             f"group {group!r}, is no {kind.__name__}."
         )

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import MissingExtra
 
 try:
     from pyod.models.base import BaseDetector
 except ModuleNotFoundError:
-    raise Unavailable("PyOD is not installed: pip install 'whitecrow[detectors]'.") from None
+    raise MissingExtra("PyOD is not installed: pip install 'whitecrow[detectors]'.") from None
 
 __all__ = ["PrivateDetector"]
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from whitecrow import plugins
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import BrokenPlugin, InvalidInput
 
 if TYPE_CHECKING:  # the list of names is wanted where nothing heavy may be loaded
     from whitecrow.question import Question, QuestionType
@@ -108,7 +108,7 @@ def _plugged_in(kind: str) -> QuestionType[Any, Any, Any]:
 
     found = plugins.load(plugins.QUESTIONS, kind, QuestionType)
     if found.question.kind != kind:
-        raise Unavailable(
+        raise BrokenPlugin(
             f"An installed package offers {kind!r} in the entry-point group "
             f"{plugins.QUESTIONS!r}, and its question calls itself {found.question.kind!r}."
         )

@@ -31,13 +31,19 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data.marks import RowMark
-from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, Unavailable
+from whitecrow.errors import (
+    BudgetExhausted,
+    InvalidInput,
+    MissingExtra,
+    NotAllowed,
+    RecordsElsewhere,
+)
 
 try:
     from sklearn.base import BaseEstimator, OutlierMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError:
-    raise Unavailable(
+    raise MissingExtra(
         "scikit-learn is not installed: pip install 'whitecrow[detectors]'."
     ) from None
 
@@ -125,7 +131,7 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "releases_")
         if self._curator is None:
-            raise Unavailable(
+            raise RecordsElsewhere(
                 "This detector was pickled, and its records stayed behind; fit it where they are. "
                 "What it had released is in releases_."
             )
@@ -146,7 +152,7 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_predict(self, X: Any, y: object = None, **parameters: object) -> NoReturn:
         """Refuse: the questions would give the records away."""
-        raise PolicyViolation(
+        raise NotAllowed(
             "Asking about exactly the records of the data discloses them, whatever the answers "
             "say. Use fit, then predict on records that were chosen without looking."
         )

@@ -20,11 +20,17 @@ from sqlalchemy.exc import OperationalError
 
 import whitecrow as wc
 from whitecrow.custodian import CUSTODIAN_LOG, FAILED
+from whitecrow.errors import (
+    ComputationFailed,
+    DatasetClosed,
+    NotReady,
+    TooMany,
+    retry_after,
+)
 from whitecrow.ledger.store import CLOSED
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.server import Settings, create_app
 from whitecrow.server.readiness import Readiness
-from whitecrow.server.refusals import NotReady, TooMany, retry_after
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 
@@ -61,10 +67,10 @@ def test_connections_that_were_cut_are_replaced_without_a_503() -> None:
     [
         (wc.Unavailable("away"), 5),
         (NotReady("soon"), 2),
-        (TooMany(7), 7),
+        (TooMany(after=7), 7),
         (wc.LedgerCorrupt("bad"), 60),
-        (wc.Unavailable(FAILED), 60),
-        (wc.Unavailable(CLOSED), 60),
+        (ComputationFailed(FAILED), 60),
+        (DatasetClosed(CLOSED), 60),
         (wc.InvalidInput("wrong"), None),
     ],
 )

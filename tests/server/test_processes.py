@@ -97,7 +97,9 @@ def test_a_computation_that_breaks_a_limit_is_one_constant_failure(
     _limited(monkeypatch, **limits)
     reply = call("ana", "POST", "/v1/datasets/clinic/ask", json=_rough(manner))
     assert reply.status_code == 503
-    assert reply.json() == {"error": {"type": "Unavailable", "reason": FAILED}}
+    assert reply.json() == {
+        "error": {"type": "Unavailable", "cause": "ComputationFailed", "reason": FAILED}
+    }
     # The spend is kept, and the failure is in the account: the custodian must look.
     kinds = [entry.kind for entry in house.service.ledger.entries("clinic")]
     assert kinds.count("reserve") == 2

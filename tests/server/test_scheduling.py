@@ -8,7 +8,7 @@ import time
 import pytest
 
 import whitecrow as wc
-from whitecrow.server.refusals import TooMany
+from whitecrow.errors import TooMany
 from whitecrow.server.scheduling import Schedule
 
 

@@ -11,9 +11,9 @@ import pytest
 from benchmarks.postgres import cluster, missing
 
 import whitecrow as wc
+from whitecrow.errors import Forbidden, NotSignedIn, TooMany
 from whitecrow.server import Settings, create_app
 from whitecrow.server.limits import Limits
-from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
 from whitecrow.server.service import Service
 
 from .conftest import Caller, House, person, settings_for

@@ -13,9 +13,9 @@ from benchmarks.postgres import cluster, missing
 from sqlalchemy import create_engine
 
 import whitecrow as wc
+from whitecrow.errors import NotSignedIn
 from whitecrow.server import Service, Settings
 from whitecrow.server.people import People
-from whitecrow.server.refusals import NotSignedIn
 from whitecrow.server.store import Store
 from whitecrow.server.tables import migrate
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from whitecrow._figures import new_figure
 from whitecrow.attack.inference import Inference
-from whitecrow.errors import Unavailable
 
 __all__ = ["draw"]
 
@@ -17,17 +17,9 @@ def draw(found: Inference, path: str | Path, *, title: str = "") -> Path:
 
     Days that truly had an outlier are marked where the truth is known.
     """
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        raise Unavailable("Pictures need matplotlib: pip install 'whitecrow[plots]'.") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
     series, width = found.series, found.width
-    figure, (above, below) = pyplot.subplots(
-        2, 1, figsize=(8, 4.6), sharex=True, height_ratios=(3, 2), layout="constrained"
-    )
+    figure = new_figure(8, 4.6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     days = np.arange(len(series.values))
     above.plot(days, series.values, linewidth=0.8, color="black")
     if series.outliers is not None:
@@ -50,5 +42,4 @@ def draw(found: Inference, path: str | Path, *, title: str = "") -> Path:
     below.set(xlabel="release number", ylabel="score")
     target = Path(path)
     figure.savefig(target, dpi=110)
-    pyplot.close(figure)
     return target

@@ -15,7 +15,7 @@ import click
 from whitecrow import __version__, plugins
 from whitecrow.cli.screen_output import Output, report_error
 from whitecrow.cli.secrets import check_argv
-from whitecrow.errors import Unavailable, WhitecrowError
+from whitecrow.errors import MissingExtra, WhitecrowError
 from whitecrow.questions import BUILT_IN, kinds
 
 __all__ = ["main", "whitecrow"]
@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
         elif name in _plugins():
             found = plugins.load(plugins.COMMANDS, name, click.Command)
         elif name in ELSEWHERE:
-            raise Unavailable(f"The command {name!r} is not installed: {ELSEWHERE[name]}.")
+            raise MissingExtra(f"The command {name!r} is not installed: {ELSEWHERE[name]}.")
         else:
             return None
         assert isinstance(found, click.Command)

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import MissingExtra
 
 NAMES = (
     "noise",
@@ -35,6 +35,6 @@ def command(ctx: click.Context, name: str, quick: bool) -> None:
     """Measure one kernel against the best peer in the same run."""
     sys.path.insert(0, "")
     if importlib.util.find_spec("benchmarks") is None:
-        raise Unavailable("The benchmarks are not installed; run this in a clone of the project.")
+        raise MissingExtra("The benchmarks are not installed; run this in a clone of the project.")
     arguments = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if quick else [])]
     ctx.exit(subprocess.run(arguments, check=False).returncode)

@@ -11,7 +11,7 @@ import click
 
 from whitecrow.cli.screen_output import Output
 from whitecrow.cli.secrets import token
-from whitecrow.errors import PolicyViolation
+from whitecrow.errors import NotAllowed, PolicyViolation
 
 if TYPE_CHECKING:
     from whitecrow.client import Client
@@ -210,7 +210,7 @@ def _refuse_to_open(given: Asking) -> None:
         return
     known = beside(given.data)
     if known is not None and not known.exists():
-        raise PolicyViolation(
+        raise NotAllowed(
             "A new account admits no conditional release: where its condition fails, nothing is "
             "promised to anybody. The custodian may open it with --allow conditional or with a "
             "--policy that names the notion."

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, WhitecrowError
+from whitecrow.errors import WhitecrowError, exit_status, to_json
 
 __all__ = ["Output", "report_error"]
 
@@ -63,13 +63,9 @@ class Output:
 
 def report_error(error: WhitecrowError, *, as_json: bool) -> int:
     """Print an error in the form the caller reads and return the exit status."""
-    refused = isinstance(error, BudgetExhausted | PolicyViolation)
-    status = 2 if isinstance(error, InvalidInput) else 1
-    if not as_json:
-        click.echo(f"{'refused' if refused else 'error'}: {error}", err=True)
-        return status
-    reason: dict[str, Any] = {"reason": str(error)}
-    if isinstance(error, BudgetExhausted):
-        reason |= {"requested": error.requested, "remaining": error.remaining}
-    click.echo(json.dumps({"refused" if refused else "error": reason}, ensure_ascii=False))
-    return status
+    said = to_json(error)
+    if as_json:
+        click.echo(json.dumps(said, ensure_ascii=False))
+    else:
+        click.echo(f"{next(iter(said))}: {error}", err=True)
+    return exit_status(error)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whitecrow.cli.secrets import named, read_secret
-from whitecrow.errors import InvalidInput, PolicyViolation, Unavailable
+from whitecrow.errors import InvalidInput, MissingExtra, NoTls
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -211,7 +211,7 @@ def check_exposure(host: str, tls: bool, explicit: bool) -> None:
     from whitecrow.server.settings import LOOPBACK
 
     if host not in LOOPBACK and not tls and not explicit:
-        raise PolicyViolation(
+        raise NoTls(
             f"Listening on {host} without TLS would send tokens and answers in the open. Give "
             "--tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy that has a "
             "certificate (--behind-tls-proxy), or say --public-without-tls."
@@ -344,7 +344,9 @@ def _run(host: str, port: int, workers: int, certificate: str | None, key: str |
 
         from whitecrow.server.protocol import GuardedProtocol
     except ImportError:
-        raise Unavailable("The server is not installed: pip install 'whitecrow[server]'.") from None
+        raise MissingExtra(
+            "The server is not installed: pip install 'whitecrow[server]'."
+        ) from None
     uvicorn.run(
         "whitecrow.cli.serve:application",
         factory=True,

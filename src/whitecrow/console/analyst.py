@@ -11,12 +11,18 @@ from whitecrow.console.forms import question_groups, read_question_form
 from whitecrow.console.show import gauges
 from whitecrow.console.site import HOME, Go, Page, Site, Visit, missing
 from whitecrow.data import Card
-from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation, WhitecrowError
+from whitecrow.errors import (
+    BudgetExhausted,
+    InvalidInput,
+    NotReady,
+    PolicyViolation,
+    WhitecrowError,
+    http_status,
+)
 from whitecrow.ledger.account import guarantee
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.question import digest, statement
 from whitecrow.questions import kinds, question_type
-from whitecrow.server.refusals import NotReady, status_of
 from whitecrow.server.schemas import strict_json
 from whitecrow.server.service import question_from
 
@@ -69,7 +75,7 @@ def add(site: Site) -> None:
             description = service.price(visit.who, found["name"], written, asked.public)
             question = question_from(written)
         except InvalidInput as error:
-            return form_page(visit, status=status_of(error), wrong=str(error))
+            return form_page(visit, status=http_status(error), wrong=str(error))
         words = description.words.removesuffix(description.price.statement()).strip()
         priced = {
             "words": words,
@@ -92,7 +98,7 @@ def add(site: Site) -> None:
         try:
             release = site.handler.answered(visit.who, name, written)
         except (BudgetExhausted, PolicyViolation) as error:
-            return form_page(visit, status=status_of(error), refused=str(error))
+            return form_page(visit, status=http_status(error), refused=str(error))
         key = digest(question_from(release.question))
         again = "" if release.charged else "?again=1"
         return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")

@@ -10,11 +10,10 @@ from whitecrow.console.show import gauges
 from whitecrow.console.site import HOME, Form, Go, Page, Site, Visit
 from whitecrow.curator import Policy
 from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.errors import InvalidInput, WhitecrowError, http_status
 from whitecrow.ledger import LINES, Budget
 from whitecrow.neighbours import engine_names
 from whitecrow.questions import kinds, question_type
-from whitecrow.server.refusals import status_of
 
 __all__ = ["CUSTODIAN", "add"]
 
@@ -69,7 +68,7 @@ def add(site: Site) -> None:
                 engine=form.one("engine") or "local",
             )
         except InvalidInput as error:
-            return new(visit, str(error), status_of(error))
+            return new(visit, str(error), http_status(error))
         return Go(f"{HOME}/datasets/{form.one('name')}/policy?done=registered")
 
     def editor(visit: Visit, **more: Any) -> Page:
@@ -109,7 +108,7 @@ def add(site: Site) -> None:
             shown = {"promise": promise(policy, budget, _card(found)), "preview": True}
             return editor(visit, typed=_typed(policy, budget), **shown)
         except WhitecrowError as error:
-            return editor(visit, typed=form.fields, wrong=str(error), status=status_of(error))
+            return editor(visit, typed=form.fields, wrong=str(error), status=http_status(error))
 
     def card_editor(visit: Visit, wrong: str = "", status: int = 200) -> Page:
         found = service.dataset(visit.who, visit.part("name"))

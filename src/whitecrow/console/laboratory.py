@@ -14,9 +14,8 @@ from whitecrow.attack.streams import Stream, porto_like, publish_days, question_
 from whitecrow.console import charts
 from whitecrow.console.fields import Field, Group, decimal, given, whole
 from whitecrow.console.site import Form, Page, Site, Visit
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, http_status
 from whitecrow.privacy import exact
-from whitecrow.server.refusals import status_of
 
 __all__ = ["add"]
 
@@ -54,7 +53,7 @@ def add(site: Site) -> None:
         try:
             return Page("laboratory.html", {**values, "found": _run(_chosen(form))})
         except InvalidInput as error:
-            return Page("laboratory.html", {**values, "wrong": str(error)}, status_of(error))
+            return Page("laboratory.html", {**values, "wrong": str(error)}, http_status(error))
 
     site.get("/laboratory", page)
 

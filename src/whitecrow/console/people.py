@@ -6,11 +6,10 @@ from typing import Any
 
 from whitecrow.console.custodian import CUSTODIAN
 from whitecrow.console.site import HOME, Go, Page, Site, Visit
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, http_status
 from whitecrow.ledger import LINES
 from whitecrow.server.catalogue import EVERY_ANALYST
 from whitecrow.server.people import ROLES
-from whitecrow.server.refusals import status_of
 
 __all__ = ["add"]
 
@@ -28,7 +27,7 @@ def add(site: Site) -> None:
         try:
             person = service.invite(visit.who, visit.form.one("name"), visit.form.one("role"))
         except InvalidInput as error:
-            return everybody(visit, wrong=str(error), status=status_of(error))
+            return everybody(visit, wrong=str(error), status=http_status(error))
         password = service.reset_password(visit.who, person.name)
         return everybody(visit, made={"name": person.name, "password": password})
 
@@ -67,7 +66,7 @@ def add(site: Site) -> None:
                 visit.who, name, reason=visit.form.one("reason"), readers=visit.form.all("readers")
             )
         except InvalidInput as error:
-            return allowances(visit, wrong=str(error), status=status_of(error))
+            return allowances(visit, wrong=str(error), status=http_status(error))
         return Go(f"{HOME}/datasets/{name}/analysts?done=access")
 
     def allow(visit: Visit) -> Page | Go:
@@ -76,7 +75,7 @@ def add(site: Site) -> None:
             budget = form.one("budget") or None
             service.allow(visit.who, name, form.one("analyst"), budget, reason=form.one("reason"))
         except InvalidInput as error:
-            return allowances(visit, wrong=str(error), status=status_of(error))
+            return allowances(visit, wrong=str(error), status=http_status(error))
         return Go(f"{HOME}/datasets/{name}/analysts?done=allowance")
 
     site.get("/people", everybody, roles=CUSTODIAN)

@@ -12,9 +12,8 @@ from whitecrow.console import charts
 from whitecrow.console.custodian import CUSTODIAN
 from whitecrow.console.fields import Field, Group, choices, decimal, given, whole
 from whitecrow.console.site import Form, Page, Site, Visit
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, http_status
 from whitecrow.server import Service
-from whitecrow.server.refusals import status_of
 
 __all__ = ["add"]
 
@@ -51,7 +50,7 @@ def add(site: Site) -> None:
         try:
             found = _mapped(service, visit, form)
         except InvalidInput as error:
-            return Page("map.html", {**values, "wrong": str(error)}, status_of(error))
+            return Page("map.html", {**values, "wrong": str(error)}, http_status(error))
         return Page("map.html", {**values, "found": found})
 
     site.get("/datasets/{name}/map", page, roles=CUSTODIAN)

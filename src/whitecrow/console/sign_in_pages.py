@@ -11,9 +11,8 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
 from whitecrow.console.site import HOME, Go, Page, Site, Visit, read_form
-from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.errors import InvalidInput, NotSignedIn, WhitecrowError, http_status, retry_after
 from whitecrow.server.proxies import counted_address
-from whitecrow.server.refusals import NotSignedIn, retry_after, status_of
 
 __all__ = ["add"]
 
@@ -67,7 +66,7 @@ def add(site: Site) -> None:
         try:
             cookie = await anyio.to_thread.run_sync(job)
         except WhitecrowError as error:
-            return _form(request, str(error), status_of(error), retry_after(error))
+            return _form(request, str(error), http_status(error), retry_after(error))
         reply = RedirectResponse(HOME, 303)
         reply.set_cookie(**service.sessions.cookie(), value=cookie)
         reply.delete_cookie(form_cookie)

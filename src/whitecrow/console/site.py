@@ -13,11 +13,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from whitecrow.console import show, static
-from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.errors import (
+    InvalidInput,
+    NotKnown,
+    NotSignedIn,
+    WhitecrowError,
+    http_status,
+    retry_after,
+)
 from whitecrow.server import schemas
 from whitecrow.server.handler import RequestHandler
 from whitecrow.server.people import ROLES, Person
-from whitecrow.server.refusals import NotKnown, NotSignedIn, retry_after, status_of
 from whitecrow.server.sessions import Session
 
 __all__ = ["HOME", "Form", "Go", "Page", "Site", "Visit", "missing", "read_form"]
@@ -212,14 +218,14 @@ class Site:
             found = work(visit)
         except WhitecrowError as error:
             found = Page(
-                "refused.html", {"reason": str(error)}, status_of(error), retry_after(error)
+                "refused.html", {"reason": str(error)}, http_status(error), retry_after(error)
             )
         if isinstance(found, Go):
             return RedirectResponse(found.to, 303)
         return self.rendered(request, found, session)
 
     def _refused(self, request: Request, error: WhitecrowError) -> Response:
-        page = Page("refused.html", {"reason": str(error)}, status_of(error))
+        page = Page("refused.html", {"reason": str(error)}, http_status(error))
         return self.plain(request, page)
 
     def visitor(self, request: Request) -> Session:

@@ -9,8 +9,7 @@ from whitecrow.console.custodian import CUSTODIAN
 from whitecrow.console.fields import whole
 from whitecrow.console.show import gauges
 from whitecrow.console.site import HOME, Go, Page, Site, Visit
-from whitecrow.errors import InvalidInput
-from whitecrow.server.refusals import status_of
+from whitecrow.errors import InvalidInput, http_status
 
 __all__ = ["add"]
 
@@ -91,7 +90,7 @@ def add(site: Site) -> None:
         try:
             act(visit.who, name, whole(form.one("entry"), "entry"), reason=form.one("reason"))
         except InvalidInput as error:
-            return recovery(visit, str(error), status_of(error))
+            return recovery(visit, str(error), http_status(error))
         return Go(f"{HOME}/datasets/{name}/recovery?done={done}")
 
     site.get("/datasets/{name}/ledger", ledger, roles=_READERS)

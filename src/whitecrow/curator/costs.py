@@ -22,7 +22,7 @@ from whitecrow.anomaly.calibration import Calibration
 from whitecrow.anomaly.detectors import FittedDetector
 from whitecrow.anomaly.smooth import horizon
 from whitecrow.data import Card
-from whitecrow.errors import PolicyViolation
+from whitecrow.errors import TooCostly
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Question
 from whitecrow.questions import type_of
@@ -70,7 +70,7 @@ def checked_limits(
 
     Raises
     ------
-    PolicyViolation
+    TooCostly
         From public facts alone: the same question is refused over any records.
     """
     found = limits_of(question, card, records)
@@ -79,7 +79,7 @@ def checked_limits(
         ("memory", found.bytes, lent.bytes, "bytes"),
     ):
         if math.isfinite(needed) and needed > most:
-            raise PolicyViolation(
+            raise TooCostly(
                 f"This {question.kind} question may need {needed:.3g} {unit} for the worst records "
                 f"that the card allows, and {most:.3g} {unit} of {what} are lent to a question. "
                 "Ask for fewer columns, contexts or periods, or let the custodian write a smaller "

@@ -22,7 +22,7 @@ from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
 from whitecrow.data import Card, Records
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import AccountConflict, InvalidInput, NotAllowed
 from whitecrow.ledger import (
     AccountSnapshot,
     Budget,
@@ -374,7 +374,7 @@ class Curator(Asks):
         """Change the promise: the budget, the policy, or both. The chain keeps the reason."""
         rules = None if policy is None else Policy.of(policy)
         if rules is not None and rules.unit != self.policy.unit:
-            raise PolicyViolation("The unit of an account is fixed when it is opened.")
+            raise AccountConflict("The unit of an account is fixed when it is opened.")
         self._ledger.amend(
             self.name,
             reason=reason,
@@ -401,7 +401,7 @@ class Curator(Asks):
             Why they changed; the chain keeps it.
         """
         if self._opening is None:
-            raise PolicyViolation("This curator's records are opened by a service; advance there.")
+            raise NotAllowed("This curator's records are opened by a service; advance there.")
         how = {**self._opening, "source": self._opening["source"] if source is None else source}
         return Curator.open(**how, ledger=self._ledger, name=self.name, advance=reason)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from whitecrow.data import Card, Records
 from whitecrow.data.marks import FileStates, RowMark, file_mark, file_states
 from whitecrow.data.warehouse import RemoteDataset
-from whitecrow.errors import DataChanged, PolicyViolation, Unavailable
+from whitecrow.errors import AccountConflict, DataChanged, NotReady
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.revisions import bind
 from whitecrow.ledger.states import States
@@ -123,7 +123,7 @@ class Recognition:
             version, known = (states and states.load(_DIGESTS)) or (-1, {})
             mark, digests = file_mark(self._files, known)
             if file_states(self._path) != self._files:
-                raise Unavailable(_MOVING)
+                raise NotReady(_MOVING)
             if states is not None and digests != known:
                 states.save(_DIGESTS, version + 1, digests)
             return mark
@@ -142,7 +142,7 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
 
     Raises
     ------
-    PolicyViolation
+    AccountConflict
         The card protects another unit than the questions that were asked before.
     """
     said = {"unit": card.unit, "user_column": card.user_column}
@@ -154,7 +154,7 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
         return
     asked = ledger.entries(account, kind="reserve", limit=1)
     if asked or found is None or not states.save(_UNIT, found[0] + 1, said):
-        raise PolicyViolation(
+        raise AccountConflict(
             "The account adds up promises to another unit of privacy (record, or user by a user "
             "column) than this card protects, and the two do not add up. Keep 'unit' and "
             "'user_column' as they were, or give the data an account of their own with "

@@ -15,7 +15,7 @@ from whitecrow.curator.identity import Identity, Recognition, keep_unit
 from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Records
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger import AccountSnapshot, Budget, Ledger
 from whitecrow.ledger.revisions import bind, first_records
 from whitecrow.neighbours import REMOTE, Engine, open_data
@@ -221,7 +221,7 @@ def _same_promise(snapshot: AccountSnapshot, budget: Budget | None, policy: Poli
         ("policy", policy, policy_of(snapshot.policy)),
     ):
         if given is not None and given != known:
-            raise PolicyViolation(
+            raise AccountConflict(
                 f"This dataset's account already promises another {what}: {known.to_json()}. "
                 f"Opening does not change a promise: leave {what} out, or let the custodian amend "
                 "it with a reason (Curator.amend, whitecrow ledger amend)."

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from whitecrow.errors import InvalidInput, PolicyViolation, invalid
+from whitecrow.errors import InvalidInput, NotAllowed, invalid
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -154,7 +154,7 @@ class Policy:
         """Refuse what the policy forbids, before anything is spent or read."""
         self._check_asker(kind, analyst)
         if price.notion not in self.notions:
-            raise PolicyViolation(
+            raise NotAllowed(
                 f"The policy of this dataset allows no {price.notion} release; it allows "
                 f"{', '.join(self.notions)}. {_BREAKS.get(price.notion, '')}".strip()
             )
@@ -164,7 +164,7 @@ class Policy:
             else:
                 unit, requested, most = "epsilon", price.epsilon, self.max_epsilon
             if requested > most:
-                raise PolicyViolation(
+                raise NotAllowed(
                     f"One question may cost at most {unit} {text(most)}: requested "
                     f"{text(requested)}, over by {rounded_up(requested - most)}."
                 )
@@ -181,14 +181,14 @@ class Policy:
         else:
             what, requested = "epsilon", price.epsilon
         if requested > most:
-            raise PolicyViolation(
+            raise NotAllowed(
                 f"One question may cost at most {what} {text(most)}: requested "
                 f"{text(requested)}, over by {rounded_up(requested - most)}."
             )
 
     def _check_asker(self, kind: str, analyst: str) -> None:
         if self.questions is not None and kind not in self.questions:
-            raise PolicyViolation(
+            raise NotAllowed(
                 f"The policy of this dataset allows no {kind} question; it allows "
                 f"{', '.join(self.questions)}."
             )
@@ -196,7 +196,7 @@ class Policy:
             return
         allowed = self.analysts.get(analyst, self.analysts.get("*", ()))
         if kind not in allowed:
-            raise PolicyViolation(
+            raise NotAllowed(
                 f"Analyst {analyst!r} may not ask {kind} questions of this dataset; allowed: "
                 f"{', '.join(allowed) or 'none'}."
             )
@@ -207,7 +207,7 @@ class Policy:
             ("radius", radius, self.max_radius),
         ):
             if limit is not None and value > limit:
-                raise PolicyViolation(
+                raise NotAllowed(
                     f"The policy of this dataset allows {name} up to {limit:g}: got {value:g}."
                 )
         for name, value, limit in (
@@ -215,7 +215,7 @@ class Policy:
             ("radius", radius, self.min_radius),
         ):
             if limit is not None and value < limit:
-                raise PolicyViolation(
+                raise NotAllowed(
                     f"The policy of this dataset allows {name} from {limit:g}: got {value:g}."
                 )
 

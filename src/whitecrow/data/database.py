@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import InvalidInput, MissingExtra, Unreachable
 
 __all__ = ["backend_name", "read_only_engine", "reading_connection"]
 
@@ -70,7 +70,7 @@ def read_only_engine(url: str, *, pooled: bool = True) -> Any:
         engine = sqlalchemy.create_engine(address, **pool)
     except ModuleNotFoundError as error:
         extra = ": pip install 'whitecrow[postgres]'" if error.name == "psycopg" else ""
-        raise Unavailable(f"Reading this database needs the module {error.name}{extra}.") from None
+        raise MissingExtra(f"Reading this database needs the module {error.name}{extra}.") from None
     except sqlalchemy.exc.ArgumentError:
         raise InvalidInput("The database address is not a SQLAlchemy URL.") from None
     if backend == "postgresql":
@@ -89,7 +89,7 @@ def reading_connection(engine: Any) -> Iterator[Any]:
                 _only_read_sqlite(connection)
             yield connection
     except sqlalchemy.exc.SQLAlchemyError:
-        raise Unavailable("The database did not answer the query.") from None
+        raise Unreachable("The database did not answer the query.") from None
 
 
 def _only_read_postgres(connection: Any, _: object) -> None:

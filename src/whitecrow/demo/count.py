@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from whitecrow._figures import can_draw, new_figure
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count
 from whitecrow.demo.stage import Chapter, Stage
@@ -36,8 +37,7 @@ def chapter(stage: Stage) -> Chapter:
 
 def _picture(stage: Stage, answer: int) -> tuple[Path, ...]:
     """The laws of the answer about the true count; only made-up data may be shown like this."""
-    pyplot = stage.pyplot()
-    if pyplot is None:
+    if not can_draw():
         return ()
     from whitecrow.neighbours import count_all
     from whitecrow.noise import laws
@@ -48,7 +48,8 @@ def _picture(stage: Stage, answer: int) -> tuple[Path, ...]:
     smooth = question.calibration(stage.curator.card)
     scale = float(smooth.multiplier) * smooth.expected_sensitivity(question.expected_cluster_size)
     values = range(truth - 60, truth + 61)
-    figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    figure = new_figure(7, 3.2)
+    axes = figure.subplots()
     axes.plot(
         values,
         [laws.core_tail_pmf(v - truth, scale, smooth.tail) for v in values],
@@ -65,5 +66,4 @@ def _picture(stage: Stage, answer: int) -> tuple[Path, ...]:
     axes.legend()
     path = stage.figure("count")
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
     return (path,)

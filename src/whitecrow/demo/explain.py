@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from whitecrow._figures import can_draw, new_figure
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.demo.stage import Chapter, Stage
 from whitecrow.errors import PolicyViolation
@@ -50,8 +51,7 @@ def _refused(stage: Stage) -> str:
 
 def _picture(stage: Stage, answer: dict[str, Any]) -> tuple[Path, ...]:
     """The costs inside and outside the context found; only made-up data may be shown like this."""
-    pyplot = stage.pyplot()
-    if pyplot is None or answer["context"] is None:
+    if not can_draw() or answer["context"] is None:
         return ()
     rows = stage.rows
     inside = np.ones(rows.size, dtype=bool)
@@ -60,7 +60,8 @@ def _picture(stage: Stage, answer: dict[str, Any]) -> tuple[Path, ...]:
         inside &= np.isin(rows.codes(name), [categories.index(str(value)) for value in values])
     costs = rows.values("cost")
     bins = np.linspace(0, 30_000, 60)
-    figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    figure = new_figure(7, 3.2)
+    axes = figure.subplots()
     axes.hist(costs[~inside], bins=bins, color="lightgray", label="everyone else")
     axes.hist(costs[inside], bins=bins, color="tab:blue", label="the context found")
     axes.axvline(RECORD["cost"], color="black", label="the bill")
@@ -68,5 +69,4 @@ def _picture(stage: Stage, answer: dict[str, Any]) -> tuple[Path, ...]:
     axes.legend()
     path = stage.figure("explain")
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
     return (path,)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow._figures import can_draw, new_figure
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.demo.stage import Chapter, Stage
 from whitecrow.identify import Identify
@@ -55,15 +56,15 @@ def _yes(answer: object) -> str:
 
 
 def _picture(stage: Stage) -> tuple[Path, ...]:
-    pyplot = stage.pyplot()
-    if pyplot is None:
+    if not can_draw():
         return ()
     data = stage.rows.matrix(("age", "bmi", "systolic"))
     sensitive, differential = (
         privacy_map(data, beta=MODEL.beta, radius=MODEL.radius, k=2, epsilon=EPSILON, notion=notion)
         for notion in ("sensitive", "differential")
     )
-    figure, panels = pyplot.subplots(2, 2, figsize=(10, 7), layout="constrained", sharex=True)
+    figure = new_figure(10, 7)
+    panels = figure.subplots(2, 2, sharex=True)
     for column, (name, found) in enumerate(
         (("sensitive privacy", sensitive), ("differential privacy", differential))
     ):
@@ -72,7 +73,6 @@ def _picture(stage: Stage) -> tuple[Path, ...]:
         _panel(panels[1][column], figure, data, found, found.loss, f"loss, {name}", worst)
     path = stage.figure("identify")
     figure.savefig(path, dpi=100)
-    pyplot.close(figure)
     return (path,)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow._figures import can_draw, new_figure
 from whitecrow.attack import attack, naive_power, publisher_power
 from whitecrow.attack.naive import naive_release
 from whitecrow.attack.streams import publish_days
@@ -81,16 +82,14 @@ def _suspicion(days: Days) -> tuple[float, float]:
 
 def _picture(stage: Stage, days: Days, shown: list[dict[str, Any]]) -> tuple[Path, ...]:
     """Both series, and beside each what the day of the largest bill gives away."""
-    pyplot = stage.pyplot()
-    if pyplot is None:
+    if not can_draw():
         return ()
     worst = int(np.argmax([day.max() for day in days]))
     present = days[worst]
     absent = np.delete(present, present.argmax())
     naive = naive_release(days, EPSILON, rng=1)
-    figure, panels = pyplot.subplots(
-        2, 2, figsize=(9, 5), width_ratios=(5, 2), sharey="row", layout="constrained"
-    )
+    figure = new_figure(9, 5)
+    panels = figure.subplots(2, 2, width_ratios=(5, 2), sharey="row")
     series = (naive, np.array([point["value"] for point in shown], dtype=float))
     draws = (
         [naive_release([day] * 4000, EPSILON, rng=2) for day in (absent, present)],
@@ -117,5 +116,4 @@ def _picture(stage: Stage, days: Days, shown: list[dict[str, Any]]) -> tuple[Pat
     panels[1][0].set_xlabel("day")
     path = stage.figure("publish")
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
     return (path,)

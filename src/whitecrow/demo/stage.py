@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from whitecrow.curator import Curator
@@ -59,17 +59,6 @@ class Stage:
     def figure(self, name: str) -> Path:
         """Return the path for a picture of this name."""
         return self.out / f"{name}.png"
-
-    def pyplot(self) -> Any | None:
-        """Return matplotlib's pyplot on a screenless backend, or None where it is not installed."""
-        try:
-            import matplotlib as mpl
-        except ModuleNotFoundError:
-            return None
-        mpl.use("Agg")
-        from matplotlib import pyplot
-
-        return pyplot
 
 
 def open_stage(out: Path) -> Stage:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whitecrow.errors import Unavailable
+from whitecrow._figures import new_figure
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
@@ -19,19 +19,11 @@ _MOST = 24
 
 def draw(detector: Detector, path: Path) -> Path:
     """Draw the cumulative distribution of each column (the shares of categories)."""
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        raise Unavailable("Pictures need matplotlib: pip install 'whitecrow[plots]'.") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
     shown = detector.columns[:_MOST]
     wide = min(4, len(shown))
     tall = -(-len(shown) // wide)
-    figure, axes = pyplot.subplots(
-        tall, wide, figsize=(3 * wide, 2.2 * tall), layout="constrained", squeeze=False
-    )
+    figure = new_figure(3 * wide, 2.2 * tall)
+    axes = figure.subplots(tall, wide, squeeze=False)
     for axis in axes.flat[len(shown) :]:
         axis.set_axis_off()
     for name, axis, grid, share in zip(
@@ -50,5 +42,4 @@ def draw(detector: Detector, path: Path) -> Path:
         axis.set_title(name, fontsize=9)
     figure.suptitle(f"Released distributions of {detector.card.name}")
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
     return path

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whitecrow._figures import new_figure
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.errors import Unavailable, invalid
+from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.relation import embedded
 from whitecrow.place import law
@@ -178,14 +179,10 @@ def draw(found: PrivacyMap, points: ArrayLike, path: str | Path, *, title: str =
     path : path
         The picture; it shows private records, so keep it where the data are kept.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise Unavailable("Pictures need matplotlib: pip install 'whitecrow[plots]'.") from None
     places = np.asarray(points, dtype=np.float64)
     if places.ndim != 2 or places.shape != (len(found.loss), 2):
         raise invalid("draw", "points", "have two coordinates for each record", places.shape)
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    figure = new_figure(10, 4.2)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     finite = found.loss[np.isfinite(found.loss)]
     ceiling = float(finite.max()) if len(finite) else 1.0

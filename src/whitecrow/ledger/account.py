@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
-from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation
+from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
 from whitecrow.ledger.budget import LINES, Budget
 from whitecrow.privacy import (
     ConditionalPrivacy,
@@ -160,7 +160,7 @@ def in_unit(price: Guarantee, unit: Unit) -> Guarantee:
     if unit == "replace_one":
         return to_replace_one(price)
     if getattr(price, "unit", "add_remove") == "replace_one":
-        raise PolicyViolation(
+        raise NoConversion(
             "This release protects against the replacement of one record only, and this dataset's "
             "account is kept for adding or removing one; no such promise follows. Ask for the "
             "add/remove version of the question."

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger.account import Account, Located, guarantee
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
@@ -95,12 +95,12 @@ def voidable(page: AccountTransaction, seq: int) -> tuple[Entry, Reservation | R
     """Return a spend that may be given back and what became of it, or say why it may not."""
     reserved = page.entry(seq)
     if reserved is None or reserved.kind != "reserve":
-        raise PolicyViolation(f"Entry {seq} is not a reservation; nothing to void.")
+        raise AccountConflict(f"Entry {seq} is not a reservation; nothing to void.")
     outcome = page.outcome(reserved.digest)
     if outcome is None or outcome.seq != seq:
-        raise PolicyViolation(f"Entry {seq} is already void.")
+        raise AccountConflict(f"Entry {seq} is already void.")
     if isinstance(outcome, RecordedOutcome) and outcome.answered:
-        raise PolicyViolation(f"Entry {seq} was answered; what was released stays spent.")
+        raise AccountConflict(f"Entry {seq} was answered; what was released stays spent.")
     return reserved, outcome
 
 

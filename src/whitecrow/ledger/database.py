@@ -20,7 +20,13 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection
 
-from whitecrow.errors import LedgerCorrupt, Unavailable, WhitecrowError
+from whitecrow.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerUnusable,
+    Unreachable,
+    WhitecrowError,
+)
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed
 from whitecrow.ledger.group_commit import GroupCommit, Job
 from whitecrow.ledger.session import Compiler, Session
@@ -83,7 +89,7 @@ class Database:
         """The engine, renewed in a forked process: connections must not be shared across a fork."""
         if os.getpid() != self._process:
             if self.in_memory:
-                raise Unavailable(
+                raise LedgerUnusable(
                     "A ledger in memory cannot be used by a second process; give the ledger a file."
                 )
             self._engine.dispose(close=False)
@@ -233,11 +239,15 @@ def _make_private(path: Path) -> None:
 _SQLITE_ERRORS = (
     ("malformed", LedgerCorrupt, "is damaged"),
     ("not a database", LedgerCorrupt, "is not a ledger (not an SQLite file, or damaged)"),
-    ("readonly", Unavailable, "cannot be written: the file or its folder is read-only"),
-    ("unable to open", Unavailable, "cannot be opened: does its folder exist, and is it writable?"),
-    ("full", Unavailable, "cannot grow: the disk is full"),
-    ("disk i/o", Unavailable, "cannot be written: the disk reports an error"),
-    ("locked", Unavailable, "is busy: another process has held it for too long"),
+    ("readonly", LedgerUnusable, "cannot be written: the file or its folder is read-only"),
+    (
+        "unable to open",
+        LedgerUnusable,
+        "cannot be opened: does its folder exist, and is it writable?",
+    ),
+    ("full", LedgerUnusable, "cannot grow: the disk is full"),
+    ("disk i/o", LedgerUnusable, "cannot be written: the disk reports an error"),
+    ("locked", LedgerBusy, "is busy: another process has held it for too long"),
 )
 
 
@@ -249,8 +259,8 @@ def _translated(error: Exception, name: str) -> WhitecrowError:
         if isinstance(cause, sqlite3.Error | OSError) and clue in said:
             return kind(f"The ledger {name} {words}. Nothing was released.")
     if isinstance(cause, sqlite3.Error | OSError):
-        return Unavailable(f"The ledger {name} cannot be used. Nothing was released.")
-    return Unavailable(
+        return LedgerUnusable(f"The ledger {name} cannot be used. Nothing was released.")
+    return Unreachable(
         f"The ledger {name} cannot be reached, or the connection was lost. Nothing was released; "
         "ask again when it is back: a question that was already charged is not charged twice."
     )

@@ -21,7 +21,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import InvalidInput, MissingExtra
 
 __all__ = ["READ_ONLY", "engine_for", "is_in_memory", "parsed"]
 
@@ -77,7 +77,7 @@ def engine_for(url: URL, *, patience: float) -> Engine:
     try:
         engine = create_engine(url, **options)
     except (ImportError, NoSuchModuleError):
-        raise Unavailable(
+        raise MissingExtra(
             "The driver for PostgreSQL is missing: pip install 'whitecrow[postgres]'."
         ) from None
     if backend == "sqlite":

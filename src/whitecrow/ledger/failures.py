@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlalchemy import and_, bindparam, select
 
-from whitecrow.errors import PolicyViolation, Unavailable
+from whitecrow.errors import AccountConflict, DatasetClosed
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.chain import Entry
 from whitecrow.ledger.schema import FAILED, entries
@@ -45,7 +45,7 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
     def act(page: AccountTransaction) -> None:
         found = [entry for entry in _open(page) if seq in (entry.seq, entry.closes)]
         if not found:
-            raise PolicyViolation(f"Entry {seq} is not a failure that waits for a review.")
+            raise AccountConflict(f"Entry {seq} is not a failure that waits for a review.")
         failed = found[0]
         page.failures -= 1
         if failed.closes is not None:
@@ -74,7 +74,7 @@ def halt(ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
 def refuse_if_closed(page: AccountTransaction) -> None:
     """Refuse what would compute or release anything new while a failure waits for its review."""
     if page.failures:
-        raise Unavailable(CLOSED)
+        raise DatasetClosed(CLOSED)
 
 
 def _open(page: AccountTransaction) -> list[Entry]:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import LedgerBusy
 
 __all__ = ["GroupCommit", "Job"]
 
@@ -95,7 +95,7 @@ class GroupCommit(Generic[A]):
                 job.wait()  # somebody has begun it: its end is near, and must be known
                 called = True
         if not called:
-            raise Unavailable(
+            raise LedgerBusy(
                 "The ledger is busy: another process or thread has held it for too long. Nothing "
                 "was spent and nothing released; ask again later."
             )
@@ -117,7 +117,7 @@ class GroupCommit(Generic[A]):
                     jobs.append(self._waiting.popleft())
             return jobs
 
-        failure: Exception = Unavailable(_INTERRUPTED)
+        failure: Exception = LedgerBusy(_INTERRUPTED)
         finished = False
         try:
             self._work(fetch)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, select
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import LedgerUnusable
 from whitecrow.ledger.database import Database
 from whitecrow.ledger.schema import METADATA, VERSION, versions
 from whitecrow.ledger.session import Session
@@ -56,13 +56,13 @@ def _upgrade(connection: Connection, found: str, name: str) -> None:
     config.attributes["connection"] = connection
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if found not in known:
-        raise Unavailable(
+        raise LedgerUnusable(
             f"The ledger {name} was written by a newer version of whitecrow (schema {found}; this "
             f"version knows {VERSION}). Upgrade whitecrow; the ledger was not touched."
         )
     try:
         command.upgrade(config, "head")
     except CommandError:
-        raise Unavailable(
+        raise LedgerUnusable(
             f"The ledger {name} could not be brought to schema {VERSION}; it was not touched."
         ) from None

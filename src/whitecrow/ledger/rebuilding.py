@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import LedgerUnusable
 from whitecrow.ledger.account import guarantee
 from whitecrow.ledger.replay import Replay, Wrong
 from whitecrow.ledger.session import Session
@@ -50,7 +50,7 @@ def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
         page.add_terms(entry.analyst, price)
         if content["location"] is not None:
             if isinstance(geometry, AddUp):
-                raise Unavailable(
+                raise LedgerUnusable(
                     "The ledger was written by an older version of whitecrow and keeps places; "
                     "open it once with a curator or with 'whitecrow ledger show'."
                 )

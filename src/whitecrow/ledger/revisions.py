@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, or_, select
 
-from whitecrow.errors import DataChanged, Unavailable
+from whitecrow.errors import DataChanged, LedgerUnusable
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.schema import entries
@@ -158,7 +158,7 @@ def _key(ledger: Ledger, dataset: str) -> bytes:
         states.save(KEY, 0, {"key": secrets.token_hex(32)})  # whoever is first
     found = states.load(KEY)
     if found is None:
-        raise Unavailable("The ledger does not keep the key of this account; nothing was spent.")
+        raise LedgerUnusable("The ledger does not keep the key of this account; nothing was spent.")
     return bytes.fromhex(found[1]["key"])
 
 

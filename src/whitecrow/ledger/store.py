@@ -16,7 +16,12 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from whitecrow.errors import InvalidInput, PolicyViolation, Unavailable
+from whitecrow.errors import (
+    AccountConflict,
+    DatasetClosed,
+    InvalidInput,
+    LedgerBusy,
+)
 from whitecrow.ledger import acts
 from whitecrow.ledger.account import admissible
 from whitecrow.ledger.acts import custodian_act
@@ -146,7 +151,7 @@ class Ledger:
             if isinstance(found, RecordedOutcome) or found.claim is not None:
                 return found, snapshot
             if time.monotonic() > until:
-                raise Unavailable(
+                raise LedgerBusy(
                     "This very question is being answered by another process; ask again later. It "
                     "is not charged twice."
                 )
@@ -184,7 +189,7 @@ class Ledger:
             share = page.share(order.analyst)
             found = page.outcome(order.digest)
             if not isinstance(found, RecordedOutcome) and page.failures:
-                raise Unavailable(CLOSED)
+                raise DatasetClosed(CLOSED)
             if found is None:
                 found, share = charge(page, order, share, self._geometry, known)
             if isinstance(found, Reservation):
@@ -231,7 +236,7 @@ class Ledger:
         def act(page: AccountTransaction) -> RecordedOutcome:
             known = page.outcome(held.digest)
             if known is None or known.seq != held.seq:
-                raise PolicyViolation(
+                raise AccountConflict(
                     "This question's spend was given back while it was being computed; nothing was "
                     "released. Ask again."
                 )
@@ -240,7 +245,7 @@ class Ledger:
             # Locks can be lost with what holds them; the count of those who took the reservation
             # up cannot. Were both to store, the faster of two draws would be released.
             if page.epoch(held.seq) != held.epoch:
-                raise Unavailable(
+                raise LedgerBusy(
                     "Another process has taken this question up; its answer will be the one. "
                     "Nothing was released here; ask again: it is not charged twice."
                 )
@@ -369,7 +374,7 @@ class Ledger:
             reserved, outcome = acts.voidable(page, seq)
             claim = self._claims.take(page.id, seq)
             if claim is None:
-                raise PolicyViolation(f"Entry {seq} is being answered at this moment.")
+                raise AccountConflict(f"Entry {seq} is being answered at this moment.")
             try:
                 acts.void(page, body, reserved, outcome, self._geometry)
             finally:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import locks
 
 __all__ = ["WriterQueue"]
@@ -44,7 +44,7 @@ class WriterQueue:
 
         Raises
         ------
-        Unavailable
+        LedgerBusy
             If whoever has the turn does not give it up in time.
         """
         file = self._entered()
@@ -79,7 +79,7 @@ class WriterQueue:
         finally:
             if wait.given_up:
                 self._process = -1  # the file is left to the thread that waits with it
-        raise Unavailable(
+        raise LedgerBusy(
             "The ledger is busy: another process has held it for too long. Nothing was spent and "
             "nothing released; ask again later."
         )

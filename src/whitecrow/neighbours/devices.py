@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import MissingExtra, NoDevice
 
 __all__ = ["NUMPY", "Compile", "Device", "Launch", "cupy_device", "find_device", "torch_device"]
 
@@ -82,11 +82,11 @@ def find_device() -> Device:
             if _has_gpu(module):
                 return device()
     if found:
-        raise Unavailable(
+        raise NoDevice(
             f"The engine 'gpu' is not available here: {' and '.join(found)} found no GPU with a "
             "working driver on this machine. Use engine='local', which gives the same answers."
         )
-    raise Unavailable(
+    raise MissingExtra(
         "The engine 'gpu' is not installed here: it needs CuPy (pip install cupy-cuda12x, or "
         "cupy-cuda13x where the driver is of CUDA 13) or PyTorch (pip install torch). Install one "
         "of them, or use engine='local', which gives the same answers."

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow import plugins
 from whitecrow.data import Card, Dataset, read
 from whitecrow.data.warehouse import RemoteDataset, open_remote
-from whitecrow.errors import Unavailable, invalid
+from whitecrow.errors import BrokenPlugin, RecordsElsewhere, invalid
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.relation import NeighbourRelation
 
@@ -198,7 +198,7 @@ def open_engine(
     if name in _IN_MEMORY:
         return _IN_MEMORY[name](dataset, index, progress)
     if name in REMOTE:
-        raise Unavailable(
+        raise RecordsElsewhere(
             f"The engine '{name}' counts where the records are, and these are in memory. "
             "Open their source with it, or use engine='local'."
         )
@@ -206,5 +206,5 @@ def open_engine(
         raise invalid("open_engine", "name", f"one of {', '.join(engine_names())}", name)
     opened = plugins.load(plugins.ENGINES, name, EngineType).open(dataset)
     if not isinstance(opened, Engine):
-        raise Unavailable(f"What the engine {name!r} opens lacks a method of Engine.")
+        raise BrokenPlugin(f"What the engine {name!r} opens lacks a method of Engine.")
     return opened

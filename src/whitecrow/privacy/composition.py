@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from whitecrow.errors import PolicyViolation
+from whitecrow.errors import NoConversion
 from whitecrow.privacy.conversion import (
     to_approximate,
     to_concentrated,
@@ -70,7 +70,7 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -
 
     Raises
     ------
-    PolicyViolation
+    NoConversion
         Where no common statement exists: replace-one beside a sensitive or conditional release, or
         concentrated beside another notion without a delta.
 
@@ -92,7 +92,7 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -
             rho = sum((to_concentrated(part).rho for part in parts), Fraction(0))
             return ZeroConcentrated(rho, concentrated[0].unit)
         if delta is None:
-            raise PolicyViolation(
+            raise NoConversion(
                 "Zero-concentrated releases beside another notion need a delta at which to read "
                 "them; name one."
             )
@@ -188,5 +188,5 @@ def totals(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) ->
 def _composed(guarantees: Sequence[Guarantee], delta: Fraction | None) -> Guarantee | None:
     try:
         return compose(guarantees, delta=delta)
-    except PolicyViolation:
+    except NoConversion:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whitecrow.errors import PolicyViolation
+from whitecrow.errors import NoConversion
 from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
 from whitecrow.privacy.guarantees import (
     ConditionalPrivacy,
@@ -87,10 +87,10 @@ def to_differential(guarantee: Guarantee) -> DifferentialPrivacy:
     if isinstance(guarantee, SensitivePrivacy):
         if all(zone.everyone for zone in guarantee.zones):
             return DifferentialPrivacy(guarantee.epsilon, guarantee.delta)
-        raise PolicyViolation(_SP_TO_DP)
+        raise NoConversion(_SP_TO_DP)
     if isinstance(guarantee, ConditionalPrivacy):
-        raise PolicyViolation(_CONDITIONAL)
-    raise PolicyViolation(
+        raise NoConversion(_CONDITIONAL)
+    raise NoConversion(
         "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
     )
 
@@ -106,7 +106,7 @@ def to_approximate(guarantee: Guarantee, delta: Fraction) -> DifferentialPrivacy
     if not isinstance(guarantee, ZeroConcentrated):
         return to_differential(guarantee)
     if not 0 < delta < 1:
-        raise PolicyViolation(
+        raise NoConversion(
             "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
         )
     # One 2^-80 grid for the sum keeps the ledger's rationals short; the ceiling keeps them sound.
@@ -123,7 +123,7 @@ def to_concentrated(guarantee: Guarantee) -> ZeroConcentrated:
         return guarantee
     pure = to_differential(guarantee)
     if pure.delta:
-        raise PolicyViolation(
+        raise NoConversion(
             "A guarantee with delta above 0 implies no zero-concentrated privacy: the loss may be "
             "unbounded with probability delta."
         )
@@ -135,7 +135,7 @@ def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePriv
     if isinstance(guarantee, SensitivePrivacy):
         missing = [z for z in guarantee.zones if not any(mine.inside(z) for mine in zones)]
         if missing:
-            raise PolicyViolation(
+            raise NoConversion(
                 "This sensitive guarantee covers fewer records than the one asked for: "
                 f"it covers only those with {missing[0].words(which_card=True)}."
             )
@@ -143,7 +143,7 @@ def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePriv
     else:
         same = to_differential(guarantee)
         if same.unit == "replace_one":
-            raise PolicyViolation(_REPLACE_ONE)
+            raise NoConversion(_REPLACE_ONE)
         epsilon, delta = same.epsilon, same.delta
     return SensitivePrivacy.over(epsilon, zones, delta)
 
@@ -155,7 +155,7 @@ def to_conditional(
     if isinstance(guarantee, ConditionalPrivacy):
         missing = [c for c in guarantee.conditions if c not in conditions]
         if missing:
-            raise PolicyViolation(
+            raise NoConversion(
                 f"This guarantee holds only under a further condition: {missing[0]}."
             )
         needed = guarantee.zones
@@ -166,11 +166,11 @@ def to_conditional(
     else:
         same = to_differential(guarantee)
         if same.unit == "replace_one":
-            raise PolicyViolation(_REPLACE_ONE)
+            raise NoConversion(_REPLACE_ONE)
         needed = ()
         epsilon, delta = same.epsilon, same.delta
     if not all(any(mine.inside(zone) for mine in zones) or zone.everyone for zone in needed):
-        raise PolicyViolation(_SP_TO_DP)
+        raise NoConversion(_SP_TO_DP)
     return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], delta, zones)
 
 
@@ -207,7 +207,7 @@ def at_least_as_strong(one: Guarantee, other: Guarantee) -> bool:
             return isinstance(found_pair, DifferentialPrivacy) and _within(found_pair, other)
         same = to_differential(one)
         return same.unit == "add_remove" and _within(same, other)
-    except PolicyViolation:
+    except NoConversion:
         return False
 
 
@@ -225,7 +225,7 @@ def group_privacy(guarantee: Guarantee, size: int) -> Guarantee:
     sensitive at its turn (a path of the sensitive graph).
     """
     if isinstance(guarantee, ConditionalPrivacy):
-        raise PolicyViolation(
+        raise NoConversion(
             "A conditional guarantee has no group version: the condition may fail on the way."
         )
     if isinstance(guarantee, ZeroConcentrated):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whitecrow.errors import Unavailable
+from whitecrow._figures import new_figure
 
 __all__ = ["draw"]
 
@@ -33,18 +33,12 @@ def draw(
     truth : sequence of float, optional
         The exact series, for made-up data only.
     """
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        raise Unavailable("Pictures need matplotlib: pip install 'whitecrow[plots]'.") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
     series = answer["series"]
     times = np.arange(len(series))
     values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
     errors = np.array([np.nan if p["error"] is None else p["error"] for p in series])
-    figure, axes = pyplot.subplots(figsize=(8, 3.4), layout="constrained")
+    figure = new_figure(8, 3.4)
+    axes = figure.subplots()
     axes.fill_between(
         times,
         values - 2 * errors,
@@ -69,5 +63,4 @@ def draw(
     axes.legend(loc="best")
     target = Path(path)
     figure.savefig(target, dpi=110)
-    pyplot.close(figure)
     return target

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from whitecrow.custodian import failure, write_down
 from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, Unavailable, invalid
+from whitecrow.errors import InvalidInput, LedgerBusy, LedgerUnusable, invalid
 from whitecrow.noise import Source
 from whitecrow.publish.mechanism import Shown, advance, fresh, from_store, shown, to_store
 from whitecrow.publish.plan import Point
@@ -187,7 +187,7 @@ class Publisher:
                 self._state = state
                 return after.last
             self._reload()
-        raise Unavailable("Another process keeps updating this publication; try again.")
+        raise LedgerBusy("Another process keeps updating this publication; try again.")
 
     def _advanced(self, day: Day) -> tuple[PublisherState, dict[str, Any]]:
         """Compute behind the boundary: the next state, and the same as the store keeps it."""
@@ -203,7 +203,7 @@ class Publisher:
     def _reload(self) -> None:
         kept = self._store.load(self._key)
         if kept is None:
-            raise Unavailable("The stored state of this publication has gone.")
+            raise LedgerUnusable("The stored state of this publication has gone.")
         self._state = from_store(kept[1])
 
 

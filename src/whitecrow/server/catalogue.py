@@ -12,10 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from whitecrow.data import Card, SqlQuery
-from whitecrow.errors import InvalidInput, invalid
+from whitecrow.errors import InvalidInput, NotKnown, Taken, invalid
 from whitecrow.ledger.schema import datasets as accounts
 from whitecrow.server.people import good_name, is_name
-from whitecrow.server.refusals import NotKnown, Taken
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store
 from whitecrow.server.tables import access, people, sources

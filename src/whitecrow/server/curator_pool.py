@@ -11,13 +11,12 @@ from whitecrow.curator import Curator
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Recognition, keep_unit
 from whitecrow.custodian import write_down
-from whitecrow.errors import DataChanged, Unavailable, WhitecrowError
+from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
 from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.processes import DatasetProcess, LoadFailed
-from whitecrow.server.refusals import NotReady
 
 __all__ = ["CHANGED", "CuratorPool", "State"]
 
@@ -153,7 +152,9 @@ class CuratorPool:
         if not state.settled.wait(self._patience):
             raise NotReady("This dataset is being loaded; ask again in a moment.")
         if state.curator is None:
-            raise Unavailable(_CHANGED if state.stage == "changed" else _FAILED)
+            if state.stage == "changed":
+                raise DatasetClosed(_CHANGED)
+            raise NotReady(_FAILED, after=5)
         return state
 
     def _run(self) -> None:

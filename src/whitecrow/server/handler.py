@@ -15,7 +15,14 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from whitecrow.errors import WhitecrowError
+from whitecrow.errors import (
+    NotSignedIn,
+    WhitecrowError,
+    http_status,
+    public_name,
+    retry_after,
+    to_json,
+)
 from whitecrow.question import Release
 from whitecrow.questions import kinds
 from whitecrow.server import schemas
@@ -23,7 +30,6 @@ from whitecrow.server.limits import Limits
 from whitecrow.server.metrics import Metrics
 from whitecrow.server.people import Person
 from whitecrow.server.proxies import counted_address
-from whitecrow.server.refusals import NotSignedIn, body_of, public_name, retry_after, status_of
 from whitecrow.server.scheduling import Schedule
 from whitecrow.server.service import Service
 from whitecrow.server.threads import Threads
@@ -176,9 +182,9 @@ def encoded(result: Any) -> bytes:
 
 def refusal(error: WhitecrowError) -> Response:
     """The reply for an error that was raised on purpose."""
-    status = status_of(error)
+    status = http_status(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     after = retry_after(error)
     if after is not None:
         headers["Retry-After"] = str(after)
-    return Response(encoded(body_of(error)), status, headers, "application/json")
+    return Response(encoded(to_json(error)), status, headers, "application/json")

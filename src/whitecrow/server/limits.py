@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from whitecrow.errors import TooMany
 from whitecrow.ledger import locks
-from whitecrow.server.refusals import TooMany
 
 __all__ = ["Limits"]
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
 
-from whitecrow.errors import InvalidInput, invalid
-from whitecrow.server.refusals import NotKnown, NotSignedIn, Taken
+from whitecrow.errors import InvalidInput, NotKnown, NotSignedIn, Taken, invalid
 from whitecrow.server.store import Store
 from whitecrow.server.tables import access, people, sessions, tokens
 from whitecrow.server.versioned_cache import VersionedCache

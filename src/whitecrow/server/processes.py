@@ -15,7 +15,7 @@ from typing import Any
 from whitecrow.curator.execution import CUSTODIAN_LOG, Answer
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, SqlQuery
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import ComputationFailed, InvalidInput, NotReady
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
 from whitecrow.questions import added_modules
@@ -154,7 +154,9 @@ class DatasetProcess:
         if said is not None and "refused" in said:
             raise InvalidInput(said["refused"])
         if said is None or "map" not in said:
-            raise Unavailable("The map could not be computed; the custodian's log has the cause.")
+            raise ComputationFailed(
+                "The map could not be computed; the custodian's log has the cause."
+            )
         found: Mapping[str, Any] = said["map"]
         return found
 
@@ -168,7 +170,7 @@ class DatasetProcess:
                 self._end()
         if self._closing:
             # Not a failure of the question: its spend stands, and asking again goes on with it.
-            raise Unavailable(_STOPPING)
+            raise NotReady(_STOPPING)
         CUSTODIAN_LOG.error("a process that computed has died or was ended: %s", lane)
         return None
 

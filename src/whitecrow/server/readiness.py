@@ -11,8 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from whitecrow.errors import WhitecrowError
-from whitecrow.server.refusals import NotReady
+from whitecrow.errors import NotReady, WhitecrowError
 from whitecrow.server.store import Store
 
 __all__ = ["Readiness"]

@@ -13,15 +13,15 @@ from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials
 
-from whitecrow.errors import WhitecrowError
+from whitecrow.errors import (
+    Forbidden,
+    WhitecrowError,
+)
 from whitecrow.server import schemas
 from whitecrow.server.documents import replies
 from whitecrow.server.handler import BEARER, RequestHandler, encoded, refusal
 from whitecrow.server.people import Person
 from whitecrow.server.readiness import Readiness
-from whitecrow.server.refusals import (
-    Forbidden,
-)
 from whitecrow.server.service import MOST_ENTRIES
 
 __all__ = ["router_of"]

@@ -11,9 +11,8 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import TooMany, Unreachable
 from whitecrow.server import padding
-from whitecrow.server.refusals import TooMany
 
 __all__ = ["LIGHT", "Schedule"]
 
@@ -82,7 +81,7 @@ class Schedule:
         ------
         TooMany
             Too many asks of this person, or about this dataset, wait already.
-        Unavailable
+        Unreachable
             Whoever asked hung up while waiting: nothing was begun.
         """
         light = kind in LIGHT
@@ -125,7 +124,7 @@ async def _unless(left: Left | None, free: asyncio.Semaphore) -> None:
     try:
         await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
-            raise Unavailable("Whoever asked has hung up; nothing was spent.")
+            raise Unreachable("Whoever asked has hung up; nothing was spent.")
     except BaseException:
         # Cancelled in the moment in which the turn came: nobody would ever give it back.
         if not turn.cancel():

@@ -1,7 +1,4 @@
-"""The edge: what every request and reply passes, whatever answers it.
-
-Outermost: size and patience for bodies, host name, security headers, metrics, one log line.
-"""
+"""The outermost middleware: limits on bodies, host names, security headers, metrics, logs."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whitecrow.custodian import write_down
 from whitecrow.server.logs import LOG
 from whitecrow.server.metrics import Metrics
-from whitecrow.server.refusals import BROKEN
 from whitecrow.server.settings import Settings
 
 __all__ = ["HEADERS", "SecurityMiddleware"]
@@ -36,6 +32,9 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 """On every reply that does not set its own."""
+
+_BROKEN = "The service failed. The custodian's log has the cause."
+"""All that anybody outside learns of a fault of ours."""
 
 
 class SecurityMiddleware:
@@ -132,7 +131,7 @@ class SecurityMiddleware:
             said = f"a request: {scope['method']}"
             write_down(self._settings.beside_ledger, said, traceback.format_exc())
         if not begun:
-            await _say(reply, 500, "Unavailable", BROKEN)
+            await _say(reply, 500, "Unavailable", _BROKEN)
 
     def _known_host(self, host: str) -> bool:
         if not self._settings.hosts:

@@ -16,7 +16,7 @@ from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced, policy_of
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
-from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.errors import Forbidden, InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
@@ -27,7 +27,6 @@ from whitecrow.server.curator_pool import CuratorPool
 from whitecrow.server.logs import LOG
 from whitecrow.server.people import People, Person, Token
 from whitecrow.server.people import unknown as nobody
-from whitecrow.server.refusals import Forbidden, Taken
 from whitecrow.server.sessions import Sessions
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store

@@ -21,9 +21,8 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Row, case, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import Forbidden, InvalidInput, NotSignedIn, TooMany
 from whitecrow.server.people import Credential, Person, end_credentials, is_name, lock
-from whitecrow.server.refusals import Forbidden, NotSignedIn, TooMany
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store
 from whitecrow.server.tables import failures, people, secrets, sessions

@@ -25,8 +25,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection
 
+from whitecrow.errors import NotReady
 from whitecrow.ledger.engine import READ_ONLY, engine_for, parsed
-from whitecrow.server.refusals import NotReady
 
 __all__ = ["Store", "changes", "probes"]
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import CreateColumn
 
-from whitecrow.errors import Unavailable
+from whitecrow.errors import LedgerUnusable
 from whitecrow.server.store import Store, changes, probes
 
 __all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
@@ -164,7 +164,7 @@ def migrate(store: Store) -> None:
         # Looked at again: another worker may have been first.
         found = _version(connection)
         if found > len(MIGRATIONS):
-            raise Unavailable(
+            raise LedgerUnusable(
                 f"The service's tables were written by a newer version of "
                 f"whitecrow (schema {found}; this version knows {len(MIGRATIONS)}). Upgrade "
                 "whitecrow; nothing was touched."

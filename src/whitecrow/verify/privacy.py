@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import PolicyViolation
+from whitecrow.errors import NoConversion
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -253,7 +253,7 @@ def check_composition(cases: int, seed: int = 1, rule: Rule = _compose) -> Repor
         pair = [_guarantee(random_), _guarantee(random_)]
         try:
             reported = rule([_told(part, random_) for part in pair])
-        except PolicyViolation:
+        except NoConversion:
             tally.refused += 1
             continue
         law = _joint(_mechanism(pair[0], random_), [_mechanism(pair[1], random_) for _ in range(2)])
@@ -277,12 +277,12 @@ def check_order(cases: int, seed: int = 2) -> Report:
 def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
     """A broken twin: two sensitive releases reported at (min tau, max radius)."""
     if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
-        raise PolicyViolation("only sensitive pairs")
+        raise NoConversion("only sensitive pairs")
     one, two = parts
     assert isinstance(one, SensitivePrivacy)
     assert isinstance(two, SensitivePrivacy)
     if (one.metric, one.card) != (two.metric, two.card):
-        raise PolicyViolation("only one metric and one card")
+        raise NoConversion("only one metric and one card")
     return SensitivePrivacy(
         one.epsilon + two.epsilon,
         min(one.tau, two.tau),
@@ -295,12 +295,12 @@ def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
 def _zones_across_cards(parts: list[Guarantee]) -> Guarantee:
     """A broken twin: zones of two cards merged as if one card had read the data both times."""
     if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
-        raise PolicyViolation("only sensitive pairs")
+        raise NoConversion("only sensitive pairs")
     one, two = parts
     assert isinstance(one, SensitivePrivacy)
     assert isinstance(two, SensitivePrivacy)
     if one.card == two.card or not (one.card and two.card):
-        raise PolicyViolation("only two known cards")
+        raise NoConversion("only two known cards")
     return _compose([one, replace(two, card=one.card)])
 
 
@@ -310,21 +310,21 @@ def _sensitive_as_differential(parts: list[Guarantee]) -> Guarantee:
         getattr(part, "delta", 1) != 0 or getattr(part, "unit", "") == "replace_one"
         for part in parts
     ):
-        raise PolicyViolation("only pure add/remove")
+        raise NoConversion("only pure add/remove")
     return DifferentialPrivacy(sum((_epsilon(part) for part in parts), Fraction(0)))
 
 
 def _replace_as_add(parts: list[Guarantee]) -> Guarantee:
     """A broken twin: replace-one epsilons added up as if they were add/remove ones."""
     if not all(isinstance(p, DifferentialPrivacy) and not p.delta for p in parts):
-        raise PolicyViolation("only pure")
+        raise NoConversion("only pure")
     return DifferentialPrivacy(sum((_epsilon(part) for part in parts), Fraction(0)))
 
 
 def _forgotten_delta(parts: list[Guarantee]) -> Guarantee:
     """A broken twin: the deltas of a composition are dropped to the larger one."""
     if not all(isinstance(p, DifferentialPrivacy) and p.unit == "add_remove" for p in parts):
-        raise PolicyViolation("only add/remove")
+        raise NoConversion("only add/remove")
     one, two = parts
     assert isinstance(one, DifferentialPrivacy)
     assert isinstance(two, DifferentialPrivacy)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow import plugins
-from whitecrow.errors import InvalidInput, Unavailable, invalid
+from whitecrow.errors import BrokenPlugin, InvalidInput, MissingExtra, invalid
 from whitecrow.privacy import exact, text
 
 __all__ = ["ENABLED", "Fit", "Parameter", "Registered", "register_detector", "registered"]
@@ -139,7 +139,7 @@ class Registered:
         try:
             found = [f"{package} {version(package)}" for package in self.packages]
         except PackageNotFoundError:
-            raise Unavailable(
+            raise MissingExtra(
                 f"The detector '{self.name}' needs {' and '.join(self.packages)}: "
                 "pip install 'whitecrow[detectors]'."
             ) from None
@@ -202,7 +202,7 @@ def _enable() -> None:
     for name in filter(None, map(str.strip, os.environ.get(ENABLED, "").split(","))):
         found = plugins.load(plugins.DETECTORS, name, Registered)
         if found.name != name:
-            raise Unavailable(
+            raise BrokenPlugin(
                 f"{ENABLED} lists {name!r}, and that detector calls itself {found.name!r}."
             )
         _add(found)

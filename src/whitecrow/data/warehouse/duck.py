@@ -11,7 +11,7 @@ from typing import Any
 
 from whitecrow.data.dialect import DUCKDB, Query
 from whitecrow.data.warehouse.protocol import BATCH, Matrix, Work, doubles
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import InvalidInput, MissingExtra
 
 __all__ = ["DuckWarehouse"]
 
@@ -32,7 +32,7 @@ class DuckWarehouse:
         try:
             import duckdb
         except ImportError:
-            raise Unavailable(
+            raise MissingExtra(
                 "The engine 'sql' needs DuckDB for files: pip install 'whitecrow[sql]'."
             ) from None
         if not path.exists():

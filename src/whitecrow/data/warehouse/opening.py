@@ -9,7 +9,7 @@ from whitecrow.data.reading import bare_card
 from whitecrow.data.sources import SqlQuery
 from whitecrow.data.warehouse.protocol import Warehouse
 from whitecrow.data.warehouse.remote import RemoteDataset
-from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
+from whitecrow.errors import InvalidInput, Unreachable, WhitecrowError
 
 __all__ = ["open_remote"]
 
@@ -39,7 +39,7 @@ def open_remote(
 
     Raises
     ------
-    Unavailable
+    Unreachable
         What the engine needs is not installed; nothing was read.
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
@@ -48,7 +48,7 @@ def open_remote(
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
-        raise Unavailable(
+        raise Unreachable(
             f"The engine '{engine}' did not answer ({type(error).__name__}); nothing was counted."
         ) from None
 

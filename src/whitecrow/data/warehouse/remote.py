@@ -14,7 +14,7 @@ from whitecrow.data.dialect import Query
 from whitecrow.data.keys import Key
 from whitecrow.data.warehouse.checks import checked
 from whitecrow.data.warehouse.protocol import Warehouse
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import InvalidInput, RecordsElsewhere
 
 __all__ = ["RemoteDataset"]
 
@@ -130,8 +130,8 @@ class RemoteDataset:
         return int(self.warehouse.rows(query, 1)[0, 0])
 
 
-def _elsewhere(columns: str) -> Unavailable:
-    return Unavailable(
+def _elsewhere(columns: str) -> RecordsElsewhere:
+    return RecordsElsewhere(
         f"This needs a copy of the column {columns}, and these records stay where they are. "
         "Use engine='local' for it."
     )

@@ -17,7 +17,7 @@ from typing import Any
 from whitecrow.data.dialect import SPARK, Query
 from whitecrow.data.progress import listener
 from whitecrow.data.warehouse.protocol import BATCH, Matrix, Work, doubles
-from whitecrow.errors import InvalidInput, Unavailable
+from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 
 __all__ = ["SparkWarehouse", "session"]
 
@@ -140,7 +140,7 @@ def session(master: str | None = None, **settings: str) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise Unavailable(
+        raise MissingExtra(
             "The engine 'spark' needs pyspark: pip install 'whitecrow[spark]'."
         ) from None
     active = SparkSession.getActiveSession()
@@ -152,15 +152,15 @@ def session(master: str | None = None, **settings: str) -> Any:
         try:
             return builder.remote(chosen).getOrCreate()
         except ImportError as error:
-            raise Unavailable(f"Spark Connect needs the module {error.name}.") from None
+            raise MissingExtra(f"Spark Connect needs the module {error.name}.") from None
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        raise Unavailable(
+        raise MissingExtra(
             "The engine 'spark' needs Java 17 or later, and there is none on this machine "
             "(Debian: apt-get install openjdk-17-jre-headless)."
         )
     wanted = {**_settings(chosen), **settings}
     if active is not None and active.conf.get("spark.master") != wanted["spark.master"]:
-        raise Unavailable("Another Spark session is in use here; stop it, or ask through it.")
+        raise NotReady("Another Spark session is in use here; stop it, or ask through it.")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if chosen.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
