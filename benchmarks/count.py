@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from benchmarks.common import best_of, emit, parser, print_table
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.smooth import smooth_sensitivity
 from whitecrow.count import Count, gather, release
+from whitecrow.counting.smooth import smooth_sensitivity
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.neighbours import open_engine
 from whitecrow.verify.printed import paper_smooth_sensitivity

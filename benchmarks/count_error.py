@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from benchmarks.common import emit, parser, print_table
 from benchmarks.count import mixture
-from whitecrow.anomaly.calibration import Calibration, calibrate
-from whitecrow.anomaly.kissing import global_sensitivity
-from whitecrow.anomaly.smooth import smooth_bound
+from whitecrow.counting.calibration import Calibration, calibrate
+from whitecrow.counting.kissing import global_sensitivity
+from whitecrow.counting.smooth import smooth_bound
 from whitecrow.neighbours import count_all
 
 RECORDS = 2_000

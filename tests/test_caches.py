@@ -12,8 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import whitecrow
-from whitecrow.anomaly.calibration import Calibration, draw
-from whitecrow.anomaly.smooth import horizon
+from whitecrow.counting.calibration import Calibration, draw
+from whitecrow.counting.smooth import horizon
 from whitecrow.noise._integers import _gaussian, _geometric
 from whitecrow.noise._seeded import SeededSource
 
@@ -24,8 +24,8 @@ PUBLIC = ("verify", "audit", "detector")
 
 CACHES = {
     ("anomaly/detectors/registry.py", "_enable"): "nothing",
-    ("anomaly/calibration.py", "_smooth"): "the question and the card",
-    ("anomaly/smooth.py", "least_bound"): "the calibration: cap, decay, relation",
+    ("counting/calibration.py", "_smooth"): "the question and the card",
+    ("counting/smooth.py", "least_bound"): "the calibration: cap, decay, relation",
     ("console/static.py", "_packed"): "nothing",
     ("console/static.py", "plotly_styles"): "nothing",
     ("curator/opening.py", "policy_of"): "a policy's text",

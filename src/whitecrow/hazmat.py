@@ -11,9 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whitecrow.anomaly.ball_cover import ball_cover
-    from whitecrow.anomaly.smooth import smooth_sensitivity
     from whitecrow.attack.naive import naive_release
+    from whitecrow.counting.ball_cover import ball_cover
+    from whitecrow.counting.smooth import smooth_sensitivity
     from whitecrow.explain.unaccounted import context_release, exact_release_law
     from whitecrow.identify.unaccounted import identify
     from whitecrow.neighbours import count_related
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whitecrow.place.law import discrepancy, flip_probability
 
 _WHERE = {
-    "ball_cover": "whitecrow.anomaly.ball_cover",
+    "ball_cover": "whitecrow.counting.ball_cover",
     "context_release": "whitecrow.explain.unaccounted",
     "count_related": "whitecrow.neighbours",
     "discrepancy": "whitecrow.place.law",
@@ -30,7 +30,7 @@ _WHERE = {
     "identify": "whitecrow.identify.unaccounted",
     "naive_release": "whitecrow.attack.naive",
     "seeded": "whitecrow.noise._seeded",
-    "smooth_sensitivity": "whitecrow.anomaly.smooth",
+    "smooth_sensitivity": "whitecrow.counting.smooth",
 }
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from whitecrow.data import Card, Records
 from whitecrow.declaration import Declared
-from whitecrow.limits import Limits
+from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts, Guarantee, reading
@@ -80,6 +80,16 @@ class Question(Declared):
 
     shortcuts: ClassVar[type[Shortcuts]] = Shortcuts
     """Other ways to say some parameters, for terminals and forms."""
+
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """The figures of a description that a page shows: in which words, and written as a
+    ``"number"``, a ``"chance"`` or a ``"range"``."""
+
+    reply_seconds: ClassVar[float] = 5.0
+    """Where a service pads its replies, this one leaves at a multiple of so many seconds."""
+
+    light: ClassVar[bool] = False
+    """Whether an answer takes milliseconds, so that a service may compute several at once."""
 
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
@@ -159,6 +169,24 @@ class QuestionType(Generic[Q, F, A]):
     gather: Callable[[Q, Records, Engine, Progress | None], F]
     release: Callable[[Q, F, Source | None], A]
     cost: Callable[[Q, Card, int], Limits] | None = None
+
+    def limits(self, question: Q, card: Card, records: int | None = None) -> Limits:
+        """Return what a question may use, for any records within the public bounds.
+
+        Parameters
+        ----------
+        question : Question
+            What is asked.
+        card : Card
+            The public facts.
+        records : int or None, default None
+            A public bound on the number of records, where the card gives none. Without any the
+            limits are infinite.
+        """
+        most = records if card.most_records is None else card.most_records
+        if most is None or self.cost is None:
+            return UNLIMITED
+        return self.cost(question, card, max(1, most))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from whitecrow.anomaly.ball_cover import ball_cover, cover
+from whitecrow.counting.ball_cover import ball_cover, cover
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import count_close
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from whitecrow.anomaly.calibration import MECHANISMS, calibrate, gaussian_delta
+from whitecrow.counting.calibration import MECHANISMS, calibrate, gaussian_delta
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import laws
 from whitecrow.privacy.bounds import log_inverse_upper
@@ -133,7 +133,7 @@ def test_the_expected_errors_for_seven_columns():
 
 
 def test_no_table_is_kept_for_a_private_scale():
-    from whitecrow.anomaly.calibration import draw
+    from whitecrow.counting.calibration import draw
     from whitecrow.noise import _integers
 
     tuned = calibrate(

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.outlier_facts import OutlierFacts
 from whitecrow.count import Count, gather, release
+from whitecrow.counting.facts import OutlierFacts
 from whitecrow.curator import Curator
 from whitecrow.data import Card, Column, Dataset, read
 from whitecrow.errors import InvalidInput

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from whitecrow.anomaly.kissing import KISSING, computed_exactly, global_sensitivity, separated
+from whitecrow.counting.kissing import KISSING, computed_exactly, global_sensitivity, separated
 from whitecrow.data import Card, Column
 from whitecrow.neighbours import NeighbourRelation, count_all
 from whitecrow.verify.point_sets import HEXAGON

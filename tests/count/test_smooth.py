@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from whitecrow.anomaly.ball_cover import ball_cover
-from whitecrow.anomaly.kissing import global_sensitivity
-from whitecrow.anomaly.smooth import (
+from whitecrow.counting.ball_cover import ball_cover
+from whitecrow.counting.kissing import global_sensitivity
+from whitecrow.counting.smooth import (
     degrees_needed,
     horizon,
     least_bound,

@@ -11,18 +11,18 @@ import pytest
 from test_faults import CARD, QUESTIONS, ROWS
 
 import whitecrow as wc
-from whitecrow.curator.costs import limits_of
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import open_engine
 from whitecrow.question import Question
+from whitecrow.questions import type_of
 
 BOUNDED = dataclasses.replace(CARD, records_at_most=10_000)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
 def test_limits_are_finite_grow_with_the_bound_and_ignore_the_records(question: Question) -> None:
-    assert limits_of(question, CARD) == UNLIMITED
-    small, large = (limits_of(question, CARD, records) for records in (100, 10**6))
+    assert type_of(question).limits(question, CARD) == UNLIMITED
+    small, large = (type_of(question).limits(question, CARD, records) for records in (100, 10**6))
     assert small.seconds < large.seconds < math.inf
     assert small.bytes < large.bytes < math.inf
     seen = {

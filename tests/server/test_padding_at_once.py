@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from whitecrow import questions
-from whitecrow.server import DEADLINES
+from whitecrow.server import default_deadlines
 
 from .conftest import House, listening
 
@@ -97,7 +97,7 @@ def test_fifteen_at_once_about_a_crowded_and_an_empty_place_are_alike(
     table = pyarrow.table({name: values[:, i] for i, name in enumerate(names)})
     pyarrow.parquet.write_table(table, data / "crowd.parquet")
     (data / "clinic.csv").write_bytes((Path(_demo()) / "clinic.csv").read_bytes())
-    house = opened(data=str(data), deadlines=DEADLINES, patience=120.0)
+    house = opened(data=str(data), deadlines=default_deadlines(), patience=120.0)
     _invite(house, PEOPLE)
     columns = [{"name": name, "type": "number", "lower": -100, "upper": 100} for name in names]
     card = {"name": "crowd", "unit": "record", "size_public": False, "columns": columns}
@@ -126,7 +126,7 @@ def test_fifteen_at_once_about_a_crowded_and_an_empty_place_are_alike(
         for turn in range(30):
             for place, kept in ((0.0, crowded), (50.0, empty)):
                 kept.append(_at_once(there, house, PEOPLE, bodies(place, turn)))
-    deadline = DEADLINES["screen"]
+    deadline = default_deadlines()["screen"]
     slots = [[round(took / deadline) for took in times] for times in (*crowded, *empty)]
     assert slots == [list(range(1, len(PEOPLE) + 1))] * 60
     # What is left beside the schedule: all replies, and the batches as a whole.

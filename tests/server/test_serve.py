@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow.cli import serve, whitecrow
 from whitecrow.cli.screen_output import Output
-from whitecrow.server import DEADLINES, Service, Settings, create_app
+from whitecrow.server import Service, Settings, create_app, default_deadlines
 from whitecrow.server.logs import configure
 from whitecrow.server.tables import versions
 
@@ -58,7 +58,7 @@ def test_wrong_options_are_refused_in_words(options: list[str]) -> None:
 def test_the_demo_prints_tokens_that_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = settings_for(tmp_path, deadlines=DEADLINES)
+    settings = settings_for(tmp_path, deadlines=default_deadlines())
     serve.invite(Output(as_json=True), settings, demo=True, url="http://127.0.0.1:1")
     said = json.loads(capsys.readouterr().out)
     service = Service(settings)

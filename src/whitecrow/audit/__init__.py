@@ -11,25 +11,19 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import pkgutil
 from collections.abc import Sequence
 
 from whitecrow.audit.case import Case
 from whitecrow.audit.run import CONFIDENCE, Audit, Finding, Progress, run
 from whitecrow.errors import invalid
+from whitecrow.questions import BUILT_IN
 
 __all__ = ["CONFIDENCE", "MECHANISMS", "Audit", "Case", "Finding", "audit", "cases", "run"]
 
-MECHANISMS = (
-    "identify",
-    "screen",
-    "lookahead",
-    "compiler",
-    "count",
-    "subspaces",
-    "explain",
-    "publish",
-    "noise",
-)
+_HERE = {module.name for module in pkgutil.iter_modules(__path__)}
+MECHANISMS = ("compiler", "noise", *(kind for kind in BUILT_IN if kind in _HERE))
+"""Two that several questions share, and every question that has a module here."""
 
 
 def audit(

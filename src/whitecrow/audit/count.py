@@ -9,13 +9,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import Calibration
-from whitecrow.anomaly.outlier_facts import OutlierFacts
 from whitecrow.audit.bounds import Claim
 from whitecrow.audit.case import Case, Laws, broken_pair, clipped, doubled, viewed, worst_pair
 from whitecrow.audit.shipped import Asked, Records
 from whitecrow.audit.tester import Law, visible
 from whitecrow.count import Count
+from whitecrow.counting.calibration import Calibration
+from whitecrow.counting.facts import OutlierFacts
 from whitecrow.data import Card, Column
 from whitecrow.verify.point_sets import (
     Database,

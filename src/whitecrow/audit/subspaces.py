@@ -10,10 +10,10 @@ from functools import lru_cache, partial
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import Calibration
 from whitecrow.audit.case import Case, Laws, broken_pair, clipped, viewed, worst_pair
 from whitecrow.audit.shipped import Asked, Records
 from whitecrow.audit.tester import Law
+from whitecrow.counting.calibration import Calibration
 from whitecrow.data import Card, Column
 from whitecrow.subspaces import SubspaceFacts, Subspaces
 from whitecrow.tune import Tune, TuneFacts

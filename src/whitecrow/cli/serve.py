@@ -155,14 +155,14 @@ def command(
     Listens on this machine only. To be reached from elsewhere it needs TLS: a certificate, or a
     proxy that has one (--behind-tls-proxy), or your word that it may do without.
     """
-    from whitecrow.server import DEADLINES, Settings
+    from whitecrow.server import Settings, default_deadlines
 
     if (tls_certificate is None) != (tls_key is None):
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
     secure = tls_certificate is not None or behind_tls_proxy
     check_exposure(host, tls_certificate is not None, public_without_tls)
     times = {
-        **(DEADLINES if pad else {}),
+        **(default_deadlines() if pad else {}),
         **{kind: seconds(value) for kind, value in pairs(deadlines)},
     }
     if ledger_file is not None:

@@ -82,7 +82,7 @@ def add(site: Site) -> None:
             "statement": statement(question, description.price, card),
             "price": description.price,
             "meaning": answers.meaning(description.price),
-            "figures": answers.figures(description.figures),
+            "figures": answers.figures(question, description.figures),
             "question": {"kind": kind, **question.to_json()},
             "left": found["remaining"].get(_line(description.price)),
             "short": _short(description.price, found),
@@ -190,6 +190,6 @@ def _short(price: Guarantee, found: dict[str, Any]) -> bool:
 def _expected(question: Any, card: Card) -> list[tuple[str, str]]:
     """The expected error as it was known before; a card may have changed since."""
     try:
-        return answers.figures(question.describe(card).figures)
+        return answers.figures(question, question.describe(card).figures)
     except WhitecrowError:
         return []

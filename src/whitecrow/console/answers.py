@@ -8,35 +8,15 @@ from typing import Any
 
 from whitecrow.console import show
 from whitecrow.privacy import Guarantee, ZeroConcentrated
+from whitecrow.question import Question
 
 __all__ = ["figures", "meaning"]
 
-_FIGURES: dict[str, tuple[str, str]] = {
-    "expected_error": ("wrong with probability, for your guess", "chance"),
-    "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),
-    "error_if_absent": ("wrong with probability, for an absent record far from all", "chance"),
-    "worst_error": ("wrong with probability, in the worst case at the boundary", "chance"),
-    "median_error": ("off by (median)", "number"),
-    "error_95": ("off by at most, 95 % of the time", "number"),
-    "worst_median_error": ("off by (median), whatever the data", "number"),
-    "subspaces": ("subspaces to choose from", "number"),
-    "median_shortfall": ("outliers short of the best (median)", "number"),
-    "shortfall_95": ("short of the best by at most, 95 % of the time", "number"),
-    "count_median_error": ("counts off by (median)", "number"),
-    "count_error_95": ("counts off by at most, 95 % of the time", "number"),
-    "free_values": ("free values (contexts: 2 to that power)", "number"),
-    "margin_for_95": ("margin needed to be right 95 % of the time", "number"),
-    "probability_at_most_margin": ("right with probability, for the largest margin", "chance"),
-    "mean_deviation": ("standard deviation, first to last period", "range"),
-    "deviation": ("standard deviation of the sum, first to last period", "range"),
-}
-"""Figures of a description that a page shows: in which words, and written how."""
 
-
-def figures(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The expected error of a description as rows of a table."""
+def figures(question: Question, found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The expected error of a description as rows of a table, in the question's own words."""
     rows = []
-    for key, (words, form) in _FIGURES.items():
+    for key, (words, form) in question.figures.items():
         if key not in found or found[key] is None:
             continue
         value = found[key]

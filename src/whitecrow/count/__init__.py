@@ -1,5 +1,6 @@
 """How many outliers are there in a subspace? A number, under differential privacy."""
 
+from whitecrow.count.cost import cost
 from whitecrow.count.facts import gather
 from whitecrow.count.mechanism import release
 from whitecrow.count.question import Count
@@ -7,4 +8,4 @@ from whitecrow.question import QuestionType
 
 __all__ = ["TYPE", "Count", "gather", "release"]
 
-TYPE = QuestionType(Count, gather, release)
+TYPE = QuestionType(Count, gather, release, cost)

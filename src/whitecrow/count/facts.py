@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
 from whitecrow.count.question import Count
+from whitecrow.counting.facts import OutlierFacts, outlier_facts
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.question import Progress

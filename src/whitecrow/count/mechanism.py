@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from whitecrow.anomaly.mechanism import noisy_count
-from whitecrow.anomaly.outlier_facts import OutlierFacts
 from whitecrow.count.question import Count
+from whitecrow.counting.facts import OutlierFacts
+from whitecrow.counting.mechanism import noisy_count
 from whitecrow.noise import Source
 
 __all__ = ["release"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
-from whitecrow.anomaly.outliers import (
+from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
+from whitecrow.counting.parameters import (
     ClusterSize,
     Relation,
     Subspace,
@@ -52,6 +52,12 @@ class Count(Question):
         "patients.parquet --card patients.toml --columns age,bmi --beta 3 --radius 2.5 "
         "--epsilon 1/2"
     )
+    reply_seconds = 2.0
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "median_error": ("off by (median)", "number"),
+        "error_95": ("off by at most, 95 % of the time", "number"),
+        "worst_median_error": ("off by (median), whatever the data", "number"),
+    }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
         Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
@@ -76,7 +82,7 @@ class Count(Question):
     mechanism: Choice[str] = Choice(
         ("auto", *MECHANISMS),
         help="Which noise; auto takes the least expected error, the Gaussian ones need a delta.",
-        more="See :mod:`whitecrow.anomaly.calibration`.",
+        more="See :mod:`whitecrow.counting.calibration`.",
         label="Noise",
         default="auto",
         group="details",

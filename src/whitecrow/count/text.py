@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whitecrow.anomaly.calibration import Calibration
 from whitecrow.count.question import Count
+from whitecrow.counting.calibration import Calibration
 from whitecrow.data import Card
 
 __all__ = ["count_words", "error_figures", "error_words"]

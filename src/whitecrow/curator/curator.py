@@ -12,7 +12,6 @@ from whitecrow.asks import Asks
 from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.balance import Remaining
-from whitecrow.curator.costs import checked_limits
 from whitecrow.curator.execution import Elsewhere, Execution, InProcess, failure
 from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened, policy_of
@@ -206,7 +205,8 @@ class Curator(Asks):
         PolicyViolation
             If that is more than is lent to a question.
         """
-        return checked_limits(question, self.card, self._lent, self._records_at_most)
+        found = type_of(question).limits(question, self.card, self._records_at_most)
+        return found.within(self._lent, question.kind)
 
     def describe(self, question: Question, **public: object) -> Description:
         """Say what a question will cost and how accurate it will be, from public facts."""

@@ -4,6 +4,7 @@
 ``search.py`` finds a context, ``mechanism.py`` releases it; ``proof.md`` proves what it costs.
 """
 
+from whitecrow.explain.cost import cost
 from whitecrow.explain.facts import ExplainFacts, gather
 from whitecrow.explain.mechanism import release
 from whitecrow.explain.question import Explain
@@ -29,4 +30,4 @@ __all__ = [
     "release",
 ]
 
-TYPE = QuestionType(Explain, gather, release)
+TYPE = QuestionType(Explain, gather, release, cost)

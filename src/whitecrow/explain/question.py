@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,6 +65,13 @@ class Explain(Question):
         '\'{"Employer": "A", "Year": 2004, "Salary": 312000}\' --beta 5 --radius 20000 '
         "--epsilon 0.2"
     )
+    reply_seconds = 30.0
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "shortfall_95": ("short of the best by at most, 95 % of the time", "number"),
+        "free_values": ("free values (contexts: 2 to that power)", "number"),
+        "margin_for_95": ("margin needed to be right 95 % of the time", "number"),
+        "probability_at_most_margin": ("right with probability, for the largest margin", "chance"),
+    }
     caveat = (
         "All this is said of the other records: the record asked about is named in the question "
         "and is not protected."

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
@@ -54,6 +54,14 @@ class Identify(Question):
         'patients.parquet --card patients.toml --record \'{"age": 61, "bmi": 24.1}\' --beta 18 '
         "--radius 0.148 --k 2 --epsilon 0.1"
     )
+    reply_seconds = 0.25
+    light = True
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "expected_error": ("wrong with probability, for your guess", "chance"),
+        "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),
+        "error_if_absent": ("wrong with probability, for an absent record far from all", "chance"),
+        "worst_error": ("wrong with probability, in the worst case at the boundary", "chance"),
+    }
 
     record: Record = Record(
         help="The record, a member of the data; the columns named are the ones compared.",

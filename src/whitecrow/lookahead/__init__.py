@@ -1,5 +1,6 @@
 """How many records has each combination of values? A sanitised histogram for the radius-0 model."""
 
+from whitecrow.lookahead.cost import cost
 from whitecrow.lookahead.facts import LookaheadFacts, gather
 from whitecrow.lookahead.mechanism import anomalies, release
 from whitecrow.lookahead.question import Lookahead
@@ -7,4 +8,4 @@ from whitecrow.question import QuestionType
 
 __all__ = ["TYPE", "Lookahead", "LookaheadFacts", "anomalies", "gather", "release"]
 
-TYPE = QuestionType(Lookahead, gather, release)
+TYPE = QuestionType(Lookahead, gather, release, cost)

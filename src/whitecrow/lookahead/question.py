@@ -44,6 +44,7 @@ class Lookahead(Question):
     kind = "lookahead"
     asks = "How many records have each combination of values?"
     example = "stays.csv --card stays.toml --columns ward,insurance --beta 20 --k 20 --epsilon 1"
+    reply_seconds = 2.0
 
     columns: Names = Names(
         types=("category", "integer"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Protocol
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.declaration import Exact, Names, Value, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.neighbours import NeighbourRelation
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "ErrorFloor",
     "Order",
     "checked_floor",
+    "cost",
     "encoded",
     "in_order",
     "metric_name",
@@ -161,3 +164,14 @@ def _double(value: int | float, name: str, where: str) -> float:
         return float(value)
     except OverflowError:
         raise invalid(where, name, "a finite number", "a number too large for the data") from None
+
+
+class _AboutOnePlace(Protocol):
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+
+def cost(question: _AboutOnePlace, card: Card, records: int) -> Limits:
+    """The worst case of a question about one place: an index of the records, or a pass over all."""
+    width = len(question.columns)
+    return worst_case(sorting(records, width), values=records * width, kept=records)

@@ -5,6 +5,7 @@
 """
 
 from whitecrow.publish.clip import PrivateClip
+from whitecrow.publish.cost import cost
 from whitecrow.publish.facts import PublishFacts, gather
 from whitecrow.publish.mechanism import advance, fresh, release
 from whitecrow.publish.plan import Plan, Point
@@ -31,4 +32,4 @@ __all__ = [
     "release",
 ]
 
-TYPE = QuestionType(Publish, gather, release)
+TYPE = QuestionType(Publish, gather, release, cost)

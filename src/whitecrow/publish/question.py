@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,11 @@ class Publish(Question):
         "trips.parquet --card trips.toml --column km --time date --start 2019-03-01 "
         "--horizon 31 --clip 0,30 --epsilon 1 --picture mean.png"
     )
+    reply_seconds = 2.0
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "mean_deviation": ("standard deviation, first to last period", "range"),
+        "deviation": ("standard deviation of the sum, first to last period", "range"),
+    }
 
     column: Maybe[str, str] = Maybe(
         Name(

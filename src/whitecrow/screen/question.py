@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
@@ -45,6 +45,13 @@ class Screen(Question):
         "transactions.parquet --card transactions.toml "
         '--record \'{"amount": 912.5, "hour": 3}\' --beta 30 --radius 0.5 --epsilon 0.1'
     )
+    reply_seconds = 0.25
+    light = True
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "expected_error": ("wrong with probability, for your guess", "chance"),
+        "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),
+        "worst_error": ("wrong with probability, in the worst case at the boundary", "chance"),
+    }
 
     record: Record = Record(
         help="The new record; the columns named are the ones compared.",

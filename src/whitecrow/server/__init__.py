@@ -7,6 +7,6 @@ added by its ``pages`` argument and call the same :class:`~whitecrow.server.serv
 from whitecrow.server.app import create_app
 from whitecrow.server.people import ROLES, Person
 from whitecrow.server.service import Service
-from whitecrow.server.settings import DEADLINES, Settings
+from whitecrow.server.settings import Settings, default_deadlines
 
-__all__ = ["DEADLINES", "ROLES", "Person", "Service", "Settings", "create_app"]
+__all__ = ["ROLES", "Person", "Service", "Settings", "create_app", "default_deadlines"]

@@ -20,7 +20,6 @@ from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
 from whitecrow.questions import added_modules
 from whitecrow.server.catalogue import Listing
-from whitecrow.server.scheduling import LIGHT
 
 __all__ = ["DatasetProcess", "LoadFailed"]
 
@@ -140,7 +139,7 @@ class DatasetProcess:
         answer is stored for whoever asks again.
         """
         written = {"kind": question.kind, **question.to_json()}
-        lane = "light" if question.kind in LIGHT else "heavy"
+        lane = "light" if question.light else "heavy"
         said = self._asked({"question": written}, lane, limits)
         if said is None or "answer" not in said:
             for cause in (said or {}).get("failed", ()):

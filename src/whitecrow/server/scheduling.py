@@ -12,12 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from whitecrow.errors import TooMany, Unreachable
+from whitecrow.questions import question_type
 from whitecrow.server import padding
 
-__all__ = ["LIGHT", "Schedule"]
-
-LIGHT = frozenset({"identify", "screen"})
-"""Kinds that look at one place. They do not wait for the others, which look at all records."""
+__all__ = ["Schedule"]
 
 Left = Callable[[], Awaitable[object]]
 """Returns when whoever asked has hung up."""
@@ -84,7 +82,8 @@ class Schedule:
         Unreachable
             Whoever asked hung up while waiting: nothing was begun.
         """
-        light = kind in LIGHT
+        # Light ones look at one place; they do not wait for the others, which look at all records.
+        light = question_type(kind).question.light
         wide = (self._at_once if deadline is None else self._slots) if light else 1
         after = max(1, math.ceil(deadline or 1))
         # One person has one ask in the second line at most: there, first come is a fair share.

@@ -10,25 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.errors import invalid
+from whitecrow.question import Question
+from whitecrow.questions import kinds, question_type
 from whitecrow.server.proxies import networks
 
-__all__ = ["DEADLINES", "LOOPBACK", "Settings"]
+__all__ = ["LOOPBACK", "Settings", "default_deadlines"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine reaches."""
 
-DEADLINES: Mapping[str, float] = {
-    "identify": 0.25,
-    "screen": 0.25,
-    "lookahead": 2.0,
-    "count": 2.0,
-    "subspaces": 30.0,
-    "tune": 10.0,
-    "explain": 30.0,
-    "publish": 2.0,
-    "*": 5.0,
-}
-"""Published reply times in seconds, by kind of question; ``"*"`` stands for any other kind."""
+
+def default_deadlines() -> dict[str, float]:
+    """Published reply times in seconds by kind, as declared; ``"*"`` stands for any other kind."""
+    known = {kind: question_type(kind).question.reply_seconds for kind in kinds()}
+    return {**known, "*": Question.reply_seconds}
+
 
 _AT_LEAST_1 = (
     *("token_days", "longest_token_days", "session_hours"),

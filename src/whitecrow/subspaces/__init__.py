@@ -1,10 +1,11 @@
 """Where do outliers live? A ranked list of subspaces, under differential privacy."""
 
 from whitecrow.question import QuestionType
+from whitecrow.subspaces.cost import cost
 from whitecrow.subspaces.facts import SubspaceFacts, gather
 from whitecrow.subspaces.mechanism import release
 from whitecrow.subspaces.question import Subspaces
 
 __all__ = ["TYPE", "SubspaceFacts", "Subspaces", "gather", "release"]
 
-TYPE = QuestionType(Subspaces, gather, release)
+TYPE = QuestionType(Subspaces, gather, release, cost)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_counts, outlier_facts
+from whitecrow.counting.facts import OutlierFacts, outlier_counts, outlier_facts
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.anomaly.mechanism import noisy_count
+from whitecrow.counting.mechanism import noisy_count
 from whitecrow.noise import Source, top
 from whitecrow.subspaces.facts import SubspaceFacts
 from whitecrow.subspaces.question import Subspaces

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CLUSTER_SIZE, Calibration
-from whitecrow.anomaly.outliers import (
+from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
+from whitecrow.counting.parameters import (
     ClusterSize,
     Relation,
     cap_of,
@@ -20,7 +20,7 @@ from whitecrow.anomaly.outliers import (
     normalised_model,
     numeric_columns,
 )
-from whitecrow.anomaly.outliers import Subspace as Columns
+from whitecrow.counting.parameters import Subspace as Columns
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, NameLists, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
@@ -60,6 +60,14 @@ class Subspaces(Question):
         "patients.parquet --card patients.toml --size 2 --top 3 --beta 3 --radius 0.2 "
         "--epsilon 1 --count-share 1/2"
     )
+    reply_seconds = 30.0
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "subspaces": ("subspaces to choose from", "number"),
+        "median_shortfall": ("outliers short of the best (median)", "number"),
+        "shortfall_95": ("short of the best by at most, 95 % of the time", "number"),
+        "count_median_error": ("counts off by (median)", "number"),
+        "count_error_95": ("counts off by at most, 95 % of the time", "number"),
+    }
 
     size: Maybe[int, int] = Maybe(
         Whole(help="Look at all subspaces of this many columns.", label="Columns in a subspace"),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whitecrow.anomaly.calibration import Calibration
-from whitecrow.anomaly.outlier_facts import OutlierFacts, outlier_facts
+from whitecrow.counting.calibration import Calibration
+from whitecrow.counting.facts import OutlierFacts, outlier_facts
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts

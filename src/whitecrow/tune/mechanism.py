@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.anomaly.calibration import draw
+from whitecrow.counting.calibration import draw
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.tune.facts import TuneFacts
 from whitecrow.tune.question import Tune

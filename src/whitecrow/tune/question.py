@@ -7,13 +7,13 @@ erratum E16); here it is priced.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import CLUSTER_SIZE, Calibration
-from whitecrow.anomaly.outliers import (
+from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
+from whitecrow.counting.parameters import (
     ClusterSize,
     Relation,
     Subspace,
@@ -49,6 +49,10 @@ class Tune(Question):
         "patients.parquet --card patients.toml --columns age,bmi --share 0.01 "
         "--from 0.5 --to 20 --beta 5 --epsilon 1"
     )
+    reply_seconds = 10.0
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "error_95": ("off by at most, 95 % of the time", "number"),
+    }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
         Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),

@@ -7,25 +7,18 @@ them, and a check of a twin passes only when the violation is found.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Sequence
 
 from whitecrow.errors import invalid
+from whitecrow.questions import BUILT_IN
 from whitecrow.verify.exhaustive import Check, Report, exhaust, loss
 
 __all__ = ["MECHANISMS", "Check", "Report", "checks", "exhaust", "loss"]
 
-MECHANISMS = (
-    "privacy",
-    "identify",
-    "screen",
-    "lookahead",
-    "compiler",
-    "count",
-    "subspaces",
-    "explain",
-    "publish",
-    "learn",
-)
+_HERE = {module.name for module in pkgutil.iter_modules(__path__)}
+MECHANISMS = ("privacy", "compiler", *(kind for kind in BUILT_IN if kind in _HERE))
+"""Two that several questions share, and every question that has a module here."""
 
 
 def checks(names: Sequence[str] = ()) -> list[Check]:

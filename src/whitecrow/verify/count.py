@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly.ball_cover import ball_cover
-from whitecrow.anomaly.calibration import Calibration, calibrate
+from whitecrow.counting.ball_cover import ball_cover
+from whitecrow.counting.calibration import Calibration, calibrate
 from whitecrow.verify.exhaustive import Check, Report, loss
 from whitecrow.verify.point_sets import (
     HEXAGON,

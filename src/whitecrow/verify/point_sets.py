@@ -12,9 +12,9 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly.calibration import Calibration
-from whitecrow.anomaly.kissing import global_sensitivity
-from whitecrow.anomaly.smooth import smooth_bound
+from whitecrow.counting.calibration import Calibration
+from whitecrow.counting.kissing import global_sensitivity
+from whitecrow.counting.smooth import smooth_bound
 from whitecrow.noise import laws
 
 __all__ = [

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import lru_cache, partial
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.anomaly.calibration import Calibration
-from whitecrow.anomaly.smooth import RELATIONS
+from whitecrow.counting.calibration import Calibration
+from whitecrow.counting.smooth import RELATIONS
 from whitecrow.data import Card, Column
 from whitecrow.noise import laws
 from whitecrow.subspaces import Subspaces

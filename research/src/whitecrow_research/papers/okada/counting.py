@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from whitecrow.anomaly.calibration import Calibration, calibrate
-from whitecrow.anomaly.kissing import KISSING, global_sensitivity, separated
-from whitecrow.anomaly.smooth import smooth_bound
+from whitecrow.counting.calibration import Calibration, calibrate
+from whitecrow.counting.kissing import KISSING, global_sensitivity, separated
+from whitecrow.counting.smooth import smooth_bound
 from whitecrow.verify.printed import degrees, paper_smooth_sensitivity
 from whitecrow_research.papers.okada.drawing import draw
 from whitecrow_research.papers.okada.sets import Sample, adult, synthetic_one

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly.kissing import global_sensitivity
+from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.verify.printed import degrees
 from whitecrow_research.papers.okada.drawing import draw
 from whitecrow_research.papers.okada.sets import Sample, adult, ionosphere, synthetic_two

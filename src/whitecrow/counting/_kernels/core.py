@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from whitecrow.anomaly._kernels.measure import add
+from whitecrow.counting._kernels.measure import add
 
 __all__ = ["deepest_core"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from whitecrow.anomaly.calibration import draw
-from whitecrow.anomaly.outlier_facts import OutlierFacts
+from whitecrow.counting.calibration import draw
+from whitecrow.counting.facts import OutlierFacts
 from whitecrow.noise import Source
 
 __all__ = ["noisy_count"]

@@ -1,6 +1,6 @@
 """The smooth sensitivity of the number of outliers.
 
-With ``mu`` admissible (:mod:`~whitecrow.anomaly.ball_cover`), ``k = beta``, c one of k, k - 1, and
+With ``mu`` admissible (:mod:`~whitecrow.counting.ball_cover`), ``k = beta``, c one of k, k - 1, and
 
     P[i, j] = the records with i to j other records within the radius,
 
@@ -10,7 +10,7 @@ one change can move the count, t changes away from the data, by at most (`count/
     add_remove    U_t = max(1, max over c and a + b = t of mu(P[c - a, c + b]) + a)
     S = max over t >= 0 of w_t min(cap, U_t),    w_t = decay^t, decay = e^-smoothing,
 
-with the cap of :func:`whitecrow.anomaly.kissing.global_sensitivity` and weights rounded up so that
+with the cap of :func:`whitecrow.counting.kissing.global_sensitivity` and weights rounded up so that
 they stay short (:func:`weights`). The second line is sharper
 than the coarser form in docs/mechanisms.md 3.1, which has ``a = b = t``: a additions raise degrees
 by at most a, b removals lower them by at most b, and only additions bring new records into a ball.
@@ -29,8 +29,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.anomaly.ball_cover import METRICS, Points, as_points, cover
-from whitecrow.anomaly.kissing import global_sensitivity
+from whitecrow.counting.ball_cover import METRICS, Points, as_points, cover
+from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.plans import count_plain
@@ -75,7 +75,7 @@ def smooth_sensitivity(
     exactly : bool
         Whether distances between records of the domain are free of rounding, as between whole
         numbers. If not, the bound in the plane is 6 beta instead of 5 beta; see
-        :mod:`whitecrow.anomaly.kissing`.
+        :mod:`whitecrow.counting.kissing`.
 
     Examples
     --------

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whitecrow.anomaly.calibration import Calibration
-from whitecrow.anomaly.smooth import degrees_needed, horizon, smooth_bound
+from whitecrow.counting.calibration import Calibration
+from whitecrow.counting.smooth import degrees_needed, horizon, smooth_bound
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.privacy import Facts

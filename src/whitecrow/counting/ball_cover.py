@@ -86,7 +86,7 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     # Two points within the radius of one place are never found further apart than this.
     width = 2.0 * radius * _WIDER + _TINY
     if points.shape[1] == 1:
-        from whitecrow.anomaly._kernels.disc import longest_window
+        from whitecrow.counting._kernels.disc import longest_window
 
         found = int(longest_window(np.sort(points[:, 0]), width))
     elif points.shape[1] == 2 and radius > 0:
@@ -115,7 +115,7 @@ def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling
     A subset that beats the floor has at least ``floor`` others close to each of its points.
     Counting up to that number decides which points stay, and what order they go in is all one.
     """
-    from whitecrow.anomaly._kernels.core import deepest_core
+    from whitecrow.counting._kernels.core import deepest_core
 
     left = points
     while len(left) > _FEW:
@@ -129,7 +129,7 @@ def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling
 
 def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:
     """Sort the points into a grid and search the boxes of centres, the most promising first."""
-    from whitecrow.anomaly._kernels.disc import densest_disc
+    from whitecrow.counting._kernels.disc import densest_disc
 
     form = lower(metric, radius, (), 2)
     side = radius * _SIDE

@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from whitecrow.anomaly.ball_cover import METRICS
-from whitecrow.anomaly.calibration import CLUSTER_SIZE, Calibration, calibrate
-from whitecrow.anomaly.kissing import computed_exactly, global_sensitivity
 from whitecrow.anomaly.model import DistanceAnomaly
+from whitecrow.counting.ball_cover import METRICS
+from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration, calibrate
+from whitecrow.counting.kissing import computed_exactly, global_sensitivity
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Names, Whole
 from whitecrow.errors import InvalidInput, invalid
