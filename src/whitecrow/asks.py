@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from whitecrow.question import Release
+from whitecrow.question import Progress, Question, Release
 from whitecrow.questions import question_type
 
 __all__ = ["Asks"]
@@ -17,6 +17,9 @@ class Asks:
     ask: Callable[..., Release]
     """Answer a question, or refuse it."""
 
+    plan: Callable[[Sequence[Question]], Any]
+    """What a batch would cost together: a :class:`whitecrow.curator.plan.Plan`."""
+
     def ask_about(self, kind: str, *given: Any, **parameters: Any) -> Release:
         """Ask a question by its kind; this is how questions of other packages are asked.
 
@@ -25,6 +28,34 @@ class Asks:
         how = {name: parameters.pop(name) for name in ("analyst", "progress") if name in parameters}
         make: Any = question_type(kind).question
         return self.ask(make(*given, **parameters), **how)
+
+    def ask_all(
+        self, questions: Sequence[Question], *, progress: Progress | None = None
+    ) -> list[Release]:
+        """Answer a batch, or refuse all of it: it is priced together before anything is asked.
+
+        Interrupted, it is asked again as it was: what has an answer is not charged twice, and the
+        rest goes on.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+            Asked in this order. One that comes twice is charged once.
+        progress : callable, optional
+            Told how many are answered, after each.
+
+        Raises
+        ------
+        BudgetExhausted
+            Not all of them fit; it says how many do. Nothing was asked.
+        """
+        self.plan(questions).check()
+        releases = []
+        for done, question in enumerate(questions, start=1):
+            releases.append(self.ask(question))
+            if progress is not None:
+                progress(done, len(questions), "asking")
+        return releases
 
     def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
         """Ask :class:`whitecrow.Identify` about a record."""

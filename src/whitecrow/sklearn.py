@@ -31,13 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data.marks import RowMark
-from whitecrow.errors import (
-    BudgetExhausted,
-    InvalidInput,
-    MissingExtra,
-    NotAllowed,
-    RecordsElsewhere,
-)
+from whitecrow.errors import InvalidInput, MissingExtra, NotAllowed, RecordsElsewhere
 
 try:
     from sklearn.base import BaseEstimator, OutlierMixin
@@ -139,10 +133,7 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._validated(X, reset=False)
         questions = [self._question(dict(zip(names, map(float, row), strict=True))) for row in rows]
         plan = curator.plan(questions)
-        if not plan.fits:
-            raise BudgetExhausted(
-                f"The batch does not fit, and none of it was asked. {plan.reason}"
-            )
+        plan.check()
         releases = [curator.ask(question) for question in questions]
         self.releases_.extend(releases)
         self.charges_.append(plan.price)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from whitecrow.cli.common import Asking, answer, asking
+from whitecrow.cli.records import FILE_OPTIONS, answer_all, records_options
 from whitecrow.declaration import Flag, Input, assembled, inputs, summary
 from whitecrow.errors import InvalidInput
 from whitecrow.question import Question
@@ -34,17 +35,30 @@ def question_command(kind: str) -> click.Command:
     question = question_type(kind).question
 
     def ask(
-        given: Asking, picture: str | None = None, out: str | None = None, **options: Any
+        given: Asking,
+        picture: str | None = None,
+        out: str | None = None,
+        records: str | None = None,
+        **options: Any,
     ) -> None:
+        how = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
+        if records is not None:
+            answer_all(given, _about(question, options), records=records, out=out, **how)
+            return
+        if any(how.values()) or (how and out is not None):
+            raise InvalidInput("--key, --only, --leave-out and --out are for --records FILE.")
         asked, public = read(question, options)
         answer(given, asked, public=public, picture=picture, out=out)
 
+    about_a_record = "record" in [one.name for one in inputs(question)]
     made = asking(functools.wraps(ask)(ask))
+    if about_a_record:
+        made = records_options(made)
     if question.draw is not Question.draw:
         made = click.option(
             "--picture", type=click.Path(dir_okay=False), help="Draw the answer into this file."
         )(made)
-    if question.keep is not Question.keep:
+    if about_a_record or question.keep is not Question.keep:
         made = click.option(
             "--out",
             type=click.Path(dir_okay=False, writable=True),
@@ -78,6 +92,15 @@ def read(question: type[Question], options: Mapping[str, Any]) -> tuple[Question
     shortcuts = question.shortcuts.from_json(assembled(question.shortcuts, given))
     public = assembled(question.guesses, given)
     return question.from_json(shortcuts.expand(written)), public
+
+
+def _about(
+    question: type[Question], options: Mapping[str, Any]
+) -> Callable[[Mapping[str, Any]], tuple[Question, dict[str, Any]]]:
+    """Make the question about one record after the other, all else being as typed."""
+    if options.get("record") is not None:
+        raise InvalidInput("Give --record or --records, not both.")
+    return lambda record: read(question, {**options, "record": record})
 
 
 def _writable(_: click.Context, option: click.Parameter, path: str | None) -> str | None:

@@ -21,6 +21,7 @@ NAMES = (
     "detection",
     "ledger",
     "ledger_size",
+    "screen",
     "server",
     "spark",
     "gpu",

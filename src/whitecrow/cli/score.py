@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from whitecrow.cli.screen_output import Output
-from whitecrow.errors import InvalidInput
+from whitecrow.cli.tables import write_tables
 
 _SHOWN = 10
 
@@ -52,7 +52,7 @@ def command(
             for _ in counted.passing(tables):
                 pass
         else:
-            _write(counted.passing(tables), Path(out))
+            write_tables(counted.passing(tables), Path(out))
     top = [{"row": row, "score": score} for score, row in counted.top]
     result = {"records": counted.records, "outliers": counted.outliers, "out": out, "top": top}
     lines = [f"{counted.records:,} records scored{f', written to {out}' if out else ''}."]
@@ -84,25 +84,3 @@ class _Counted:
                 self.outliers += int(table["outlier"].to_numpy().sum())
             self.records += table.num_rows
             yield table
-
-
-def _write(tables: Iterator[Any], target: Path) -> None:
-    """Write tables as they come; an unfinished file does not stay."""
-    from pyarrow import csv, parquet
-
-    kinds = {".parquet": parquet.ParquetWriter, ".pq": parquet.ParquetWriter, ".csv": csv.CSVWriter}
-    made = kinds.get(target.suffix.lower())
-    if made is None:
-        raise InvalidInput(f"--out must end in .parquet or .csv; got {target.name!r}.")
-    partial = target.with_name(f".{target.name}.part")
-    writer = None
-    try:
-        for table in tables:
-            if writer is None:
-                writer = made(str(partial), table.schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
-            partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

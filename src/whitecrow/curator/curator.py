@@ -218,10 +218,17 @@ class Curator(Asks):
         return replace(found, words=words, price=price)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
-        """Say what a batch would cost together (spatial accounting), before asking."""
-        orders = []
+        """Say what a batch would cost together (spatial accounting), before asking.
+
+        Raises
+        ------
+        PolicyViolation
+            If one of the questions may not be asked.
+        """
+        policy, orders = self.policy, []
         for question in questions:
             price = self.price(question)
+            policy.check(question.kind, price, self.analyst)
             orders.append(self._order(question, price, self.analyst))
         quote = self._ledger.quote(self.name, orders)
         return Plan.of(quote, orders)

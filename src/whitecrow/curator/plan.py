@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger import LINES, ChargeRequest, Quote
 from whitecrow.privacy import ZeroConcentrated, rounded_up, text
 
@@ -32,6 +33,8 @@ class Plan:
         Whether the budget suffices for all of them, in the given order.
     reason : str
         Why not.
+    fitting : int
+        How many fit, counted from the first.
     """
 
     questions: int
@@ -40,6 +43,7 @@ class Plan:
     apart: Fraction
     fits: bool
     reason: str = ""
+    fitting: int = 0
 
     @classmethod
     def of(cls, quote: Quote, orders: Sequence[ChargeRequest]) -> Plan:
@@ -64,7 +68,22 @@ class Plan:
             apart=apart,
             fits=quote.refusal is None,
             reason=reason,
+            fitting=quote.fitting,
         )
+
+    def check(self) -> None:
+        """Refuse a batch that does not fit, before any of it is asked.
+
+        Raises
+        ------
+        BudgetExhausted
+            It says how many of the questions fit.
+        """
+        if not self.fits:
+            raise BudgetExhausted(
+                f"The batch does not fit, and none of it was asked: of its {self.questions} "
+                f"questions the first {self.fitting} fit. {self.reason}"
+            )
 
     def __str__(self) -> str:
         cost = max((self.price[line] for line in LINES if line in self.price), default=Fraction(0))
@@ -74,7 +93,9 @@ class Plan:
         )
         if cost < self.apart:
             words += f" ({rounded_up(self.apart)} if they all met in one place)"
-        return f"{words}. {'They fit.' if self.fits else self.reason}"
+        if self.fits:
+            return f"{words}. They fit."
+        return f"{words}. The first {self.fitting} fit. {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
@@ -85,4 +106,5 @@ class Plan:
             "apart": text(self.apart),
             "fits": self.fits,
             "reason": self.reason,
+            "fitting": self.fitting,
         }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted
-from whitecrow.ledger.account import Account, admissible, admit, in_unit
+from whitecrow.ledger.account import Account, Located, admissible, admit, in_unit
 from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction, AnalystAccount, Reservation
@@ -57,7 +57,9 @@ class Quote:
     charged : int
         How many would be charged; the others were answered before, or come twice.
     refusal : BudgetExhausted or None
-        Why not all of them fit.
+        Why not all of them fit, the dataset's cap and the analyst's.
+    fitting : int
+        How many fit, counted from the first up to the one that does not.
     """
 
     before: Account
@@ -65,6 +67,7 @@ class Quote:
     budget: Budget
     charged: int
     refusal: BudgetExhausted | None
+    fitting: int
 
 
 def charge(
@@ -96,7 +99,7 @@ def charge(
     Crowded
         If the ball touches so many that it should be weighed before the transaction.
     """
-    mine = share or AnalystAccount(Account(unit=page.spent.unit), None)
+    mine = share or _no_account(page)
     price = in_unit(order.price, page.spent.unit)
     body: dict[str, Any] = {
         "question": order.question,
@@ -113,12 +116,7 @@ def charge(
         extra, own = weighed.extra, weighed.own
         body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
     page.spent = admit(page.spent, page.budget, price, extra, whose="The dataset")
-    if mine.budget is None:
-        grown = mine.spent.with_release(price, own)
-    else:
-        whose = f"Analyst {order.analyst!r}"
-        grown = admit(mine.spent, mine.budget, price, own, whose=whose)
-    mine = AnalystAccount(grown, mine.budget)
+    mine = AnalystAccount(_admit_own(mine, order.analyst, price, own), mine.budget)
     page.write_share(order.analyst, mine, new=share is None)
     page.add_terms(order.analyst, price)
     entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
@@ -142,21 +140,42 @@ def quote(page: AccountTransaction, orders: Sequence[ChargeRequest], geometry: G
     refusal: BudgetExhausted | None = None
     seen: set[str] = set()
     pending: list[tuple[Ball, Weighed]] = []
-    for order in orders:
+    fitting = len(orders)
+    mine: dict[str, AnalystAccount] = {}
+    for place, order in enumerate(orders):
         admissible(order.price)
         if order.digest in seen or page.outcome(order.digest) is not None:
             continue
         seen.add(order.digest)
-        price, extra = in_unit(order.price, spent.unit), None
+        price, extra, own = in_unit(order.price, spent.unit), None, None
         if order.location is not None:
             ball = Ball.of(order.location, price, order.analyst)
             weighed = index.weigh(ball, pending=pending)
             pending.append((ball, weighed))
-            extra = weighed.extra
+            extra, own = weighed.extra, weighed.own
+        if order.analyst not in mine:
+            mine[order.analyst] = page.share(order.analyst) or _no_account(page)
+        share = mine[order.analyst]
         if refusal is None:
             try:
                 admit(spent, budget, price, extra, whose="The dataset")
+                _admit_own(share, order.analyst, price, own)
             except BudgetExhausted as refused:
-                refusal = refused
+                refusal, fitting = refused, place
         spent = spent.with_release(price, extra)
-    return Quote(page.spent, spent, budget, len(seen), refusal)
+        mine[order.analyst] = replace(share, spent=share.spent.with_release(price, own))
+    return Quote(page.spent, spent, budget, len(seen), refusal, fitting)
+
+
+def _no_account(page: AccountTransaction) -> AnalystAccount:
+    """The account of an analyst who has asked nothing and has no cap."""
+    return AnalystAccount(Account(unit=page.spent.unit), None)
+
+
+def _admit_own(
+    share: AnalystAccount, analyst: str, price: Guarantee, own: Located | None
+) -> Account:
+    """Return an analyst's account after a release, or refuse it by the analyst's own cap."""
+    if share.budget is None:
+        return share.spent.with_release(price, own)
+    return admit(share.spent, share.budget, price, own, whose=f"Analyst {analyst!r}")

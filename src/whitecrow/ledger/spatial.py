@@ -68,6 +68,10 @@ Depths = tuple[Fraction | None, ...]
 """Of one ball on four charts: the dataset's two lines, the analyst's two lines."""
 
 
+Place = tuple[str, int, float, float]
+"""Where a ball is looked up: its sheet, the band of its size, and two coordinates."""
+
+
 @dataclass(frozen=True)
 class Weighed:
     """What one more ball adds, as of one version of its sheet.
@@ -80,12 +84,15 @@ class Weighed:
         What it adds to the dataset's account and to the analyst's.
     version : int
         The sheet's.
+    place : tuple
+        Where the ball is looked up: sheet, size and two coordinates.
     """
 
     depths: Depths
     extra: Located
     own: Located
     version: int
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -136,18 +143,20 @@ class SpatialIndex:
             What was found before the transaction; used if nothing has changed since. If something
             has, a crowded ball is charged for all that it touches.
         pending : sequence
-            Balls of the same batch that would come before it, on nobody's chart but the dataset's.
+            Balls of the same batch that would come before it.
         """
-        name = self._geometry.sheet(ball.location)
+        place = self.place(ball)
+        name = place[0]
         sheet = self._sheet(name, ball.analyst)
         if known is not None and known.version == sheet.version:
             return known
-        before = [(b, w) for b, w in pending if self._geometry.sheet(b.location) == name]
+        before = [(b, w) for b, w in pending if w.place[0] == name]
         prices = list(sheet.prices)
-        for _, weighed in before:
-            for line in (0, 1):
-                prices[line] = max(prices[line], weighed.depths[line] or _ZERO)
-        met = self._touched(name, sheet.bands, ball, [b for b, _ in before])
+        for other, weighed in before:
+            for chart, depth in enumerate(weighed.depths):
+                if depth is not None and (chart < 2 or other.analyst == ball.analyst):
+                    prices[chart] = max(prices[chart], depth)
+        met = self._touched(name, sheet.bands, ball, before)
         many = met is not None and len(met) > QUICK
         if quick and many and known is None:
             raise Crowded
@@ -156,7 +165,7 @@ class SpatialIndex:
             _ZERO if depth is None else max(_ZERO, depth - price)
             for depth, price in zip(depths, prices, strict=True)
         ]
-        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet.version)
+        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet.version, place)
 
     def _depths(
         self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
@@ -186,30 +195,38 @@ class SpatialIndex:
         return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
 
     def _touched(
-        self, name: str, bands: Iterable[int], ball: Ball, pending: Sequence[Ball] = ()
+        self,
+        name: str,
+        bands: Iterable[int],
+        ball: Ball,
+        pending: Sequence[tuple[Ball, Weighed]] = (),
     ) -> list[Ball] | None:
         """The balls that touch one; None if there are too many to look at."""
         u, v, reach = self._geometry.keys(ball.location)
-        found = list(pending)
+        # Those of the batch are looked up as they will be once they are asked: as many at most.
+        found = [
+            one
+            for one, weighed in pending
+            if _in(_window(u, v, reach, weighed.place[1]), *weighed.place[2:])
+        ]
         for band in sorted(bands):
-            wide = _widest(band) + reach
-            # Rounding in the keys grows with their size.
-            left, right = wide + 1e-9 * abs(u), wide + 1e-9 * abs(v)
-            endless = not math.isfinite(wide)
+            if len(found) > MOST_TOUCHED:
+                return None
+            u_low, u_high, v_low, v_high = _window(u, v, reach, band)
             rows = self._session.rows(
                 sql.NEAR,
                 page=self._dataset,
                 sheet_name=name,
                 in_band=band,
-                u_low=-_FAR if endless else u - left,
-                u_high=_FAR if endless else u + left,
-                v_low=-_FAR if endless else v - right,
-                v_high=_FAR if endless else v + right,
+                u_low=u_low,
+                u_high=u_high,
+                v_low=v_low,
+                v_high=v_high,
                 most=MOST_TOUCHED + 1,
             )
             found += [_ball(row) for row in rows]
-            if len(found) > MOST_TOUCHED:
-                return None
+        if len(found) > MOST_TOUCHED:
+            return None
         if not found:
             return found
         near = self._geometry.touching(ball.location, [one.location for one in found])
@@ -315,7 +332,7 @@ class SpatialIndex:
 
     # Checking
 
-    def rows(self) -> Iterator[tuple[Ball, tuple[str, int, float, float]]]:
+    def rows(self) -> Iterator[tuple[Ball, Place]]:
         """Every ball in the order they were asked, with where it is looked up."""
         after = 0
         while True:
@@ -326,7 +343,7 @@ class SpatialIndex:
                 return
             after = found[-1].seq
 
-    def place(self, ball: Ball) -> tuple[str, int, float, float]:
+    def place(self, ball: Ball) -> Place:
         """Where a ball must be looked up: sheet, size and two coordinates."""
         u, v, reach = self._geometry.keys(ball.location)
         return (
@@ -394,6 +411,21 @@ def _band(reach: float) -> int:
     return max(-_ENDLESS, math.frexp(reach)[1])
 
 
+def _window(u: float, v: float, reach: float, band: int) -> tuple[float, float, float, float]:
+    """Between which coordinates the balls of a band lie that a ball with this reach may touch."""
+    wide = _widest(band) + reach
+    if not math.isfinite(wide):
+        return -_FAR, _FAR, -_FAR, _FAR
+    # Rounding in the keys grows with their size.
+    left, right = wide + 1e-9 * abs(u), wide + 1e-9 * abs(v)
+    return u - left, u + left, v - right, v + right
+
+
+def _in(window: tuple[float, float, float, float], u: float, v: float) -> bool:
+    u_low, u_high, v_low, v_high = window
+    return u_low <= u <= u_high and v_low <= v <= v_high
+
+
 def _widest(band: int) -> float:
     return math.inf if band == _ENDLESS else 2.0**band
 
@@ -414,8 +446,15 @@ def _depths(written: str) -> Depths:
 
 def _ball(row: Any) -> Ball:
     return Ball(
-        json.loads(row.location), _fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
+        _location(row.location), _fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
     )
+
+
+@lru_cache(maxsize=4096)
+def _location(written: str) -> Location:
+    """A queried ball; each is read again for every later ball that comes near it."""
+    found: Location = json.loads(written)
+    return found
 
 
 _AT_ONCE = 2000

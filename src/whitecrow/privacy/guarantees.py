@@ -88,7 +88,7 @@ class DifferentialPrivacy(_Shown):
     Parameters
     ----------
     epsilon, delta : exact numbers
-        Read by :func:`whitecrow.privacy.exact`; a float means the decimal it prints as.
+        Read by :func:`whitecrow.privacy.exact`; ``0.1`` means one tenth.
     unit : {"add_remove", "replace_one"}
         Whether neighbours differ in the presence of one record or in its values.
 
