@@ -39,7 +39,7 @@ CACHES = {
     ("explain/law.py", "_flip_law"): "exact laws, for hazmat and the checks; no question uses it",
     ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
     ("place/overlap.py", "_sheet_name"): "a queried ball",
-    ("learn/budget.py", "concentrated"): "a price",
+    ("histogram/money.py", "concentrated"): "a price",
     ("learn/question.py", "rates"): "the question",
     ("ledger/account.py", "_plain"): "nothing",
     ("ledger/account.py", "<module>"): "a number of the account",

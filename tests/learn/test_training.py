@@ -11,7 +11,7 @@ import pytest
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
-from whitecrow.learn.budget import Money, concentrated
+from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts, learn_marginals
 from whitecrow.learn.recipe import draw_tables, families
 from whitecrow.learn.training import train

@@ -7,18 +7,18 @@ them, whose workers run the same loops on their batches and send back sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data import Card, Dataset, Records
-from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.data import Card, Records
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
 from whitecrow.detector.tables import Tables
+from whitecrow.histogram.counting import counted_by
 from whitecrow.learn.question import Learn
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
@@ -28,8 +28,6 @@ __all__ = ["LearnFacts", "gather"]
 
 Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
-
-_BATCH = 65_536
 
 
 @dataclass(frozen=True)
@@ -86,20 +84,6 @@ class _ByScore:
 _Counting = _ByColumn | _ByTable | _ByScore
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A counting as a warehouse's workers take it: yields cells and their counts."""
-
-    counting: _Counting
-
-    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        counts = np.zeros(self.counting.size, dtype=np.int64)
-        for rows in batches:
-            self.counting.count(rows, counts)
-        filled = np.flatnonzero(counts)
-        yield np.stack([filled, counts[filled]], axis=1).astype(np.float64)
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class LearnFacts(Facts):
     """The records, behind counting functions.
@@ -132,7 +116,7 @@ def gather(
     names = question.names(dataset.card)
 
     def counted(counting: _Counting, what: str) -> Counts:
-        counts = _counted(dataset, names, counting)
+        counts = counted_by(counting, dataset, names)
         if progress is not None:
             progress(1, 1, what)
         return counts
@@ -148,21 +132,3 @@ def gather(
         return counted(_ByScore(model, edges), "counting by score")
 
     return LearnFacts(dataset.card, by_column, by_table, by_score)
-
-
-def _counted(dataset: Records, names: tuple[str, ...], counting: _Counting) -> Counts:
-    """Count here, or where the records are."""
-    counts = np.zeros(counting.size, dtype=np.int64)
-    if isinstance(dataset, RemoteDataset):
-        listed = ", ".join(f"x{place}" for place in range(len(names)))
-        relation = dataset.relation(names)
-        query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
-        for part in dataset.warehouse.work(query, _Work(counting), 2, totals=True):
-            cells = part.astype(np.int64)
-            np.add.at(counts, cells[:, 0], cells[:, 1])
-        return counts
-    assert isinstance(dataset, Dataset)
-    for first in range(0, dataset.size, _BATCH):
-        places = np.arange(first, min(first + _BATCH, dataset.size))
-        counting.count(dataset.rows(names, places), counts)
-    return counts

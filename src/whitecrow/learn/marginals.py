@@ -19,7 +19,7 @@ import numpy.typing as npt
 from whitecrow.detector.grid import CUTS, Grid
 from whitecrow.detector.model import PARTS
 from whitecrow.detector.tables import SPAN, UNIT
-from whitecrow.learn.budget import Money, Noise
+from whitecrow.histogram.money import Money, Noise
 from whitecrow.learn.recipe import rounds
 from whitecrow.noise import Source
 

@@ -12,7 +12,7 @@ from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Names, Numbers,
 from whitecrow.detector import Detector
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.learn.budget import Money, concentrated
+from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
 from whitecrow.privacy import DifferentialPrivacy, Unit, exact, text
 from whitecrow.question import Description, Question, Said

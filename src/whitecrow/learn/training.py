@@ -12,7 +12,7 @@ from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
 from whitecrow.detector.scoring import Encoder
 from whitecrow.detector.tables import Tables
-from whitecrow.learn.budget import Money
+from whitecrow.histogram.money import Money
 from whitecrow.learn.marginals import CountBy, learn_marginals, look_of
 from whitecrow.learn.recipe import draw_tables, families, marginal_share, peak_of, tail_of
 from whitecrow.noise import Source

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.learn.budget import concentrated
+from whitecrow.histogram.money import concentrated
 from whitecrow_research.detection.sets import Split
 
 __all__ = ["PEERS"]

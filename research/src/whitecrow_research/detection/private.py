@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
-from whitecrow.learn.budget import Money, concentrated
+from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow_research.detection.sets import Split

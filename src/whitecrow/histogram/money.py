@@ -1,6 +1,6 @@
-"""The price of a detector as noise: how epsilon and delta become rho, and how stages share it.
+"""A price as noise on histograms: how epsilon and delta become rho, and how stages share it.
 
-``proof.md`` 2 and 3.
+The proofs are in ``learn/proof.md`` 2 and 3.
 """
 
 from __future__ import annotations
