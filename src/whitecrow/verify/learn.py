@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
-from whitecrow.learn import threshold
 from whitecrow.histogram.money import Money, Noise
+from whitecrow.learn import threshold
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.privacy import Unit
