@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         WhitecrowError,
     )
     from whitecrow.explain import Explain
+    from whitecrow.histogram.table import TableProfile
     from whitecrow.identify import Identify
     from whitecrow.learn import Learn
     from whitecrow.lookahead import Lookahead
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         SensitivePrivacy,
         ZeroConcentrated,
     )
+    from whitecrow.profile import Profile
     from whitecrow.publish import Publish
     from whitecrow.question import Description, Release
     from whitecrow.screen import Screen
@@ -59,6 +61,8 @@ _WHERE = {
     "Tune": "whitecrow.tune",
     "Explain": "whitecrow.explain",
     "Publish": "whitecrow.publish",
+    "Profile": "whitecrow.profile",
+    "TableProfile": "whitecrow.histogram.table",
     "Learn": "whitecrow.learn",
     "Detector": "whitecrow.detector",
     # guarantees
@@ -104,12 +108,14 @@ __all__ = [
     "Lookahead",
     "Policy",
     "PolicyViolation",
+    "Profile",
     "Publish",
     "Release",
     "Screen",
     "SensitivePrivacy",
     "SqlQuery",
     "Subspaces",
+    "TableProfile",
     "Tune",
     "Unavailable",
     "WhitecrowError",

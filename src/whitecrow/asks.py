@@ -85,6 +85,10 @@ class Asks:
         """Ask :class:`whitecrow.Tune`."""
         return self.ask_about("tune", *given, **parameters)
 
+    def profile(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Profile`; the answer is a :class:`whitecrow.TableProfile`."""
+        return self.ask_about("profile", *given, **parameters)
+
     def learn(self, *given: Any, **parameters: Any) -> Release:
         """Ask :class:`whitecrow.Learn`; the answer is a :class:`whitecrow.Detector`."""
         return self.ask_about("learn", *given, **parameters)

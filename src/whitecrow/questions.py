@@ -42,6 +42,10 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
         "whitecrow.lookahead",
         "How many records have each combination of values?",
     ),
+    "profile": (
+        "whitecrow.profile",
+        "What is in the columns: bounds, quantiles, common values, how much is missing?",
+    ),
     "learn": (
         "whitecrow.learn",
         "A detector that tells how strange a record is beside the data",

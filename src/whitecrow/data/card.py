@@ -371,6 +371,11 @@ class Card:
             "size",
             "records_at_most",
         }
+        if "draft" in data:
+            raise InvalidInput(
+                "This card is a draft. Read it, change what you know better, and accept it: "
+                "whitecrow card accept DRAFT DATA --out CARD."
+            )
         _only(data, known | {"sources"}, "the card")
         if "name" not in data:
             raise InvalidInput("The card has no 'name'; give the dataset one.")

@@ -18,7 +18,16 @@ from whitecrow.data.card import Card, Column
 from whitecrow.data.selection import check_id_type
 from whitecrow.errors import InvalidInput
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "check_schema", "convert", "decoded", "decoded_type", "dtype"]
+__all__ = [
+    "FIRST_DAY",
+    "LAST_DAY",
+    "as_read",
+    "check_schema",
+    "convert",
+    "decoded",
+    "decoded_type",
+    "dtype",
+]
 
 _MISSING, _OUTSIDE, _CATEGORY = (
     "missing or of the wrong type",
@@ -123,6 +132,21 @@ def convert(array: Any, column: Column) -> tuple[npt.NDArray[Any], dict[str, npt
     return values + 0.0, bad
 
 
+def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
+    """Return the values of a decoded array, filled and clipped, and as they are if wrong.
+
+    Numbers and days are float64, NaN where missing; categories and texts are objects, None where
+    missing.
+    """
+    if column.type == "category":
+        texts = np.array(_texts(array).to_pylist(), dtype=object)
+        return _mend_missing(texts, texts == np.array(None), column)[0]
+    values, bad = convert(array, column)
+    if column.type == "text":
+        return values
+    return np.where(bad[_MISSING], np.nan, values)
+
+
 def _mend_missing(
     values: npt.NDArray[Any], missing: npt.NDArray[Any], column: Column
 ) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
@@ -136,14 +160,9 @@ def _convert_category(
     array: Any, column: Column
 ) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
     import pyarrow
-    from pyarrow import compute, types
+    from pyarrow import compute
 
-    if types.is_floating(array.type):
-        # 2004.0 and 2004 are one category: whole floats are written without their point.
-        whole = [None if v is None or v != v else f"{v:.15g}" for v in array.to_pylist()]
-        texts = pyarrow.array(whole, pyarrow.string())
-    else:
-        texts = array.cast(pyarrow.string())
+    texts = _texts(array)
     found = compute.index_in(texts, value_set=pyarrow.array(column.categories, pyarrow.string()))
     missing = texts.is_null().to_numpy(zero_copy_only=False)
     codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -152,6 +171,18 @@ def _convert_category(
         codes = np.where(missing, column.categories.index(str(column.fill)), codes)
         missing = np.zeros(len(codes), dtype=bool)
     return codes, {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}
+
+
+def _texts(array: Any) -> Any:
+    """Return an Arrow array as texts."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_floating(array.type):
+        # 2004.0 and 2004 are one category: whole floats are written without their point.
+        whole = [None if v is None or v != v else f"{v:.15g}" for v in array.to_pylist()]
+        return pyarrow.array(whole, pyarrow.string())
+    return array.cast(pyarrow.string())
 
 
 def _numbers(array: Any) -> npt.NDArray[np.float64]:

@@ -39,6 +39,10 @@ class Dataset:
         for dates, objects for text; all of one length.
     rejections : Rejections, optional
         What was left out at load.
+    left_out : mapping of str to array, optional
+        What the records that the card leaves out hold, as far as it can be read: float64 with NaN
+        where a value is missing (days for dates), objects with None for categories and text. Only
+        what describes a table looks at them.
     origin : str
         Where the records came from, in words (a path); shown to the custodian only.
     fingerprint : str, optional
@@ -51,6 +55,7 @@ class Dataset:
         columns: Mapping[str, npt.NDArray[Any]],
         *,
         rejections: Rejections | None = None,
+        left_out: Mapping[str, npt.NDArray[Any]] | None = None,
         origin: str = "",
         fingerprint: str | None = None,
     ) -> None:
@@ -61,6 +66,7 @@ class Dataset:
             raise InvalidInput("The columns of a dataset must have one length.")
         self._size = sizes.pop() if sizes else 0
         self.rejections = rejections or Rejections(self._size, self._size, {})
+        self.left_out = dict(left_out or {})
         self.origin = origin
         self._fingerprint = fingerprint
 
@@ -79,6 +85,21 @@ class Dataset:
         """Return one column as stored (codes for categories, day numbers for dates)."""
         self.card.column(column)
         return self._columns[column]
+
+    def every_value(self, column: str) -> npt.NDArray[np.float64]:
+        """Return a column of numbers or dates of all records, left out or not; NaN for missing."""
+        kept = self.values(column).astype(np.float64, copy=False)
+        more = self.left_out.get(column)
+        return kept if more is None else np.concatenate([kept, more])
+
+    def every_text(self, column: str) -> npt.NDArray[np.object_]:
+        """Return a column of categories or texts of all records; None for missing."""
+        kept = self.values(column)
+        listed = self.card.column(column).categories
+        if listed is not None:
+            kept = np.array(listed, dtype=object)[kept]
+        more = self.left_out.get(column)
+        return kept if more is None else np.concatenate([kept, more])
 
     def codes(self, column: str) -> npt.NDArray[np.int64]:
         """Return a category column as codes in the card's order."""

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data.card import Card, Column
-from whitecrow.data.columns import check_schema, convert, decoded, decoded_type, dtype
+from whitecrow.data.columns import as_read, check_schema, convert, decoded, decoded_type, dtype
 from whitecrow.data.csvfile import guessed_schema
 from whitecrow.data.dataset import Dataset, Rejections
 from whitecrow.data.saved import keep, kept, state_of
-from whitecrow.data.selection import exact_ids, selected
+from whitecrow.data.selection import also_selected, exact_ids, selected
 from whitecrow.data.sources import Opened, data_file, open_source
 from whitecrow.errors import InvalidInput
 
@@ -141,7 +141,9 @@ class _Loader:
     def __init__(self, card: Card) -> None:
         self.card = card
         self.parts: dict[str, list[npt.NDArray[Any]]] = {c.name: [] for c in card.columns}
+        self.left: dict[str, list[npt.NDArray[Any]]] = {c.name: [] for c in card.columns}
         self.ids: list[Any] = []
+        self.left_ids: list[Any] = []
         self.reasons: dict[str, int] = {}
         self.read = 0
 
@@ -170,6 +172,17 @@ class _Loader:
             self.parts[name].append(values if whole else values[keep])
         if ids is not None:
             self.ids.append(ids if whole else ids.take(np.flatnonzero(keep)))
+        if not whole:
+            self._set_aside(batch, ids, ~keep)
+
+    def _set_aside(self, batch: Any, ids: Any, wrong: npt.NDArray[np.bool_]) -> None:
+        """Keep what can be read of records that are left out, for what describes a table."""
+        if ids is not None:
+            wrong = wrong & ids.is_valid().to_numpy(zero_copy_only=False)
+            self.left_ids.append(ids.take(np.flatnonzero(wrong)))
+        rows = np.flatnonzero(wrong)
+        for place, column in enumerate(self.card.columns):
+            self.left[column.name].append(as_read(decoded(batch.column(place)).take(rows), column))
 
     def _count(self, reason: str, records: int) -> None:
         if records:
@@ -182,18 +195,24 @@ class _Loader:
             else np.empty(0, dtype(c))
             for c in self.card.columns
         }
+        left = {name: np.concatenate(parts) for name, parts in self.left.items() if parts}
         if self.ids:
-            columns = self._bound_contributions(columns)
+            columns, left = self._bound_contributions(columns, left)
         kept = len(next(iter(columns.values())))
         self.card.check_size(kept)
         rejections = Rejections(self.read, kept, dict(self.reasons))
-        return Dataset(self.card, columns, rejections=rejections, origin=origin)
+        return Dataset(self.card, columns, rejections=rejections, left_out=left, origin=origin)
 
     def _bound_contributions(
-        self, columns: dict[str, npt.NDArray[Any]]
-    ) -> dict[str, npt.NDArray[Any]]:
+        self, columns: dict[str, npt.NDArray[Any]], left: dict[str, npt.NDArray[Any]]
+    ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
         import pyarrow
 
-        keep = selected(self.card, pyarrow.concat_arrays(self.ids), columns)
+        ids = pyarrow.concat_arrays(self.ids)
+        keep = selected(self.card, ids, columns)
         self._count("over the contribution bound", int((~keep).sum()))
-        return {name: values[keep] for name, values in columns.items()}
+        if left:
+            theirs = pyarrow.concat_arrays(self.left_ids)
+            also = also_selected(self.card, ids.filter(pyarrow.array(keep)), theirs, left)
+            left = {name: values[also] for name, values in left.items()}
+        return {name: values[keep] for name, values in columns.items()}, left

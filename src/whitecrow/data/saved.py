@@ -21,7 +21,7 @@ from whitecrow.errors import InvalidInput
 
 __all__ = ["keep", "kept", "state_of"]
 
-_FORM = "whitecrow-columns 2"
+_FORM = "whitecrow-columns 3"
 
 
 def _place(file: Path) -> Path:
@@ -58,8 +58,28 @@ def keep(dataset: Dataset, file: Path, state: list[int]) -> Path:
         f"{number}": _as_text(values) if values.dtype == object else values
         for number, values in enumerate(columns)
     }
+    for number, name in enumerate(names):
+        arrays.update(_left_out(f"left-{number}", dataset.left_out.get(name)))
     save_arrays(_place(file), _FORM, body, arrays)
     return _place(file)
+
+
+def _left_out(name: str, values: npt.NDArray[Any] | None) -> dict[str, npt.NDArray[Any]]:
+    """What the records left out hold, as arrays without objects: missing texts are marked."""
+    if values is None:
+        return {}
+    if values.dtype != object:
+        return {name: values}
+    missing = values == np.array(None)
+    return {name: _as_text(np.where(missing, "", values)), f"{name}-missing": missing}
+
+
+def _read_left_out(arrays: Mapping[str, Any], name: str) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = arrays[name]
+    if values.dtype.kind == "U":
+        values = values.astype(object)
+        values[arrays[f"{name}-missing"]] = None
+    return values
 
 
 def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
@@ -84,6 +104,11 @@ def kept(file: Path, card: Card) -> Dataset | None:
         for name, values in columns.items():
             if values.dtype.kind == "U":
                 columns[name] = values.astype(object)
+        left = {
+            name: _read_left_out(arrays, f"left-{number}")
+            for number, name in enumerate(body["columns"])
+            if f"left-{number}" in arrays
+        }
         size = len(columns[card.names[0]])
         if card.most_records is not None and size > card.most_records:
             return None  # reading will say that the card's size is wrong
@@ -91,6 +116,7 @@ def kept(file: Path, card: Card) -> Dataset | None:
             card,
             columns,
             rejections=Rejections(body["read"], size, body["reasons"]),
+            left_out=left,
             origin=file.stem,
             fingerprint=body["fingerprint"],
         )

@@ -7,8 +7,8 @@ a person, or took two people for one, the account would charge once for what was
   whole number. An id is never a double, and never filled, clipped or rounded.
 * **Selection is by value.** Of a person with more records than the card allows, those are kept that
   come first when the checked values are compared, column by column in the card's order: a function
-  of the set of that person's records. Text columns are left out of the comparison: nothing can be
-  asked about them, so records that differ there only are alike to every question.
+  of the set of that person's records. Text columns are compared last: most questions cannot ask
+  about them, so records that differ there only are alike to those.
 """
 
 from __future__ import annotations
@@ -23,18 +23,15 @@ import numpy.typing as npt
 from whitecrow.data.card import Card, Column
 from whitecrow.errors import InvalidInput
 
-__all__ = ["check_id_type", "compared", "exact_ids", "selected"]
+__all__ = ["also_selected", "check_id_type", "compared", "exact_ids", "selected"]
 
 _WHOLE = re.compile(r"\s*([+-]?)0*([0-9]+)(?:\.0*)?\s*", re.ASCII)
 
 
 def compared(card: Card) -> tuple[str, ...]:
     """Return the columns by which a person's records are put in order, the first one first."""
-    return tuple(
-        column.name
-        for column in card.columns
-        if column.type != "text" and column.name != card.user_column
-    )
+    others = [column for column in card.columns if column.name != card.user_column]
+    return tuple(column.name for column in sorted(others, key=lambda column: column.type == "text"))
 
 
 def check_id_type(column: Column, arrow: Any) -> None:
@@ -104,16 +101,63 @@ def selected(
     >>> selected(card, who, {"cost": np.array([3.0, 2.0, 1.0])})
     array([False,  True,  True])
     """
-    codes = np.asarray(ids.dictionary_encode().indices.to_numpy(zero_copy_only=False))
+    codes = _codes(ids)
+    room = np.full(len(codes), card.contribution)
+    return _first_of_each(codes, [columns[name] for name in compared(card)], room)
+
+
+def also_selected(
+    card: Card, kept: Any, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
+) -> npt.NDArray[np.bool_]:
+    """Return which records that the card leaves out still count where a table is described.
+
+    A person's records that pass the card come first; others fill what room is left to that person,
+    by their values as they were read.
+
+    Parameters
+    ----------
+    card : Card
+    kept : Arrow array of text
+        Whose each record is that passes the card and was selected.
+    ids : Arrow array of text
+        Whose each of the others is; no nulls.
+    columns : mapping of str to array
+        What those hold: float64 or objects.
+    """
+    import pyarrow
+
+    both = _codes(pyarrow.concat_arrays([kept, ids]))
+    taken = np.bincount(both[: len(kept)], minlength=int(both.max(initial=-1)) + 1)
+    codes = both[len(kept) :]
+    keys = [columns[name] for name in compared(card)]
+    return _first_of_each(codes, keys, card.contribution - taken[codes])
+
+
+def _codes(ids: Any) -> npt.NDArray[np.int64]:
+    return np.asarray(ids.dictionary_encode().indices.to_numpy(zero_copy_only=False))
+
+
+def _order(key: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers that sort as values do: texts by code points, what is missing last."""
+    if key.dtype != object:
+        return key
+    texts = key.tolist()
+    places = {text: place for place, text in enumerate(sorted(set(texts) - {None}))}
+    return np.array([places.get(text, len(places)) for text in texts], dtype=np.int64)
+
+
+def _first_of_each(
+    codes: npt.NDArray[np.int64], keys: list[npt.NDArray[Any]], room: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which rows are among the first of their person, for as many as there is room."""
     keep = np.ones(len(codes), dtype=bool)
-    rows = np.flatnonzero(np.bincount(codes)[codes] > card.contribution) if len(codes) else codes
+    rows = np.flatnonzero(np.bincount(codes)[codes] > room) if len(codes) else codes
     if not len(rows):
         return keep
     # lexsort compares by its last key first.
-    keys = [codes, *(columns[name] for name in compared(card))]
-    order = rows[np.lexsort([key[rows] for key in reversed(keys)])]
+    order = rows[np.lexsort([_order(key[rows]) for key in reversed([codes, *keys])])]
     people = codes[order]
     first = np.flatnonzero(np.r_[True, people[1:] != people[:-1]])
     rank = np.arange(len(people)) - np.repeat(first, np.diff(np.r_[first, len(people)]))
-    keep[order] = rank < card.contribution
+    keep[order] = rank < room[order]
     return keep

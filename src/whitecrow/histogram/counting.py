@@ -6,6 +6,7 @@ send back sums.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from whitecrow.data import Dataset, Records
 from whitecrow.data.warehouse import Query, RemoteDataset
 
-__all__ = ["Counting", "Counts", "Matrix", "counted_by"]
+__all__ = ["Counting", "Counts", "Matrix", "counted_by", "every_counted_by", "every_text"]
 
 Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -50,18 +51,45 @@ class _Work:
 
 
 def counted_by(counting: Counting, dataset: Records, names: Sequence[str]) -> Counts:
-    """Count all records by some columns, here or where they are."""
-    counts = np.zeros(counting.size, dtype=np.int64)
+    """Count the records that pass the card by some columns, here or where they are."""
     if isinstance(dataset, RemoteDataset):
-        listed = ", ".join(f"x{place}" for place in range(len(names)))
-        relation = dataset.relation(names)
-        query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
-        for part in dataset.warehouse.work(query, _Work(counting), 2, totals=True):
-            cells = part.astype(np.int64)
-            np.add.at(counts, cells[:, 0], cells[:, 1])
-        return counts
+        return _counted_there(counting, dataset, dataset.relation(names), len(names))
     assert isinstance(dataset, Dataset)
+    counts = np.zeros(counting.size, dtype=np.int64)
     for first in range(0, dataset.size, _BATCH):
         places = np.arange(first, min(first + _BATCH, dataset.size))
         counting.count(dataset.rows(names, places), counts)
+    return counts
+
+
+def every_counted_by(
+    counting: Counting, dataset: Dataset | RemoteDataset, names: Sequence[str]
+) -> Counts:
+    """Count all records by columns of numbers or dates; NaN is a missing value."""
+    if isinstance(dataset, RemoteDataset):
+        return _counted_there(counting, dataset, dataset.every_relation(names), len(names))
+    counts = np.zeros(counting.size, dtype=np.int64)
+    columns = [dataset.every_value(name) for name in names]
+    for first in range(0, len(columns[0]), _BATCH):
+        rows = np.stack([values[first : first + _BATCH] for values in columns], axis=1)
+        counting.count(rows, counts)
+    return counts
+
+
+def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, int]:
+    """Count all records by a column of categories or texts; None is a missing value."""
+    if isinstance(dataset, RemoteDataset):
+        return dataset.every_text(name)
+    return dict(Counter(dataset.every_text(name).tolist()))
+
+
+def _counted_there(
+    counting: Counting, dataset: RemoteDataset, relation: str, columns: int
+) -> Counts:
+    counts = np.zeros(counting.size, dtype=np.int64)
+    listed = ", ".join(f"x{place}" for place in range(columns))
+    query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
+    for part in dataset.warehouse.work(query, _Work(counting), 2, totals=True):
+        cells = part.astype(np.int64)
+        np.add.at(counts, cells[:, 0], cells[:, 1])
     return counts

@@ -16,7 +16,7 @@ from whitecrow.data.dialect import Dialect
 from whitecrow.data.selection import check_id_type, compared
 from whitecrow.errors import InvalidInput
 
-__all__ = ["checked"]
+__all__ = ["checked", "every", "is_float"]
 
 _WHOLE_FROM = 2.0**53
 """From here on every double is a whole number."""
@@ -49,12 +49,94 @@ def checked(card: Card, schema: Any, source: str, dialect: Dialect) -> str:
         f"SELECT {listed}, person FROM (SELECT {values}, {person} AS person FROM {source}) "  # noqa: S608 - as above
         f"read_rows WHERE {present} AND person IS NOT NULL"
     )
-    order = [names[card.names.index(name)] for name in compared(card)] or ["person"]
+    order = [
+        _compared(names[card.names.index(name)], card.column(name), dialect)
+        for name in compared(card)
+    ] or ["person"]
     return (
         f"SELECT {listed} FROM (SELECT {listed}, ROW_NUMBER() OVER "  # noqa: S608 - as above
         f"(PARTITION BY person ORDER BY {', '.join(order)}) AS place FROM ({kept}) kept_rows) "
         f"ranked_rows WHERE place <= {card.contribution}"
     )
+
+
+def every(card: Card, schema: Any, source: str, dialect: Dialect) -> str:
+    """Return a SELECT of all records, with what can be read of them: ``e0``, ``e1``, ...
+
+    Numbers and dates are doubles, filled and clipped, NaN where they are missing. Categories and
+    texts are texts, NULL where missing; stored as floats they are doubles (:func:`is_float`), not
+    filled, NaN where missing.
+    Of a person those records come first that pass the card, as in :func:`checked`; others fill
+    what room is left (:func:`whitecrow.data.selection.also_selected`).
+    """
+    read = ", ".join(
+        f"{_as_read(column, schema, dialect)} AS e{place}"
+        for place, column in enumerate(card.columns)
+    )
+    listed = ", ".join(f"e{place}" for place in range(len(card.columns)))
+    if card.user_column is None:
+        return f"SELECT {read} FROM {source}"  # noqa: S608 - names are quoted, numbers exact
+    values = ", ".join(
+        f"{_value(column, schema, dialect)} AS c{place}"
+        for place, column in enumerate(card.columns)
+    )
+    user = card.column(card.user_column)
+    person = _person(user, schema.field(user.name).type, dialect)
+    wrong = " OR ".join(f"c{place} IS NULL" for place in range(len(card.columns)))
+    order = [f"CASE WHEN {wrong} THEN 1 ELSE 0 END"]
+    places = [(card.names.index(name), card.column(name)) for name in compared(card)]
+    for place, column in places:
+        order.append(_compared(f"CASE WHEN {wrong} THEN NULL ELSE c{place} END", column, dialect))
+    for place, column in places:
+        by_text = not column.numeric and column.type != "date"
+        if by_text and not is_float(column, schema):
+            order.append(f"CASE WHEN e{place} IS NULL THEN 1 ELSE 0 END")
+            order.append(dialect.exact_text.format(f"e{place}"))
+        else:
+            order.append(f"e{place}")
+    return (
+        f"SELECT {listed} FROM (SELECT {listed}, ROW_NUMBER() OVER "  # noqa: S608 - as above
+        f"(PARTITION BY person ORDER BY {', '.join(order)}) AS place FROM "
+        f"(SELECT {values}, {read}, {person} AS person FROM {source}) read_rows "
+        f"WHERE person IS NOT NULL) ranked_rows WHERE place <= {card.contribution}"
+    )
+
+
+def is_float(column: Column, schema: Any) -> bool:
+    """Whether a column's categories are stored as floats, which SQL cannot write as text here."""
+    from pyarrow import types
+
+    arrow = decoded_type(schema.field(column.name).type)
+    return column.type == "category" and bool(types.is_floating(arrow))
+
+
+def _compared(value: str, column: Column, dialect: Dialect) -> str:
+    """Write a checked value as it is compared: texts code point by code point."""
+    return dialect.exact_text.format(value) if column.type == "text" else value
+
+
+def _as_read(column: Column, schema: Any, dialect: Dialect) -> str:
+    arrow = decoded_type(schema.field(column.name).type)
+    raw = dialect.named(column.name)
+    nothing = dialect.number(math.nan)
+    if column.type == "text":
+        return _or_filled(f"CAST({raw} AS {dialect.text})", column, dialect)
+    if is_float(column, schema):
+        return f"COALESCE({dialect.to_double(raw)}, {nothing})"
+    if column.type == "category":
+        text = dialect.exact_text.format(raw)
+        if column.missing != "fill":
+            return text
+        return f"COALESCE({text}, {dialect.string(str(column.fill))})"
+    if column.type == "date":
+        value = _days(raw, arrow, column, dialect)
+    else:
+        value = _number(raw, arrow, column, dialect)
+    filled = _or_filled(value, column, dialect)
+    if column.outside == "clip" and column.lower is not None and column.upper is not None:
+        clipped = dialect.clipped(filled, column.lower, column.upper)
+        filled = f"CASE WHEN {filled} IS NULL THEN NULL ELSE {clipped} END"
+    return f"(COALESCE({filled}, {nothing}) + {dialect.number(0.0)})"
 
 
 def _person(column: Column, arrow: Any, dialect: Dialect) -> str:

@@ -79,6 +79,10 @@ class DuckWarehouse:
         """Return a result of ``width`` columns, all doubles."""
         return doubles(self._answer(query).to_arrow_table())
 
+    def texts(self, query: Query) -> list[tuple[str | None, int]]:
+        """Return a result of two columns: a text, and a whole number as a double."""
+        return [(text, int(number)) for text, number in self._answer(query).fetchall()]
+
     def work(
         self, query: Query, work: Work, width: int, *, totals: bool = False
     ) -> Iterator[Matrix]:

@@ -54,6 +54,12 @@ class PostgresWarehouse:
         """Return a result of ``width`` columns, all doubles."""
         return np.concatenate([np.empty((0, width)), *self._batches(query)])
 
+    def texts(self, query: Query) -> list[tuple[str | None, int]]:
+        """Return a result of two columns: a text, and a whole number as a double."""
+        with reading_connection(self._engine) as connection:
+            found = connection.exec_driver_sql(query.text.replace("%", "%%")).fetchall()
+        return [(text, int(number)) for text, number in found]
+
     def work(
         self, query: Query, work: Work, width: int, *, totals: bool = False
     ) -> Iterator[Matrix]:

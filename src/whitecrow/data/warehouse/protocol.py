@@ -50,6 +50,9 @@ class Warehouse(Protocol):
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles; it is held in memory."""
 
+    def texts(self, query: Query) -> list[tuple[str | None, int]]:
+        """Return a result of two columns: a text, and a whole number as a double."""
+
     def work(
         self, query: Query, work: Work, width: int, *, totals: bool = False
     ) -> Iterator[Matrix]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -12,7 +13,7 @@ from whitecrow.data.card import Card
 from whitecrow.data.dataset import Rejections
 from whitecrow.data.dialect import Query
 from whitecrow.data.keys import Key
-from whitecrow.data.warehouse.checks import checked
+from whitecrow.data.warehouse.checks import checked, every, is_float
 from whitecrow.data.warehouse.protocol import Warehouse
 from whitecrow.errors import InvalidInput, RecordsElsewhere
 
@@ -65,6 +66,35 @@ class RemoteDataset:
             f"{self._expression(name)} AS x{place}" for place, name in enumerate(columns)
         )
         return f"(SELECT {chosen} FROM ({self._checked}) kept)"  # noqa: S608 - no text from outside
+
+    def every_relation(self, columns: Sequence[str]) -> str:
+        """Return a subquery of all records: numbers or days ``x0``, ...; NaN where missing."""
+        chosen = ", ".join(
+            f"e{self.card.names.index(name)} AS x{place}" for place, name in enumerate(columns)
+        )
+        return f"(SELECT {chosen} FROM ({self._every()}) read_rows)"  # noqa: S608 - as above
+
+    def every_text(self, column: str) -> dict[str | None, int]:
+        """Count all records by a column of categories or texts; None is a missing value."""
+        dialect = self.warehouse.dialect
+        value = f"e{self.card.names.index(column)}"
+        query = Query(
+            f"SELECT {value}, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - as above
+            f"({self._every()}) read_rows GROUP BY {value}"
+        )
+        if not is_float(self.card.column(column), self.warehouse.schema()):
+            return dict(self.warehouse.texts(query))
+        mended = self.card.column(column)
+        fill = str(mended.fill) if mended.missing == "fill" else None
+        counts: dict[str | None, int] = {}
+        for number, records in self.warehouse.rows(query, 2).tolist():
+            text = fill if math.isnan(number) else f"{number:.15g}"
+            counts[text] = counts.get(text, 0) + int(records)
+        return counts
+
+    def _every(self) -> str:
+        warehouse = self.warehouse
+        return every(self.card, warehouse.schema(), warehouse.source, warehouse.dialect)
 
     def tally(
         self, keys: Sequence[Key]

@@ -62,6 +62,15 @@ class SparkWarehouse:
         with self._asked(query) as frame:
             return self._collected(frame)
 
+    def texts(self, query: Query) -> list[tuple[str | None, int]]:
+        """Return a result of two columns: a text, and a whole number as a double."""
+        with self._asked(query) as frame:
+            found = frame.toArrow()
+        return [
+            (text, int(number))
+            for text, number in zip(*(column.to_pylist() for column in found.columns), strict=True)
+        ]
+
     def work(
         self, query: Query, work: Work, width: int, *, totals: bool = False
     ) -> Iterator[Matrix]:

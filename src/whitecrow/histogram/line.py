@@ -1,0 +1,151 @@
+"""The line of values of one column, and how it is cut into cells: all doubles, no known bounds.
+
+Doubles in their order are whole numbers in theirs: sign, exponent and mantissa, read as one number.
+Cut into equal parts on that scale, a wide interval falls into powers of two and a narrow one into
+equal steps; no rounding is involved, so that every engine puts a value into the same cell.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data.card import Column
+from whitecrow.data.columns import FIRST_DAY, LAST_DAY
+
+__all__ = ["Edges", "Line", "line_of"]
+
+Edges = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_POWERS = (
+    -1074,
+    -1022,
+    -500,
+    -200,
+    -100,
+    -60,
+    -40,
+    -30,
+    *range(-20, 41),
+    50,
+    60,
+    80,
+    100,
+    200,
+    500,
+)
+"""Octaves where values usually are, and wider cells beyond; either sign."""
+_YEARS = (1000, 1500, 1700, 1800, *range(1850, 2151, 10), 2200, 2500, 3000, 5000)
+_SIGN = -(1 << 63)
+
+
+def _place(value: float) -> int:
+    """Return the place of a double among all doubles."""
+    bits = int(np.float64(value).view(np.int64))
+    return bits if bits >= 0 else _SIGN - bits
+
+
+def _at(places: list[int]) -> Edges:
+    """Return the doubles at some places."""
+    bits = [place if place >= 0 else _SIGN - place for place in places]
+    return np.array(bits, dtype=np.int64).view(np.float64)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where the values of a column may lie.
+
+    Parameters
+    ----------
+    kind : {"number", "integer", "date"}
+    lower, upper : float
+        Public bounds; infinite where there are none.
+
+    Examples
+    --------
+    >>> line = Line("integer", 0.0, 5.0)
+    >>> line.root.tolist(), line.cut(2.0, 6.0, 4).tolist()
+    ([1.0, 2.0, 4.0], [3.0, 4.0, 5.0])
+    """
+
+    kind: str
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @property
+    def whole(self) -> bool:
+        """Whether values are whole numbers: integers, or days."""
+        return self.kind != "number"
+
+    @property
+    def end(self) -> float:
+        """What lies just above the last value."""
+        if math.isinf(self.upper):
+            return math.inf
+        above = math.nextafter(self.upper, math.inf)
+        return max(above, self.upper + 1.0) if self.whole else above
+
+    @cached_property
+    def root(self) -> Edges:
+        """Where a new cell begins on the coarsest grid."""
+        if self.kind == "date":
+            found = np.array([_first_of_year(year) for year in _YEARS])
+        else:
+            powers = np.array([2.0**power for power in _POWERS])
+            found = np.concatenate([-powers[::-1], [0.0], powers])
+        return self._inside(found, self.lower, self.end)
+
+    def cut(self, lower: float, upper: float, parts: int) -> Edges:
+        """Return the inner edges of about so many parts of a cell."""
+        if self.single(lower, upper):
+            return np.empty(0)
+        if self.kind == "date":
+            step = (upper - lower) / parts
+            return self._inside(lower + step * np.arange(1.0, parts), lower, upper)
+        first, last = _place(lower), _place(upper)
+        count = min(parts, last - first)
+        places = [first + (last - first) * part // count for part in range(1, count)]
+        return self._inside(_at(places), lower, upper)
+
+    def single(self, lower: float, upper: float) -> bool:
+        """Whether a cell holds one value only."""
+        if self.whole and upper - lower <= 1.0:
+            return True
+        return _place(upper) - _place(lower) <= 1
+
+    def borders(self, edges: Edges) -> Edges:
+        """Return the edges with the ends of the line."""
+        return np.concatenate([[self.lower], edges, [self.end]])
+
+    def widths(self, edges: Edges) -> Edges:
+        """Return how wide each cell is, on the scale on which cells are cut."""
+        borders = self.borders(edges)
+        if self.kind == "date":
+            return np.diff(borders)
+        places = [_place(one) for one in borders]
+        return np.array([float(above - below) for below, above in pairwise(places)])
+
+    def _inside(self, edges: Edges, lower: float, upper: float) -> Edges:
+        """Move edges up to whole numbers where only those occur; keep each once, and inner ones."""
+        found = np.unique(np.ceil(edges) + 0.0 if self.whole else edges + 0.0)
+        inner: Edges = found[(found > lower) & (found < upper)]
+        return inner
+
+
+def _first_of_year(year: int) -> float:
+    return float((np.datetime64(f"{year:04d}-01-01") - np.datetime64("1970-01-01")).astype(int))
+
+
+def line_of(column: Column) -> Line:
+    """Return the line of a column of the card."""
+    if column.lower is not None and column.upper is not None:
+        return Line(column.type, float(column.lower), float(column.upper))
+    if column.type == "date":
+        return Line("date", float(FIRST_DAY), float(LAST_DAY))
+    return Line(column.type)

@@ -1,0 +1,241 @@
+"""Finding where the values of one column lie, by noisy counts alone (``proof.md`` 3).
+
+A search asks for one histogram after another. Which cells it asks for, and when it stops, is read
+off the noisy counts of those before, so it costs nothing; each histogram costs the part of the
+column's price that it names, and together they never cost more than all of it.
+
+1. *Powers*: octaves of either sign, where no bounds are known.
+2. *Two looks*: cells that hold much are cut finer.
+3. *Heavy values*, up to four looks: a narrow cell that holds much may be one value that many
+   records share; it is cut into thousands until that value is alone. Left out where there is none.
+4. *The count*: some forty cells of about equal weight, at all that is left of the price. Quantiles
+   and pictures come from this histogram.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.histogram.line import Edges, Line
+from whitecrow.histogram.money import Noise
+
+__all__ = ["LEAST_SHARE", "Look", "Search", "search", "usual_share"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_POWERS = Fraction(8, 100)
+_TWO_LOOKS = (Fraction(10, 100), Fraction(8, 100))
+_HEAVY = Fraction(5, 100)
+_HEAVY_LOOKS = 4
+LOOKS = 1 + len(_TWO_LOOKS) + _HEAVY_LOOKS + 1
+"""How many histograms a search asks for at the most."""
+
+LEAST_SHARE = _HEAVY
+"""The smallest part of a column's price that a histogram gets."""
+
+_CELLS = 32
+_TAIL = 0.03  # of the records at either end, where cells are finer
+_FINER = 4
+_FINEST = 64  # cells that the two looks aim at
+_MOST_PARTS = 16
+_HEAVY_FROM = 0.03  # of the records
+_MOST_HEAVY = 12
+_NEAR = 8.0  # times the largest value found: so far out rare values are looked for
+_FAR_BELOW = 128.0
+_BEYOND = 3  # cells outside the bulk, for the bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A histogram that is wanted.
+
+    Parameters
+    ----------
+    edges : float64 array
+        Where a new cell begins.
+    share : Fraction
+        The part of the column's price it costs.
+    """
+
+    edges: Edges
+    share: Fraction
+
+
+Search = Generator[Look, tuple[Ints, Noise], None]
+"""Yields histograms that are wanted and is sent their noisy counts; the last one is the answer."""
+
+
+def search(line: Line, most_cells: int) -> Search:
+    """Search the cells of a column.
+
+    Parameters
+    ----------
+    line : Line
+        Where its values may lie.
+    most_cells : int
+        How many cells a histogram may have, for the sake of time.
+    """
+    left = 1 - _POWERS
+    edges = line.root
+    counts, noise = yield Look(edges, _POWERS)
+    edges, weight = _around(line, edges, counts, noise)
+    for share in _TWO_LOOKS:
+        finer = _halved(line, edges, weight)
+        if len(finer) == len(edges):
+            break
+        guess = _spread(line, edges, weight, finer)
+        counts, noise = yield Look(finer, share)
+        left -= share
+        edges, weight = finer, _updated(guess, counts, noise)
+    for _ in range(_HEAVY_LOOKS):
+        share = _HEAVY
+        # What this look's noise may feign; the noise before was smaller or about as large.
+        feigned = _feigned(noise, most_cells) * float(_TWO_LOOKS[-1] / share)
+        heavy = _heavy_cells(line, edges, weight, feigned)
+        if not heavy:
+            break
+        finer = _cut(line, edges, [(cell, most_cells // len(heavy)) for cell in heavy])
+        counts, noise = yield Look(finer, share)
+        left -= share
+        found = _alone(edges, finer, counts, heavy, _feigned(noise, most_cells))
+        if not len(found):
+            break
+        edges, weight = _set_apart(line, edges, weight, finer, counts, found)
+    yield Look(_even(line, edges, weight), left)
+
+
+def _feigned(noise: Noise, cells: int) -> float:
+    """Return what the noise of so many empty cells seldom exceeds."""
+    if noise.law == "laplace":
+        return float(noise.size) * (math.log(cells) + 1.0)
+    return noise.deviation * math.sqrt(2.0 * (math.log(cells) + 1.0))
+
+
+def _around(line: Line, edges: Edges, counts: Ints, noise: Noise) -> tuple[Edges, Floats]:
+    """Keep the cells that surely hold something and those about them; merge all others."""
+    sure = np.flatnonzero(counts > _feigned(noise, len(counts)))
+    if not len(sure):
+        sure = np.array([int(np.argmax(counts))])
+    borders = line.borders(edges)
+    lower, upper = float(borders[sure[0]]), float(borders[sure[-1] + 1])
+    if line.kind == "date":
+        near = (edges >= borders[max(sure[0] - 1, 0)]) & (
+            edges <= borders[min(sure[-1] + 2, len(borders) - 1)]
+        )
+    else:
+        far = max(abs(lower) if math.isfinite(lower) else 0.0, abs(upper))
+        far = min(far, 2.0**1000) * _NEAR
+        small = np.abs(edges) < far / _FAR_BELOW / _NEAR
+        beside = np.isin(edges, borders[sure]) | np.isin(edges, borders[sure + 1])
+        near = ((np.abs(edges) <= far) & ~small) | (edges == 0.0) | beside
+    kept = edges[near]
+    groups = np.searchsorted(kept, np.concatenate([[-np.inf], edges]), side="right")
+    merged = np.bincount(groups, weights=counts.astype(np.float64), minlength=len(kept) + 1)
+    joined = np.bincount(groups, minlength=len(kept) + 1)
+    # A cell of many merged ones is mostly noise, and is taken for nearly empty.
+    return kept, np.maximum(np.where(joined == 1, merged, 0.0), noise.deviation / 4.0)
+
+
+def _halved(line: Line, edges: Edges, weight: Floats) -> Edges:
+    """Cut cells into parts by how much they hold."""
+    parts = np.minimum(_MOST_PARTS, np.ceil(weight / weight.sum() * _FINEST)).astype(int)
+    return _cut(line, edges, [(int(cell), int(parts[cell])) for cell in np.flatnonzero(parts > 1)])
+
+
+def _cut(line: Line, edges: Edges, wanted: list[tuple[int, int]]) -> Edges:
+    borders = line.borders(edges)
+    added = [line.cut(float(borders[at]), float(borders[at + 1]), parts) for at, parts in wanted]
+    return np.unique(np.concatenate([edges, *added]))
+
+
+def _spread(line: Line, edges: Edges, weight: Floats, finer: Edges) -> Floats:
+    """Guess the weights of finer cells: those of the cells they are parts of, by their widths."""
+    group = np.searchsorted(edges, np.concatenate([[-np.inf], finer]), side="right")
+    widths = np.maximum(line.widths(finer), 1.0)
+    found: Floats = weight[group] * widths / np.bincount(group, weights=widths)[group]
+    return found
+
+
+def _updated(guess: Floats, counts: Ints, noise: Noise) -> Floats:
+    """Move guesses towards noisy counts, as far as noise allows.
+
+    A guess may be wrong by as much as itself, so a count counts the more, the larger the guess.
+    """
+    trust = guess**2 / (guess**2 + noise.deviation**2)
+    return np.maximum(guess + trust * (counts - guess), noise.deviation / 16.0)
+
+
+def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> list[int]:
+    borders = line.borders(edges)
+    heavy = np.flatnonzero(weight > max(feigned, _HEAVY_FROM * float(weight.sum())))
+    found = [
+        int(cell)
+        for cell in heavy
+        if not line.single(float(borders[cell]), float(borders[cell + 1]))
+    ]
+    return sorted(sorted(found, key=lambda cell: -weight[cell])[:_MOST_HEAVY])
+
+
+def _alone(edges: Edges, finer: Edges, counts: Ints, heavy: list[int], feigned: float) -> Ints:
+    """Return which of the finer cells surely hold something by themselves."""
+    group = np.searchsorted(edges, np.concatenate([[-np.inf], finer]), side="right")
+    return np.flatnonzero((counts > feigned) & np.isin(group, heavy))
+
+
+def _set_apart(
+    line: Line, edges: Edges, weight: Floats, finer: Edges, counts: Ints, found: Ints
+) -> tuple[Edges, Floats]:
+    """Make cells of those found, and spread what is left of their old cells over the rest."""
+    borders = line.borders(finer)
+    both = np.concatenate([edges, borders[found], borders[found + 1]])
+    joined = np.unique(both[(both > line.lower) & (both < line.end)])
+    guess = _spread(line, edges, weight, joined)
+    group = np.searchsorted(edges, np.concatenate([[-np.inf], joined]), side="right")
+    at = np.searchsorted(joined, borders[found], side="right")
+    taken = np.bincount(group[at], weights=counts[found], minlength=len(weight))
+    rest = np.maximum(weight - taken, weight / _FINEST) / weight
+    guess *= rest[group]
+    guess[at] = counts[found]
+    return joined, guess
+
+
+def _even(line: Line, edges: Edges, weight: Floats) -> Edges:
+    """Return the edges of cells of about equal weight; those of heavy values stay."""
+    borders = line.borders(edges)
+    total = float(weight.sum())
+    below = held = 0.0
+    found: list[float] = [float(edges[0]), float(edges[-1])] if len(edges) else []
+    for cell, mine in enumerate(weight.tolist()):
+        rank = (below + mine / 2.0) / total
+        wanted = total / (_CELLS * (_FINER if min(rank, 1.0 - rank) < _TAIL else 1))
+        below += mine
+        lower, upper = float(borders[cell]), float(borders[cell + 1])
+        if mine > 0.8 * wanted:
+            found.extend((lower, upper))
+            held = 0.0
+            parts = round(mine / wanted)
+            if parts > 1:
+                found.extend(line.cut(lower, upper, parts).tolist())
+            continue
+        held += mine
+        if held >= wanted:
+            found.append(upper)
+            held = 0.0
+    inner = sorted(edge for edge in found if edges[0] < edge < edges[-1]) if len(edges) else []
+    if inner:
+        # A few cells beyond, so that bounds do not end at the end of the line.
+        found.extend(edges[edges > inner[-1]][:_BEYOND].tolist())
+        found.extend(edges[edges < inner[0]][-_BEYOND:].tolist())
+    return np.unique([edge for edge in found if line.lower < edge < line.end])
+
+
+def usual_share() -> Fraction:
+    """Return the part of a column's price that is left for its last histogram, as a rule."""
+    return 1 - _POWERS - sum(_TWO_LOOKS) - 2 * _HEAVY
