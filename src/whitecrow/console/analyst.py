@@ -59,7 +59,7 @@ def add(site: Site) -> None:
             "typed": visit.form,
             "wrong": "",
             "priced": None,
-            "deadline": service.settings.deadline(kind),
+            "deadline": found["deadlines"].get(kind, found["deadlines"].get("*")),
         }
         return Page("ask.html", {**values, **more}, status)
 

@@ -191,9 +191,12 @@ class Site:
             if not asks or session.person.role not in roles:
                 return await self.handler.threads.run(job)
             who, name = session.person, request.path_params["name"]
+            kind = str(request.path_params["kind"])
             try:
-                await self.handler.threads.run(lambda: self.service.listing(who, name))
-                async with self.handler.slot(request, who, name, str(request.path_params["kind"])):
+                deadline = await self.handler.threads.run(
+                    lambda: self.service.deadline(who, name, kind)
+                )
+                async with self.handler.slot(request, who, name, kind, deadline):
                     return await self.handler.in_slot(job)
             except WhitecrowError as error:
                 return self._refused(request, error)

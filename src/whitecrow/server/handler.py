@@ -109,10 +109,10 @@ class RequestHandler:
         bearer = await BEARER(request)
         raw = await schemas.read(request, self.service.settings.largest_question)
 
-        def read() -> dict[str, Any]:
+        def read() -> tuple[dict[str, Any], float | None]:
             question = schemas.question_in(request.headers, raw)
             self.askable(who, name, question)
-            return question
+            return question, self.service.deadline(who, name, kind_of(question))
 
         def answer() -> Response:
             # Again: a token may have ended while its question waited.
@@ -120,8 +120,8 @@ class RequestHandler:
             release = self.answered(still, name, question)
             return Response(encoded(release.to_json()), media_type="application/json")
 
-        question = await self.threads.run(read)
-        async with self.slot(request, who, name, kind_of(question)):
+        question, deadline = await self.threads.run(read)
+        async with self.slot(request, who, name, kind_of(question), deadline):
             return await self.in_slot(answer)
 
     def askable(self, who: Person, name: str, question: dict[str, Any]) -> None:
@@ -133,10 +133,9 @@ class RequestHandler:
             raise
 
     def slot(
-        self, request: Request, who: Person, name: str, kind: str
+        self, request: Request, who: Person, name: str, kind: str, deadline: float | None
     ) -> AbstractAsyncContextManager[None]:
         """A slot for an ask, kept until its reply is due."""
-        deadline = self.service.settings.deadline(kind)
         return self.schedule.slot(who.name, name, kind, deadline, request.receive)
 
     async def in_slot(self, job: Callable[[], Response]) -> Response:

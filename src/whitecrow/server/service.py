@@ -99,11 +99,12 @@ class Service:
         """One dataset: card, policy, what remains; for the custodian also source and readers."""
         listing = self.listing(who, name)
         state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
+        card = views.card(listing, state)
         found = {
             **views.line(listing, state),
-            "card": views.card(listing, state),
+            "card": None if card is None else card.to_json(),
             "policy": views.policy(policy_of(snapshot.policy), who),
-            "deadlines": dict(self.settings.deadlines),
+            "deadlines": self.settings.deadlines_over(card),
             **views.balance(snapshot, who.name),
         }
         if who.role == "custodian":
@@ -118,6 +119,11 @@ class Service:
     def listing(self, who: Person, name: str) -> Listing:
         """The catalogue's entry of a dataset, if this person may know of it."""
         return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
+
+    def deadline(self, who: Person, name: str, kind: str) -> float | None:
+        """The published reply time of a kind of question about a dataset."""
+        listing = self.listing(who, name)
+        return self.settings.deadline(kind, views.card(listing, self.pool.state(listing)))
 
     def curator(self, who: Person, name: str) -> Curator:
         """The curator of a dataset; for code inside the service, never for an analyst's hands."""

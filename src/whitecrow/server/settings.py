@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from whitecrow.data import Card
 from whitecrow.errors import invalid
 from whitecrow.question import Question
 from whitecrow.questions import kinds, question_type
@@ -18,6 +19,9 @@ __all__ = ["LOOPBACK", "Settings", "default_deadlines"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine reaches."""
+
+VALUES_A_DEADLINE = 10_000_000
+"""Records times columns, by the card: so many values more, and a reply takes one deadline more."""
 
 
 def default_deadlines() -> dict[str, float]:
@@ -48,7 +52,9 @@ class Settings:
         Custodians name them; addresses and passwords stay in the settings.
     deadlines : mapping
         Reply times of asks in seconds, by kind. A reply leaves at the first multiple of its
-        deadline after the answer is there. Empty: as soon as it is there.
+        deadline after the answer is there. Empty: as soon as it is there. They hold for datasets
+        of up to ten million values (records times columns, by the card); larger ones get a
+        multiple.
     hosts : tuple of str
         The host names this service answers to; empty: any.
     secure : bool
@@ -137,9 +143,24 @@ class Settings:
         object.__setattr__(self, "proxies", tuple(self.proxies))
         networks(self.proxies)
 
-    def deadline(self, kind: str) -> float | None:
-        """The published reply time of a kind of question; None if it is not padded."""
-        return self.deadlines.get(kind, self.deadlines.get("*"))
+    def deadline(self, kind: str, card: Card | None) -> float | None:
+        """The published reply time of a kind of question; None if it is not padded.
+
+        A scan takes longer over more records, and a deadline must cover it: so it grows with the
+        size of the dataset, as public facts bound it and never as the records are.
+        """
+        seconds = self.deadlines.get(kind, self.deadlines.get("*"))
+        return None if seconds is None else seconds * self._multiple(card)
+
+    def deadlines_over(self, card: Card | None) -> dict[str, float]:
+        """All published reply times for a dataset."""
+        return {kind: one * self._multiple(card) for kind, one in self.deadlines.items()}
+
+    def _multiple(self, card: Card | None) -> int:
+        if card is None:  # not loaded yet: nothing can be asked
+            return 1
+        records = self.records_at_most if card.most_records is None else card.most_records
+        return max(1, -(-records * len(card.columns) // VALUES_A_DEADLINE))
 
     @property
     def folder(self) -> Path | None:

@@ -8,6 +8,7 @@ from typing import Any
 from whitecrow.curator import Policy
 from whitecrow.curator import balance as balances
 from whitecrow.curator.opening import policy_of
+from whitecrow.data import Card
 from whitecrow.ledger import AccountSnapshot, Entry
 from whitecrow.server.catalogue import Listing
 from whitecrow.server.curator_pool import CHANGED, State
@@ -22,11 +23,11 @@ def line(listing: Listing, state: State) -> dict[str, Any]:
     return {**found, "state": CHANGED} if state.stage == "changed" else found
 
 
-def card(listing: Listing, state: State) -> dict[str, object] | None:
+def card(listing: Listing, state: State) -> Card | None:
     """The public facts: those written down, else those of the schema once it is read."""
     if listing.card is not None:
-        return listing.card.to_json()
-    return None if state.curator is None else state.curator.card.to_json()
+        return listing.card
+    return None if state.curator is None else state.curator.card
 
 
 def policy(rules: Policy, who: Person) -> dict[str, Any]:
