@@ -6,6 +6,7 @@ import importlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whitecrow import questions
+from whitecrow.data import Card
+from whitecrow.demo import CARD
 from whitecrow.server.padding import due
 
 from .conftest import House, identify, listening
@@ -106,6 +109,22 @@ def test_a_reply_is_due_at_a_multiple_of_the_deadline(elapsed: float, deadline: 
     assert moment >= deadline
     assert moment - elapsed <= deadline * (1 + 1e-9)
     assert moment / deadline == pytest.approx(round(moment / deadline))
+
+
+def test_a_deadline_grows_with_the_size_on_the_card_and_not_with_the_records(
+    opened: Callable[..., House],
+) -> None:
+    house = opened(deadlines={"*": 0.25, "count": 2.0}, records_at_most=100_000)
+    service = house.service
+    custodian = service.people.get("custodian")
+    card = Card.load(CARD)
+    width = len(card.columns)
+    for bound, times in ((None, 1), (10_000_000 // width, 1), (10_000_000 // width + 1, 2)):
+        changed = replace(card, records_at_most=bound)
+        service.amend(custodian, "clinic", card=changed.to_json(), reason="another bound")
+        assert service.deadline(custodian, "clinic", "screen") == 0.25 * times
+        shown = service.dataset(custodian, "clinic")["deadlines"]
+        assert shown == {"*": 0.25 * times, "count": 2.0 * times}
 
 
 def test_refusals_wait_too(opened: Callable[..., House]) -> None:
