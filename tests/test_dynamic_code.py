@@ -38,6 +38,7 @@ LOOKUPS = {
     ("detector/file.py", "_part"): "names of _NUMBERS",
     ("verify/learn.py", "__getattr__"): "what our own training asks of a price",
     ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
+    ("privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("ledger/spatial.py", "_sheet"): "lines of LINES",
     ("ledger/verification.py", "_misplaced"): "lines of LINES",
     ("neighbours/store.py", "save"): "names of _TABLES",

@@ -1,7 +1,7 @@
 """A curator that lives on a server: the same methods, the same values, the same errors.
 
-Needs nothing but the standard library. Retries are safe: a question is charged once, whoever loses
-the reply asks again and gets the stored answer.
+Needs nothing but the standard library, and loads neither curator nor records. Retries are safe: a
+question is charged once, whoever loses the reply asks again and gets the stored answer.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ from typing import Any, Self
 
 from whitecrow import errors
 from whitecrow.asks import Asks
-from whitecrow.curator.balance import Remaining
-from whitecrow.curator.plan import Plan
-from whitecrow.curator.policy import Policy
-from whitecrow.data import Card
+from whitecrow.card import Card
 from whitecrow.errors import (
     InvalidInput,
     NotReady,
     Unreachable,
     WhitecrowError,
 )
-from whitecrow.ledger.account import guarantee
-from whitecrow.privacy import Guarantee
+from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.question import Description, Progress, Question, Release
+from whitecrow.terms import Plan, Policy, Remaining
 
 __all__ = ["Client"]
 

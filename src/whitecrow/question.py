@@ -13,14 +13,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from whitecrow.data import Card, Records
+from whitecrow.card import Card
 from whitecrow.declaration import Declared
 from whitecrow.limits import UNLIMITED, Limits
-from whitecrow.neighbours import Engine
-from whitecrow.noise import Source
 from whitecrow.privacy import Facts, Guarantee, reading
+
+if TYPE_CHECKING:  # a client speaks of questions and loads neither records nor engines
+    from whitecrow.data import Records
+    from whitecrow.neighbours import Engine
+    from whitecrow.noise import Source
 
 __all__ = [
     "JSON",

@@ -8,13 +8,14 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.data import Card, Column
-from whitecrow.ledger.account import Account, guarantee
+from whitecrow.ledger.account import Account
 from whitecrow.place import law
 from whitecrow.privacy import (
     ConditionalPrivacy,
     SensitivePrivacy,
     Zone,
     compose,
+    guarantee,
     intersect,
     of_revision,
 )

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Number, Whole
-from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import METRICS, NeighbourRelation
+from whitecrow.neighbours import METRICS, NeighbourRelation, relation_on
 
 __all__ = ["DistanceAnomaly"]
-
-_MIXED = ("hamming", "gower")
 
 
 class DistanceAnomaly(Declared):
@@ -65,33 +62,4 @@ class DistanceAnomaly(Declared):
         InvalidInput
             The card does not have a column, or the metric cannot compare its values.
         """
-        for name in columns:
-            self._check_column(name, card)
-        ranges = tuple(_range(name, card) for name in columns) if self.metric == "gower" else ()
-        return NeighbourRelation(tuple(columns), self.metric, self.radius, ranges)
-
-    def _check_column(self, name: str, card: Card) -> None:
-        kind = card.column(name).type
-        if kind == "text":
-            raise InvalidInput(
-                f"The column {name!r} is text, which has no distances. Leave it out, or list its "
-                'values on the card as type = "category".'
-            )
-        if kind == "category" and self.metric not in _MIXED and self.radius > 0:
-            raise InvalidInput(
-                f"The column {name!r} is a category, which {self.metric} cannot measure. "
-                'Use metric="gower" or metric="hamming", or leave the column out.'
-            )
-
-
-def _range(name: str, card: Card) -> float:
-    """Return the public range that gower divides by; 0 marks a column of categories."""
-    column = card.column(name)
-    if column.type == "category":
-        return 0.0
-    if column.lower is None or column.upper is None:
-        raise InvalidInput(
-            f"The column {name!r} has no bounds on the card, and gower divides by their distance. "
-            "Give 'lower' and 'upper', from knowledge or public data."
-        )
-    return float(column.upper) - float(column.lower)
+        return relation_on(card, columns, self.metric, self.radius)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from whitecrow.attack.naive import naive_scale
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.publish.plan import Plan, Stage
+from whitecrow.publish.plan import PublicationPlan, Stage
 
 __all__ = [
     "Power",
@@ -148,7 +148,7 @@ def _laplace_cdf(x: Floats, centre: float, scale: float) -> Floats:
 
 
 def publisher_log_ratio(
-    plan: Plan,
+    plan: PublicationPlan,
     outputs: Sequence[tuple[int, ...]],
     without: Sequence[npt.ArrayLike],
     joined: Sequence[npt.ArrayLike],
@@ -160,7 +160,7 @@ def publisher_log_ratio(
 
     Parameters
     ----------
-    plan : Plan
+    plan : PublicationPlan
         What is public.
     outputs : sequence of tuples
         The released running sums, in refined units, as ``publish.mechanism.turn`` gives them.
@@ -171,7 +171,7 @@ def publisher_log_ratio(
 
 
 def _log_likelihood(
-    plan: Plan, outputs: Sequence[tuple[int, ...]], days: Sequence[npt.ArrayLike]
+    plan: PublicationPlan, outputs: Sequence[tuple[int, ...]], days: Sequence[npt.ArrayLike]
 ) -> float:
     position, total = begin(plan), 0.0
     silence = (0,) * plan.channels
@@ -192,7 +192,7 @@ def _log_weight(stage: Stage, noise: int) -> float:
     return -float(noise * noise / (2 * stage.scale))
 
 
-def publisher_power(plan: Plan) -> Power:
+def publisher_power(plan: PublicationPlan) -> Power:
     """Return the theoretical power against one event of full size, at any period.
 
     Under Laplace noise on independent periods it is that of a shift by epsilon scales; under

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whitecrow.data import Card, Column
 from whitecrow.errors import invalid
 from whitecrow.noise import Source
-from whitecrow.publish import Plan, Publish, advance, fresh
+from whitecrow.publish import PublicationPlan, Publish, advance, fresh
 from whitecrow.publish.state import Day
 
 __all__ = [
@@ -107,7 +107,7 @@ class Published:
     """A question on a made-up stream, and its public plan."""
 
     question: Publish
-    plan: Plan
+    plan: PublicationPlan
 
 
 def question_for(days: int, clip: tuple[float, float], **given: Any) -> Published:

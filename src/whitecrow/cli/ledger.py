@@ -227,21 +227,17 @@ def _chosen(ledger: Ledger, dataset: str | None) -> str:
 
 
 def _account(ledger: Ledger, name: str) -> dict[str, Any]:
-    from whitecrow.curator.balance import remaining, spent
-    from whitecrow.curator.opening import policy_of
     from whitecrow.ledger.failures import failures
     from whitecrow.ledger.revisions import revisions
 
     snapshot = ledger.snapshot(name)
-    notions = policy_of(snapshot.policy).notions
-    left = remaining([(snapshot.spent, snapshot.budget)], notions)
     return {
         "dataset": name,
         "budget": snapshot.budget.to_json(),
-        "spent": spent(snapshot.spent, snapshot.budget),
-        "remaining": left.to_json(),
+        "spent": snapshot.spent.shown(snapshot.budget),
+        "remaining": snapshot.remaining().to_json(),
         "promise": list(snapshot.spent.totals(snapshot.budget.delta).statements()),
-        "policy": policy_of(snapshot.policy).to_json(),
+        "policy": snapshot.rules.to_json(),
         "analysts": _analysts(snapshot),
         "unsettled": [
             {"entry": entry.seq, "at": entry.at, "analyst": entry.analyst}
@@ -258,12 +254,10 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
 
 
 def _analysts(snapshot: AccountSnapshot) -> dict[str, Any]:
-    from whitecrow.curator.balance import spent
-
     return {
         analyst: {
             "budget": None if share.budget is None else share.budget.to_json(),
-            "spent": spent(share.spent, share.budget or snapshot.budget),
+            "spent": share.spent.shown(share.budget or snapshot.budget),
         }
         for analyst, share in sorted(snapshot.shares.items())
     }

@@ -19,8 +19,7 @@ from whitecrow.errors import (
     WhitecrowError,
     http_status,
 )
-from whitecrow.ledger.account import guarantee
-from whitecrow.privacy import Guarantee, ZeroConcentrated
+from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee
 from whitecrow.question import digest, statement
 from whitecrow.questions import kinds, question_type
 from whitecrow.server.schemas import strict_json

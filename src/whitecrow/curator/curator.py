@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow.asks import Asks
-from whitecrow.curator import balance
 from whitecrow.curator.advice import Advice, advise
-from whitecrow.curator.balance import Remaining
 from whitecrow.curator.execution import Elsewhere, Execution, InProcess, failure
 from whitecrow.curator.identity import Identity
-from whitecrow.curator.opening import custodian_file, opened, policy_of
-from whitecrow.curator.plan import Plan
-from whitecrow.curator.policy import Policy
+from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.spatial import location
@@ -24,7 +20,6 @@ from whitecrow.data import Card, Records
 from whitecrow.errors import AccountConflict, InvalidInput, NotAllowed
 from whitecrow.ledger import (
     AccountSnapshot,
-    Budget,
     ChargeRequest,
     Entry,
     Ledger,
@@ -37,6 +32,7 @@ from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals, of_revision
 from whitecrow.question import Description, Progress, Question, Release, digest, statement
 from whitecrow.questions import type_of
+from whitecrow.terms import Budget, Plan, Policy, Remaining, policy_of
 
 if TYPE_CHECKING:
     from whitecrow.publish import Publish, Publisher
@@ -180,7 +176,7 @@ class Curator(Asks):
     @property
     def policy(self) -> Policy:
         """The policy in force."""
-        return policy_of(self._ledger.snapshot(self.name).policy)
+        return self._ledger.snapshot(self.name).rules
 
     @property
     def ledger(self) -> Ledger:
@@ -230,8 +226,7 @@ class Curator(Asks):
             price = self.price(question)
             policy.check(question.kind, price, self.analyst)
             orders.append(self._order(question, price, self.analyst))
-        quote = self._ledger.quote(self.name, orders)
-        return Plan.of(quote, orders)
+        return self._ledger.quote(self.name, orders).plan(orders)
 
     def advise(self, question: Question, *, error: float | None = None, **public: Any) -> Advice:
         """Say which price a wanted error has, or which error the question's price buys.
@@ -303,8 +298,8 @@ class Curator(Asks):
             statement=statement(question, price, self.card),
             charged=charged,
             ledger={
-                "spent": balance.spent(snapshot.spent, snapshot.budget),
-                "remaining": self._remaining(snapshot, who).to_json(),
+                "spent": snapshot.spent.shown(snapshot.budget),
+                "remaining": snapshot.remaining(who).to_json(),
             },
         )
 
@@ -358,7 +353,7 @@ class Curator(Asks):
 
     def remaining(self, analyst: str | None = None) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""
-        return self._remaining(self._ledger.snapshot(self.name), analyst or self.analyst)
+        return self._ledger.snapshot(self.name).remaining(analyst or self.analyst)
 
     def totals(self) -> Totals:
         """What all releases of the dataset promise together, one promise a notion."""
@@ -438,13 +433,6 @@ class Curator(Asks):
         again it tells once more.
         """
         review(self._ledger, self.name, seq, reason=reason)
-
-    def _remaining(self, snapshot: AccountSnapshot, who: str) -> Remaining:
-        caps = [(snapshot.spent, snapshot.budget)]
-        mine = snapshot.shares.get(who)
-        if mine is not None and mine.budget is not None:
-            caps.append((mine.spent, mine.budget))
-        return balance.remaining(caps, policy_of(snapshot.policy).notions)
 
     def close(self) -> None:
         """Give the connections back: the store's, and those to records that are elsewhere."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from whitecrow import neighbours
 from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.curator.identity import Identity, Recognition, keep_unit
-from whitecrow.curator.policy import Policy
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Records
 from whitecrow.errors import AccountConflict, InvalidInput
-from whitecrow.ledger import AccountSnapshot, Budget, Ledger
+from whitecrow.ledger import AccountSnapshot, Ledger
 from whitecrow.ledger.revisions import bind, first_records
 from whitecrow.neighbours import REMOTE, Engine, open_data
 from whitecrow.question import Progress
+from whitecrow.terms import Budget, Policy
 
 __all__ = [
     "Opened",
@@ -31,7 +29,6 @@ __all__ = [
     "is_private",
     "opened",
     "opened_account",
-    "policy_of",
 ]
 
 DEFAULT_BUDGET = "1"
@@ -197,12 +194,6 @@ def opened_account(
         )
 
 
-@lru_cache(maxsize=64)
-def policy_of(written: str) -> Policy:
-    """Read a policy from the ledger's canonical JSON."""
-    return Policy.from_json(json.loads(written))
-
-
 def _file(source: object) -> Path | None:
     if isinstance(source, Path):
         return source
@@ -218,7 +209,7 @@ def _called(path: Path) -> str:
 def _same_promise(snapshot: AccountSnapshot, budget: Budget | None, policy: Policy | None) -> None:
     for what, given, known in (
         ("budget", budget, snapshot.budget),
-        ("policy", policy, policy_of(snapshot.policy)),
+        ("policy", policy, snapshot.rules),
     ):
         if given is not None and given != known:
             raise AccountConflict(

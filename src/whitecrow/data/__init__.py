@@ -1,6 +1,6 @@
 """Datasets: cards of public facts, and records read against them."""
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.dataset import Dataset, Rejections
 from whitecrow.data.reading import read, read_and_keep
 from whitecrow.data.records import Records

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.columns import FIRST_DAY, convert, decoded
 from whitecrow.data.sources import open_source
 from whitecrow.errors import InvalidInput

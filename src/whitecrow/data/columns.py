@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.selection import check_id_type
 from whitecrow.errors import InvalidInput
 

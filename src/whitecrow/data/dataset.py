@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card
+from whitecrow.card import Card
 from whitecrow.data.keys import Key
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import Facts

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.columns import as_read, check_schema, convert, decoded, decoded_type, dtype
 from whitecrow.data.csvfile import guessed_schema
 from whitecrow.data.dataset import Dataset, Rejections

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card
+from whitecrow.card import Card
 from whitecrow.data.keys import Key
 
 __all__ = ["Records"]

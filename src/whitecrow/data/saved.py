@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.card import Card
 from whitecrow.data.arrays import load_arrays, save_arrays
-from whitecrow.data.card import Card
 from whitecrow.data.dataset import Dataset, Rejections
 from whitecrow.errors import InvalidInput
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.errors import InvalidInput
 
 __all__ = ["also_selected", "check_id_type", "compared", "exact_ids", "selected"]

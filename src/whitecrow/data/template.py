@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.reading import drafted_card
 
 __all__ = ["template", "written"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card
+from whitecrow.card import Card
 from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.file import packed, unpacked

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Column
+from whitecrow.card import Column
 
 __all__ = ["CUTS", "Grid", "grid_of"]
 

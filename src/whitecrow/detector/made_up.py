@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card
+from whitecrow.card import Card
 from whitecrow.detector.model import Model
 
 __all__ = ["as_table", "drawn"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.columns import check_schema, convert, decoded
 from whitecrow.data.sources import open_source
 from whitecrow.errors import InvalidInput

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whitecrow.data.card import Column
+from whitecrow.card import Column
 from whitecrow.privacy import text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Column
+from whitecrow.card import Column
 from whitecrow.data.columns import FIRST_DAY, LAST_DAY
 
 __all__ = ["Edges", "Line", "line_of"]

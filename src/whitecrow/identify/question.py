@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
-from whitecrow.neighbours import NeighbourRelation
+from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.place import law
 from whitecrow.place.overlap import ball
 from whitecrow.place.parameters import (
     FLOOR,
     ErrorFloor,
     Order,
-    encoded,
     in_order,
-    metric_name,
-    refuse_many,
+    several_records,
 )
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
@@ -129,11 +127,11 @@ class Identify(Question):
 
     def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
-        return self.model.neighbour_relation(self.columns, card)
+        return relation_on(card, self.columns, self.model.metric, self.model.radius)
 
     def place(self, card: Card) -> list[float]:
         """Return the record's coordinates as the data hold them."""
-        return encoded(self.record, card, owner="Identify")
+        return card.encode(self.record, owner="Identify")
 
     def location(self, card: Card) -> dict[str, Any]:
         """Return the ball the answer depends on, for spatial accounting."""
@@ -143,8 +141,8 @@ class Identify(Question):
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         self.neighbour_relation(card)
         self.place(card)
-        if not self.covers_everyone:
-            refuse_many(card, "Identify", 'notion="differential"')
+        if card.contribution > 1 and not self.covers_everyone:
+            raise several_records(card, "Identify", 'notion="differential"')
 
     def price(self, card: Card) -> Guarantee:
         """Return what the release will promise."""
@@ -156,7 +154,7 @@ class Identify(Question):
             beta=self.model.beta,
             k=self.k,
             radius=self.model.radius,
-            metric=metric_name(self.neighbour_relation(card)),
+            metric=self.neighbour_relation(card).metric_name,
             columns=self.columns,
             card=card.fingerprint(),
         )

@@ -2,7 +2,6 @@
 
 from whitecrow._former import former
 from whitecrow.ledger.account import Account
-from whitecrow.ledger.budget import LINES, Budget
 from whitecrow.ledger.chain import Entry
 from whitecrow.ledger.charging import ChargeRequest, Quote
 from whitecrow.ledger.store import Ledger
@@ -12,6 +11,7 @@ from whitecrow.ledger.transaction import (
     RecordedOutcome,
     Reservation,
 )
+from whitecrow.terms import LINES, Budget
 
 __all__ = [
     "LINES",

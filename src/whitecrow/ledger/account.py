@@ -14,14 +14,13 @@ questions alone by an *atlas* that the ledger is given; the account adds up what
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
-from whitecrow.ledger.budget import LINES, Budget
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -38,6 +37,7 @@ from whitecrow.privacy import (
     to_approximate,
     to_replace_one,
 )
+from whitecrow.terms import LINES, Budget
 
 __all__ = [
     "Account",
@@ -45,7 +45,6 @@ __all__ = [
     "admissible",
     "admit",
     "charged",
-    "guarantee",
     "in_unit",
     "is_for_everyone",
     "overrun",
@@ -294,6 +293,20 @@ class Account:
             return bool(self.zones or self.conditions)
         return line == "sensitive" and bool(self.conditions)
 
+    def to_spend(self, budget: Budget, line: str) -> Fraction:
+        """What a cap leaves on a line."""
+        amount = self.spent(line, budget.delta)
+        return _ZERO if amount is None else max(_ZERO, budget.cap(line) - amount)
+
+    def shown(self, budget: Budget) -> dict[str, str]:
+        """What has been spent, by line, as JSON."""
+        found = {}
+        for line in LINES:
+            amount = self.spent(line, budget.delta)
+            broken = self.unbounded(line) or amount is None
+            found[line] = "unbounded" if broken else text(amount or _ZERO)
+        return {**found, "delta": text(self.delta)} if self.delta else found
+
     def totals(self, delta: Fraction) -> Totals:
         """One promise a line, None where the total is unbounded."""
         found = {line: None if self.unbounded(line) else self.line(line, delta) for line in LINES}
@@ -323,7 +336,7 @@ class Account:
             sensitive=_fraction(data["sensitive"]),
             conditional=_fraction(data["conditional"]),
             located=Located.from_json(data["located"]),
-            zones=_zones(data["zones"]),
+            zones=tuple(Zone.from_json(one) for one in data["zones"]),
             conditions=tuple(sorted(data["conditions"])),
             unit=data["unit"],
         )
@@ -386,26 +399,3 @@ def overrun(whose: str, line: str, requested: Fraction, remaining: Fraction) -> 
         requested=text(requested),
         remaining=text(remaining),
     )
-
-
-def guarantee(data: Mapping[str, Any]) -> Guarantee:
-    """Read the JSON of a guarantee back."""
-    notion = data["notion"]
-    if notion == "differential":
-        return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
-    if notion == "concentrated":
-        return ZeroConcentrated(data["rho"], data["unit"])
-    if notion == "sensitive":
-        zones = (Zone.from_json(data), *_zones(data.get("and_also", [])))
-        return SensitivePrivacy.over(data["epsilon"], zones, data["delta"])
-    return ConditionalPrivacy(
-        data["epsilon"],
-        data["condition"],
-        tuple(data.get("and_also", [])),
-        data["delta"],
-        _zones(data.get("zones", [])),
-    )
-
-
-def _zones(listed: Iterable[Mapping[str, Any]]) -> tuple[Zone, ...]:
-    return tuple(Zone.from_json(one) for one in listed)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput
-from whitecrow.ledger.account import Account, Located, guarantee
-from whitecrow.ledger.budget import Budget
+from whitecrow.ledger.account import Account, Located
 from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.spatial import Geometry, SpatialIndex
 from whitecrow.ledger.transaction import (
@@ -17,6 +16,8 @@ from whitecrow.ledger.transaction import (
     RecordedOutcome,
     Reservation,
 )
+from whitecrow.privacy import guarantee
+from whitecrow.terms import Budget
 
 __all__ = ["allow", "amend", "card_digest", "custodian_act", "void", "voidable"]
 

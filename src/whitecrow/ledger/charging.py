@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger.account import Account, Located, admissible, admit, in_unit
-from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction, AnalystAccount, Reservation
-from whitecrow.privacy import Guarantee
+from whitecrow.privacy import Guarantee, ZeroConcentrated
+from whitecrow.terms import LINES, Budget, Plan
 
 __all__ = ["ChargeRequest", "Quote", "charge", "quote", "weigh"]
 
@@ -68,6 +69,21 @@ class Quote:
     charged: int
     refusal: BudgetExhausted | None
     fitting: int
+
+    def plan(self, orders: Sequence[ChargeRequest]) -> Plan:
+        """Return what the questions behind these requests would cost, for whoever asks them."""
+        delta = self.budget.delta
+        prices = {order.digest: order.price for order in orders}.values()
+        apart = [one.epsilon for one in prices if not isinstance(one, ZeroConcentrated)]
+        added = {}
+        for line in LINES:
+            after, before = self.after.spent(line, delta), self.before.spent(line, delta)
+            if after is not None:
+                added[line] = after - (before or Fraction(0))
+        added["delta"] = self.after.delta - self.before.delta
+        fits, reason = self.refusal is None, "" if self.refusal is None else str(self.refusal)
+        total = sum(apart, Fraction(0))
+        return Plan(len(orders), self.charged, added, total, fits, reason, self.fitting)
 
 
 def charge(

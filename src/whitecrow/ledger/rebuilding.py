@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from whitecrow.errors import LedgerUnusable
-from whitecrow.ledger.account import guarantee
 from whitecrow.ledger.replay import Replay, Wrong
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
 from whitecrow.ledger.transaction import AccountTransaction, names
+from whitecrow.privacy import guarantee
 
 __all__ = ["rebuild_all"]
 

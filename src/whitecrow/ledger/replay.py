@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted
-from whitecrow.ledger.account import Account, Located, admit, guarantee
+from whitecrow.ledger.account import Account, Located, admit
 from whitecrow.ledger.acts import card_digest
-from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.spatial import Ball
 from whitecrow.ledger.transaction import (
@@ -21,7 +20,8 @@ from whitecrow.ledger.transaction import (
     joint_terms,
     terms_of,
 )
-from whitecrow.privacy import Guarantee, text
+from whitecrow.privacy import Guarantee, guarantee, text
+from whitecrow.terms import Budget
 
 __all__ = ["Replay", "Wrong", "fingerprint"]
 

@@ -25,7 +25,6 @@ from whitecrow.errors import (
 from whitecrow.ledger import acts
 from whitecrow.ledger.account import admissible
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.charging import ChargeRequest, Quote, charge, quote, weigh
 from whitecrow.ledger.claims import Claim, claims_of
@@ -44,6 +43,7 @@ from whitecrow.ledger.transaction import (
     names,
 )
 from whitecrow.privacy import Unit
+from whitecrow.terms import Budget
 
 __all__ = ["CLOSED", "ChargeRequest", "Ledger", "Quote"]
 

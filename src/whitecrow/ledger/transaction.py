@@ -17,7 +17,6 @@ from typing import Any
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger import statements as sql
 from whitecrow.ledger.account import Account
-from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.values import (
@@ -35,6 +34,7 @@ from whitecrow.privacy import (
     Zone,
     intersect,
 )
+from whitecrow.terms import Budget
 
 __all__ = [
     "AccountSnapshot",

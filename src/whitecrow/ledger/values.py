@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from whitecrow.ledger.account import Account
-from whitecrow.ledger.budget import Budget
 from whitecrow.ledger.claims import Claim
+from whitecrow.terms import LINES, Budget, Policy, Remaining, policy_of
 
 __all__ = ["AccountSnapshot", "AnalystAccount", "RecordedOutcome", "Records", "Reservation"]
 
@@ -48,6 +49,28 @@ class AccountSnapshot:
     seq: int
     head: str
     failures: int = 0
+
+    @property
+    def rules(self) -> Policy:
+        """The policy, read."""
+        return policy_of(self.policy)
+
+    def remaining(self, analyst: str | None = None) -> Remaining:
+        """What may still be spent: of the dataset's cap, or of the analyst's if it is tighter."""
+        caps = [(self.spent, self.budget)]
+        mine = None if analyst is None else self.shares.get(analyst)
+        if mine is not None and mine.budget is not None:
+            caps.append((mine.spent, mine.budget))
+        left: dict[str, Fraction] = {}
+        least: Fraction | None = None
+        for line in reversed(LINES):  # what counts on a line counts on all that follow
+            more = min(account.to_spend(budget, line) for account, budget in caps)
+            least = more if least is None else min(least, more)
+            if line in self.rules.notions:
+                left[line] = least
+        delta = min(budget.delta - account.delta for account, budget in caps)
+        unbounded = tuple(line for line in LINES if self.spent.unbounded(line))
+        return Remaining(dict(reversed(left.items())), max(Fraction(0), delta), unbounded)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.place.parameters import refuse_many
+from whitecrow.place.parameters import several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
 
@@ -110,9 +110,9 @@ class Lookahead(Question):
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         cells = self.cells(card)
-        if not self.covers_everyone:
-            refuse_many(card, "Lookahead", "k of at least beta")
-        elif cells > MOST_CELLS:
+        if card.contribution > 1 and not self.covers_everyone:
+            raise several_records(card, "Lookahead", "k of at least beta")
+        if self.covers_everyone and cells > MOST_CELLS:
             raise InvalidInput(
                 f"With k {self.k} of at least beta {self.model.beta} every cell of the domain is "
                 f"perturbed, and there are {cells:,} of them; the most is {MOST_CELLS:,}. "

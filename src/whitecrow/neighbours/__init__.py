@@ -17,7 +17,12 @@ from whitecrow.neighbours.engine import (
     open_engine,
 )
 from whitecrow.neighbours.local import LocalEngine
-from whitecrow.neighbours.relation import EARTH_RADIUS_KM, METRICS, NeighbourRelation
+from whitecrow.neighbours.relation import (
+    EARTH_RADIUS_KM,
+    METRICS,
+    NeighbourRelation,
+    relation_on,
+)
 from whitecrow.neighbours.store import beside
 
 __all__ = [
@@ -37,6 +42,7 @@ __all__ = [
     "engine_names",
     "open_data",
     "open_engine",
+    "relation_on",
 ]
 
 __getattr__ = former(__name__, {"Closeness": NeighbourRelation})

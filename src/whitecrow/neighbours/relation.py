@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.errors import invalid
+from whitecrow.card import Card, Column
+from whitecrow.errors import InvalidInput, invalid
 
 __all__ = [
     "EARTH_RADIUS_KM",
@@ -41,6 +42,7 @@ __all__ = [
     "lower",
     "measure",
     "on_sphere",
+    "relation_on",
     "sine_cosine",
     "step",
 ]
@@ -117,6 +119,16 @@ class NeighbourRelation:
             checked_ranges("NeighbourRelation", self.metric, self.ranges, len(columns)),
         )
 
+    @property
+    def metric_name(self) -> str:
+        """The metric's name for a guarantee, whose columns are kept sorted.
+
+        Latitude and longitude are not interchangeable, so an unsorted pair names its latitude.
+        """
+        if self.metric == "haversine" and list(self.columns) != sorted(self.columns):
+            return f"haversine with latitude {self.columns[0]}"
+        return self.metric
+
     def close(self, a: Sequence[float], b: Sequence[float]) -> bool:
         """Say whether two records are close: the reference that every plan agrees with."""
         for record in (a, b):
@@ -128,6 +140,44 @@ class NeighbourRelation:
         if self.metric == "haversine":
             first, second = list(on_sphere(*first)), list(on_sphere(*second))
         return bool(measure(form.kind, first, second, form.scales) <= form.threshold)
+
+
+def relation_on(
+    card: Card, columns: Sequence[str], metric: str, radius: float
+) -> NeighbourRelation:
+    """Return the relation "within the radius" over some columns of a card.
+
+    Raises
+    ------
+    InvalidInput
+        The card does not have a column, or the metric cannot compare its values.
+    """
+    for name in columns:
+        kind = card.column(name).type
+        if kind == "text":
+            raise InvalidInput(
+                f"The column {name!r} is text, which has no distances. Leave it out, or list its "
+                'values on the card as type = "category".'
+            )
+        if kind == "category" and metric not in ("hamming", "gower") and radius > 0:
+            raise InvalidInput(
+                f"The column {name!r} is a category, which {metric} cannot measure. "
+                'Use metric="gower" or metric="hamming", or leave the column out.'
+            )
+    ranges = tuple(_range(card.column(name)) for name in columns) if metric == "gower" else ()
+    return NeighbourRelation(tuple(columns), metric, radius, ranges)
+
+
+def _range(column: Column) -> float:
+    """Return the public range that gower divides by; 0 marks a column of categories."""
+    if column.type == "category":
+        return 0.0
+    if column.lower is None or column.upper is None:
+        raise InvalidInput(
+            f"The column {column.name!r} has no bounds on the card, and gower divides by their "
+            "distance. Give 'lower' and 'upper', from knowledge or public data."
+        )
+    return float(column.upper) - float(column.lower)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,16 @@
-"""Parameters and checks that the questions about one place have alike; a record's place."""
+"""Parameters and checks that the questions about one place have alike."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Protocol
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.data import Card, Column
+from whitecrow.data import Card
 from whitecrow.declaration import Exact, Names, Value, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.limits import Limits, sorting, worst_case
-from whitecrow.neighbours import NeighbourRelation
 
 __all__ = [
     "FLOOR",
@@ -20,17 +18,13 @@ __all__ = [
     "Order",
     "checked_floor",
     "cost",
-    "encoded",
     "in_order",
-    "metric_name",
-    "refuse_many",
+    "several_records",
     "whole",
 ]
 
 FLOOR = Fraction(1, 10**12)
 """Errors rarer than this are not worth counting more neighbours for."""
-
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 class ErrorFloor(Exact):
@@ -69,29 +63,16 @@ class Order(Names):
         )
 
 
-def refuse_many(card: Card, owner: str, instead: str) -> None:
+def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
     """Refuse sensitive privacy where one person may have several records.
 
     Its promise is about single records; several records of one person are a path in the graph of
     databases that need not stay inside the promise (docs/mechanisms.md 6, rule 7).
     """
-    if card.contribution > 1:
-        raise InvalidInput(
-            f"The card protects users with up to {card.contribution} records each, and sensitive "
-            f"privacy protects single records. Ask {owner} with {instead}."
-        )
-
-
-def metric_name(neighbour_relation: NeighbourRelation) -> str:
-    """Return the metric's name for a guarantee, whose columns are kept sorted.
-
-    Latitude and longitude are not interchangeable, so an unsorted pair names its latitude.
-    """
-    if neighbour_relation.metric == "haversine" and list(neighbour_relation.columns) != sorted(
-        neighbour_relation.columns
-    ):
-        return f"haversine with latitude {neighbour_relation.columns[0]}"
-    return neighbour_relation.metric
+    return InvalidInput(
+        f"The card protects users with up to {card.contribution} records each, and sensitive "
+        f"privacy protects single records. Ask {owner} with {instead}."
+    )
 
 
 def in_order(
@@ -119,51 +100,6 @@ def in_order(
         return {name: record[name] for name in sorted(record)}, None
     names = tuple(order or record)
     return {name: record[name] for name in names}, names
-
-
-def encoded(record: Mapping[str, Value], card: Card, *, owner: str) -> list[float]:
-    """Return the record as the data hold it (codes for categories, day numbers for dates).
-
-    Raises
-    ------
-    InvalidInput
-        A column is unknown, or a value is not one that the card allows.
-    """
-    return [_coordinate(value, card.column(name), owner) for name, value in record.items()]
-
-
-def _coordinate(value: Value, column: Column, owner: str) -> float:
-    where = f"the record of {owner}"
-    if column.type == "category":
-        categories = column.categories or ()
-        if str(value) not in categories:
-            raise invalid(where, column.name, "one of the card's categories", value)
-        return float(categories.index(str(value)))
-    if column.type == "date" and isinstance(value, str):
-        try:
-            value = datetime.date.fromisoformat(value).toordinal() - _EPOCH
-        except ValueError:
-            raise invalid(where, column.name, "a date such as '2024-01-31'", value) from None
-    if isinstance(value, str) or column.type == "text":
-        raise invalid(where, column.name, _wanted(column), value)
-    if column.type in ("integer", "date") and not isinstance(value, int):
-        raise invalid(where, column.name, "a whole number", value)
-    lower, upper = column.lower, column.upper
-    if lower is not None and upper is not None and not lower <= value <= upper:
-        must = f"between the card's bounds {lower:g} and {upper:g}"
-        raise invalid(where, column.name, must, value)
-    return _double(value, column.name, where)
-
-
-def _wanted(column: Column) -> str:
-    return "left out, for text has no distances" if column.type == "text" else "a number"
-
-
-def _double(value: int | float, name: str, where: str) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise invalid(where, name, "a finite number", "a number too large for the data") from None
 
 
 class _AboutOnePlace(Protocol):

@@ -1,7 +1,7 @@
 """What a release promises: guarantees, their order, conversion and composition, and the wall."""
 
 from whitecrow._former import former
-from whitecrow.privacy.composition import Totals, compose, intersect, totals
+from whitecrow.privacy.composition import Totals, compose, totals
 from whitecrow.privacy.conversion import (
     at_least_as_strong,
     group_privacy,
@@ -21,6 +21,8 @@ from whitecrow.privacy.guarantees import (
     Unit,
     ZeroConcentrated,
     Zone,
+    guarantee,
+    intersect,
     of_revision,
     reading,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "compose",
     "exact",
     "group_privacy",
+    "guarantee",
     "intersect",
     "of_revision",
     "reading",

@@ -10,7 +10,7 @@ radius). Across two cards or two revisions nothing is nested: there the intersec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from whitecrow.errors import NoConversion
@@ -27,34 +27,13 @@ from whitecrow.privacy.guarantees import (
     Guarantee,
     SensitivePrivacy,
     ZeroConcentrated,
-    Zone,
+    intersect,
 )
 
-__all__ = ["Totals", "compose", "intersect", "totals"]
+__all__ = ["Totals", "compose", "totals"]
 
 NOTHING = DifferentialPrivacy(Fraction(0))
 """The promise of releasing nothing."""
-
-
-def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
-    """Return zones whose common edges lie in every given zone, one a metric, columns and card.
-
-    Examples
-    --------
-    >>> intersect([Zone(3, 1.0), Zone(5, 2.0)])
-    (Zone(tau=5, radius=1.0, metric='euclidean', columns=(), card=''),)
-    >>> len(intersect([Zone(3, 1.0, card="one"), Zone(5, 2.0, card="other")]))
-    2
-    """
-    found: dict[tuple[str, tuple[str, ...], str], Zone] = {}
-    for zone in zones:
-        if zone.everyone:
-            continue
-        known = found.get(zone.place, zone)
-        found[zone.place] = replace(
-            zone, tau=max(known.tau, zone.tau), radius=min(known.radius, zone.radius)
-        )
-    return tuple(found[place] for place in sorted(found))
 
 
 def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -> Guarantee:

@@ -18,6 +18,7 @@ from whitecrow.privacy.guarantees import (
     ZeroConcentrated,
     Zone,
 )
+from whitecrow.privacy.sentences import clause
 
 __all__ = [
     "at_least_as_strong",
@@ -137,7 +138,7 @@ def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePriv
         if missing:
             raise NoConversion(
                 "This sensitive guarantee covers fewer records than the one asked for: "
-                f"it covers only those with {missing[0].words(which_card=True)}."
+                f"it covers only those with {clause(missing[0], which_card=True)}."
             )
         epsilon, delta = guarantee.epsilon, guarantee.delta
     else:

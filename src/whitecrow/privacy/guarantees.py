@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from whitecrow.errors import invalid
-from whitecrow.privacy.bounds import exp_upper
-from whitecrow.privacy.numbers import exact, rounded_up, text, unrounded
+from whitecrow.privacy.numbers import exact, rounded_up, text
+from whitecrow.privacy.sentences import UNITS, Shown, odds, who
 
 __all__ = [
     "ConditionalPrivacy",
@@ -31,58 +30,34 @@ __all__ = [
     "Unit",
     "ZeroConcentrated",
     "Zone",
+    "guarantee",
+    "intersect",
     "of_revision",
     "reading",
 ]
 
 Unit = Literal["add_remove", "replace_one"]
 
-_UNITS = {
-    "add_remove": "whether any one record is in the data or not",
-    "replace_one": "whichever values any one record has",
-}
+
+def _check_unit(promise: DifferentialPrivacy | ZeroConcentrated) -> None:
+    if promise.unit not in UNITS:
+        owner = type(promise).__name__
+        raise invalid(owner, "unit", "'add_remove' or 'replace_one'", promise.unit)
 
 
-def _unit(owner: str, unit: object) -> None:
-    if unit not in _UNITS:
-        raise invalid(owner, "unit", "'add_remove' or 'replace_one'", unit)
-
-
-def _delta(owner: str, value: object) -> Fraction:
-    delta = exact(value, owner=owner, parameter="delta", positive=False)
-    if delta >= 1:
-        raise invalid(owner, "delta", "at least 0 and below 1", value)
-    return delta
-
-
-@lru_cache(maxsize=1024)
-def _odds(epsilon: Fraction, delta: Fraction) -> str:
-    factor = rounded_up(exp_upper(epsilon)) if epsilon <= 20 else f"e^{rounded_up(epsilon)}"
-    words = (
-        f"the odds of any conclusion drawn from the answer change by a factor of at most {factor}"
-    )
-    if delta:
-        words += f", but for a chance of at most {rounded_up(delta)}"
-    return f"{words} (epsilon {rounded_up(epsilon)}"  # the caller closes the parenthesis
-
-
-class _Shown:
-    """Prints a guarantee as one would write it: exact numbers as text, defaults left out."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        parts = []
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            if one.repr and (one.default is MISSING or value != one.default):
-                shown = text(value) if isinstance(value, Fraction) else repr(value)
-                parts.append(f"{one.name}={shown}")
-        return f"{type(self).__name__}({', '.join(parts)})"
+def _make_exact(promise: object, *names: str) -> None:
+    """Read the numbers of a promise that is being made; a delta is below 1."""
+    owner = type(promise).__name__
+    for name in names:
+        given = getattr(promise, name)
+        value = exact(given, owner=owner, parameter=name, positive=False)
+        if name == "delta" and value >= 1:
+            raise invalid(owner, name, "at least 0 and below 1", given)
+        object.__setattr__(promise, name, value)
 
 
 @dataclass(frozen=True, repr=False)
-class DifferentialPrivacy(_Shown):
+class DifferentialPrivacy(Shown):
     """(ε, δ)-differential privacy.
 
     Parameters
@@ -104,19 +79,14 @@ class DifferentialPrivacy(_Shown):
     notion: ClassVar[str] = "differential"
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        object.__setattr__(
-            self, "epsilon", exact(self.epsilon, owner=owner, parameter="epsilon", positive=False)
-        )
-        object.__setattr__(self, "delta", _delta(owner, self.delta))
-        _unit(owner, self.unit)
+        _make_exact(self, "epsilon", "delta")
+        _check_unit(self)
 
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
         delta = f", delta {rounded_up(self.delta)}" if self.delta else ""
         return (
-            f"Everyone is protected: {_UNITS[self.unit]}, "
-            f"{_odds(self.epsilon, self.delta)}{delta})."
+            f"Everyone is protected: {UNITS[self.unit]}, {odds(self.epsilon, self.delta)}{delta})."
         )
 
     def to_json(self) -> dict[str, object]:
@@ -130,7 +100,7 @@ class DifferentialPrivacy(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class ZeroConcentrated(_Shown):
+class ZeroConcentrated(Shown):
     """ρ-zero-concentrated differential privacy.
 
     Parameters
@@ -146,16 +116,13 @@ class ZeroConcentrated(_Shown):
     notion: ClassVar[str] = "concentrated"
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        object.__setattr__(
-            self, "rho", exact(self.rho, owner=owner, parameter="rho", positive=False)
-        )
-        _unit(owner, self.unit)
+        _make_exact(self, "rho")
+        _check_unit(self)
 
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
         return (
-            f"Everyone is protected: {_UNITS[self.unit]}, the loss is that of "
+            f"Everyone is protected: {UNITS[self.unit]}, the loss is that of "
             f"zero-concentrated differential privacy with rho {rounded_up(self.rho)}."
         )
 
@@ -211,21 +178,6 @@ class Zone:
             return True
         return self.place == other.place and self.tau >= other.tau and self.radius <= other.radius
 
-    def words(self, *, which_card: bool = False) -> str:
-        """Say who is covered; with ``which_card`` also under which reading of the data."""
-        over = f" over {', '.join(self.columns)}" if self.columns else ""
-        under = f", {self._reading()}" if which_card else ""
-        return (
-            f"at least {self.tau} records that pass the card (itself included) within "
-            f"{unrounded(self.radius)} of it ({self.metric}{over}{under})"
-        )
-
-    def _reading(self) -> str:
-        if not self.card:
-            return "under every card that was in force"
-        fingerprint, _, revision = self.card.partition("@")
-        return f"card {fingerprint[:8]}" + (f", revision {revision}" if revision else "")
-
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
         found: dict[str, object] = {
@@ -245,15 +197,29 @@ class Zone:
         return cls(data["tau"], data["radius"], data["metric"], columns, data.get("card", ""))
 
 
-def _who(zones: Iterable[Zone]) -> list[str]:
-    """Say whom zones cover, one clause each, and under which card where that is not plain."""
-    listed = [zone for zone in zones if not zone.everyone]
-    several = len({zone.card for zone in listed}) > 1
-    return [zone.words(which_card=several or not zone.card) for zone in listed]
+def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
+    """Return zones whose common edges lie in every given zone, one a metric, columns and card.
+
+    Examples
+    --------
+    >>> intersect([Zone(3, 1.0), Zone(5, 2.0)])
+    (Zone(tau=5, radius=1.0, metric='euclidean', columns=(), card=''),)
+    >>> len(intersect([Zone(3, 1.0, card="one"), Zone(5, 2.0, card="other")]))
+    2
+    """
+    found: dict[tuple[str, tuple[str, ...], str], Zone] = {}
+    for zone in zones:
+        if zone.everyone:
+            continue
+        known = found.get(zone.place, zone)
+        found[zone.place] = replace(
+            zone, tau=max(known.tau, zone.tau), radius=min(known.radius, zone.radius)
+        )
+    return tuple(found[place] for place in sorted(found))
 
 
 @dataclass(frozen=True, repr=False)
-class SensitivePrivacy(_Shown):
+class SensitivePrivacy(Shown):
     """(ε, k)-sensitive privacy: the promise of differential privacy to every sensitive record.
 
     Parameters
@@ -294,10 +260,7 @@ class SensitivePrivacy(_Shown):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        object.__setattr__(
-            self, "epsilon", exact(self.epsilon, owner=owner, parameter="epsilon", positive=False)
-        )
-        object.__setattr__(self, "delta", _delta(owner, self.delta))
+        _make_exact(self, "epsilon", "delta")
         object.__setattr__(self, "columns", tuple(sorted(self.columns)))
         if isinstance(self.tau, bool) or not isinstance(self.tau, int):
             raise invalid(owner, "tau", "a whole number", self.tau)
@@ -343,10 +306,10 @@ class SensitivePrivacy(_Shown):
         """Say in one sentence what is protected, and for whom."""
         if all(zone.everyone for zone in self.zones):
             return DifferentialPrivacy(self.epsilon, self.delta).statement()
-        who = " and ".join(_who(self.zones))
+        covered = " and ".join(who(self.zones))
         return (
-            f"A record is protected if there are {who}: whether such a record is in the data or "
-            f"not, {_odds(self.epsilon, self.delta)}). "
+            f"A record is protected if there are {covered}: whether such a record is in the data "
+            f"or not, {odds(self.epsilon, self.delta)}). "
             "Records with fewer neighbours than that are not promised this."
         )
 
@@ -365,7 +328,7 @@ class SensitivePrivacy(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class ConditionalPrivacy(_Shown):
+class ConditionalPrivacy(Shown):
     """ε on the pairs of databases where a condition holds (output-constrained privacy).
 
     Parameters
@@ -391,10 +354,7 @@ class ConditionalPrivacy(_Shown):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        object.__setattr__(
-            self, "epsilon", exact(self.epsilon, owner=owner, parameter="epsilon", positive=False)
-        )
-        object.__setattr__(self, "delta", _delta(owner, self.delta))
+        _make_exact(self, "epsilon", "delta")
         if not isinstance(self.condition, str) or not self.condition.strip():
             raise invalid(owner, "condition", "a clause that says when it holds", self.condition)
 
@@ -406,11 +366,11 @@ class ConditionalPrivacy(_Shown):
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
         needs = list(self.conditions)
-        needs += [f"there are {clause}" for clause in _who(self.zones)]
+        needs += [f"there are {clause}" for clause in who(self.zones)]
         return (
             f"Only conditionally protected: as long as {' and '.join(needs)}, "
             f"whether any one other record is in the data or not, "
-            f"{_odds(self.epsilon, self.delta)}). "
+            f"{odds(self.epsilon, self.delta)}). "
             "Where the condition fails, and for the record asked about, nothing is promised."
         )
 
@@ -458,3 +418,26 @@ def reading(card: str, revision: int) -> str:
 
 Guarantee = DifferentialPrivacy | ZeroConcentrated | SensitivePrivacy | ConditionalPrivacy
 """Any promise a release can make."""
+
+
+def guarantee(data: Mapping[str, Any]) -> Guarantee:
+    """Read the JSON of a guarantee back."""
+    notion = data["notion"]
+    if notion == "differential":
+        return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
+    if notion == "concentrated":
+        return ZeroConcentrated(data["rho"], data["unit"])
+    if notion == "sensitive":
+        zones = (Zone.from_json(data), *_zones(data.get("and_also", [])))
+        return SensitivePrivacy.over(data["epsilon"], zones, data["delta"])
+    return ConditionalPrivacy(
+        data["epsilon"],
+        data["condition"],
+        tuple(data.get("and_also", [])),
+        data["delta"],
+        _zones(data.get("zones", [])),
+    )
+
+
+def _zones(listed: Iterable[Mapping[str, Any]]) -> tuple[Zone, ...]:
+    return tuple(Zone.from_json(one) for one in listed)

@@ -8,7 +8,7 @@ from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.cost import cost
 from whitecrow.publish.facts import PublishFacts, gather
 from whitecrow.publish.mechanism import advance, fresh, release
-from whitecrow.publish.plan import Plan, Point
+from whitecrow.publish.plan import Point, PublicationPlan
 from whitecrow.publish.publisher import Publisher
 from whitecrow.publish.question import Publish
 from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
@@ -18,9 +18,9 @@ __all__ = [
     "TYPE",
     "Day",
     "MemoryStore",
-    "Plan",
     "Point",
     "PrivateClip",
+    "PublicationPlan",
     "Publish",
     "PublishFacts",
     "Publisher",

@@ -11,7 +11,7 @@ from whitecrow.data import Records
 from whitecrow.data.keys import Plain
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
-from whitecrow.publish.plan import Plan
+from whitecrow.publish.plan import PublicationPlan
 from whitecrow.publish.question import Publish
 from whitecrow.publish.state import Day
 from whitecrow.question import Progress
@@ -25,13 +25,13 @@ class PublishFacts(Facts):
 
     Parameters
     ----------
-    plan : Plan
+    plan : PublicationPlan
         The public side.
     days : tuple of Day
         One for each period, empty ones included.
     """
 
-    plan: Plan
+    plan: PublicationPlan
     days: tuple[Day, ...]
 
 

@@ -18,7 +18,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source
 from whitecrow.publish.clip import choose
 from whitecrow.publish.facts import PublishFacts
-from whitecrow.publish.plan import Plan, Point
+from whitecrow.publish.plan import Point, PublicationPlan
 from whitecrow.publish.question import Publish
 from whitecrow.publish.state import Day, Position, PublisherState
 
@@ -58,7 +58,7 @@ def release(question: Publish, facts: PublishFacts, source: Source | None = None
     }
 
 
-def fresh(plan: Plan) -> PublisherState:
+def fresh(plan: PublicationPlan) -> PublisherState:
     """Return the state before the first period."""
     return PublisherState(plan, begin(plan), waiting=None if plan.clip is None else ())
 
@@ -166,13 +166,13 @@ def _close(
     return PublisherState(plan, position, state.done + 1, None, used, (point,))
 
 
-def begin(plan: Plan) -> Position:
+def begin(plan: PublicationPlan) -> Position:
     """Return where the sums stand before the first period."""
     return Position(0, 0, (plan.stage(0).counter.start(),) * plan.channels, (0,) * plan.channels)
 
 
 def turn(
-    plan: Plan, position: Position, increments: tuple[int, ...], noises: tuple[int, ...]
+    plan: PublicationPlan, position: Position, increments: tuple[int, ...], noises: tuple[int, ...]
 ) -> tuple[Position, tuple[int, ...]]:
     """Close one period: the new position, and the released running sums in refined units."""
     stage = plan.stage(position.epoch)
@@ -202,7 +202,7 @@ class Shown:
 
     Parameters
     ----------
-    plan : Plan
+    plan : PublicationPlan
         The public side; a private clip stands in it once it is chosen.
     done : int
         How many periods are closed.
@@ -212,7 +212,7 @@ class Shown:
         Whether the private choice of the clip is still to be made.
     """
 
-    plan: Plan
+    plan: PublicationPlan
     done: int
     last: tuple[Point, ...]
     choosing: bool
@@ -243,7 +243,7 @@ def from_store(data: Mapping[str, Any]) -> PublisherState:
     try:
         waiting = data["waiting"]
         return PublisherState(
-            plan=Plan.from_json(data["plan"]),
+            plan=PublicationPlan.from_json(data["plan"]),
             position=Position(
                 epoch=data["epoch"],
                 within=data["within"],

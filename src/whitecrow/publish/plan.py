@@ -21,7 +21,7 @@ from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.counters import Counter, EachPeriod, Independent, SquareRoot, Tree
 from whitecrow.publish.periods import Calendar
 
-__all__ = ["Plan", "Point", "Stage", "best_mechanism", "counter_for"]
+__all__ = ["Point", "PublicationPlan", "Stage", "best_mechanism", "counter_for"]
 
 FIRST_EPOCH = 16
 GROWTH = 16  # each epoch of an unknown horizon is sixteen times as long as the one before
@@ -148,7 +148,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PublicationPlan:
     """Everything public about one publication.
 
     Parameters
@@ -373,7 +373,7 @@ class Plan:
 
     # ---- storing -------------------------------------------------------------------------------
 
-    def with_upper(self, upper: Fraction) -> Plan:
+    def with_upper(self, upper: Fraction) -> PublicationPlan:
         """Return the plan with the clip that was chosen."""
         return replace(self, upper=upper)
 
@@ -393,7 +393,7 @@ class Plan:
         return found
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+    def from_json(cls, data: Mapping[str, Any]) -> PublicationPlan:
         """Build the plan that :meth:`to_json` wrote."""
         found = dict(data)
         for name in ("lower", "upper", "resolution", "budget", "clip_epsilon"):
@@ -404,4 +404,4 @@ class Plan:
         return cls(**found)
 
 
-_STORED = frozenset(entry.name for entry in fields(Plan))
+_STORED = frozenset(entry.name for entry in fields(PublicationPlan))

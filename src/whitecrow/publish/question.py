@@ -27,7 +27,7 @@ from whitecrow.publish.clip import METHODS, PrivateClip
 from whitecrow.publish.counters import MECHANISMS
 from whitecrow.publish.parameters import Clip, Ends, Moment
 from whitecrow.publish.periods import Calendar
-from whitecrow.publish.plan import FIRST_EPOCH, Plan, best_mechanism
+from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
 from whitecrow.publish.signed import signed
 from whitecrow.question import Description, Question, Said, Shortcuts
 
@@ -333,7 +333,7 @@ class Publish(Question):
             )
         return _on_card(column.lower), _on_card(column.upper)
 
-    def plan(self, card: Card) -> Plan:
+    def plan(self, card: Card) -> PublicationPlan:
         """Work out everything public about the publication."""
         clip = self.clip if isinstance(self.clip, PrivateClip) and self.column else None
         spent = self.budget * clip.share if clip else Fraction(0)
@@ -346,7 +346,7 @@ class Publish(Question):
                 resolution = _on_card(column.resolution)
             if resolution is None and column.type == "integer":
                 resolution = Fraction(1)
-        return Plan(
+        return PublicationPlan(
             statistic=self.statistic,
             view=self.view,
             mechanism=self.mechanism,

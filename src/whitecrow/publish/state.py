@@ -17,7 +17,7 @@ import numpy.typing as npt
 from whitecrow.custodian import failure
 from whitecrow.privacy import Facts
 from whitecrow.publish.counters import Memory
-from whitecrow.publish.plan import Plan, Point
+from whitecrow.publish.plan import Point, PublicationPlan
 
 __all__ = ["Day", "MemoryStore", "Position", "PublisherState", "StateStore"]
 
@@ -68,7 +68,7 @@ class PublisherState(Facts):
 
     Parameters
     ----------
-    plan : Plan
+    plan : PublicationPlan
         The public side.
     position : Position
         Where the running sums stand.
@@ -82,7 +82,7 @@ class PublisherState(Facts):
         What the latest update released.
     """
 
-    plan: Plan
+    plan: PublicationPlan
     position: Position
     done: int = 0
     waiting: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = None

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
-from whitecrow.neighbours import NeighbourRelation
+from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.place import law
 from whitecrow.place.overlap import ball
-from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, encoded, in_order
+from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 
@@ -88,11 +88,11 @@ class Screen(Question):
 
     def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
-        return self.model.neighbour_relation(self.columns, card)
+        return relation_on(card, self.columns, self.model.metric, self.model.radius)
 
     def place(self, card: Card) -> list[float]:
         """Return the record's coordinates as the data hold them."""
-        return encoded(self.record, card, owner="Screen")
+        return card.encode(self.record, owner="Screen")
 
     def location(self, card: Card) -> dict[str, Any]:
         """Return the ball the answer depends on, for spatial accounting."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator, Policy, read_question
 from whitecrow.curator.identity import keep_unit
-from whitecrow.curator.opening import advanced, policy_of
+from whitecrow.curator.opening import advanced
 from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.errors import Forbidden, InvalidInput, Taken, WhitecrowError
@@ -103,7 +103,7 @@ class Service:
         found = {
             **views.line(listing, state),
             "card": None if card is None else card.to_json(),
-            "policy": views.policy(policy_of(snapshot.policy), who),
+            "policy": views.policy(snapshot.rules, who),
             "deadlines": self.settings.deadlines_over(card),
             **views.balance(snapshot, who.name),
         }
@@ -341,7 +341,7 @@ class Service:
             keep_unit(self.ledger, name, facts)
         readers = None if readers is None else tuple(readers)
         if rules is not None:
-            snapshot = policy_of(self.ledger.snapshot(name).policy)
+            snapshot = self.ledger.snapshot(name).rules
             if rules.unit != snapshot.unit:
                 raise InvalidInput("The unit of an account is fixed when it is opened.")
         # One transaction: what is in force is what the chain says, whenever we are interrupted.

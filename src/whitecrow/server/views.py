@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from whitecrow.curator import Policy
-from whitecrow.curator import balance as balances
-from whitecrow.curator.opening import policy_of
-from whitecrow.data import Card
+from whitecrow.card import Card
 from whitecrow.ledger import AccountSnapshot, Entry
 from whitecrow.server.catalogue import Listing
 from whitecrow.server.curator_pool import CHANGED, State
 from whitecrow.server.people import Person
+from whitecrow.terms import Policy
 
 __all__ = ["balance", "card", "line", "own", "policy", "shares"]
 
@@ -41,15 +39,11 @@ def policy(rules: Policy, who: Person) -> dict[str, Any]:
 
 def balance(snapshot: AccountSnapshot, analyst: str) -> dict[str, Any]:
     """What was spent of the dataset's budget, and what remains for one more question."""
-    caps = [(snapshot.spent, snapshot.budget)]
-    mine = snapshot.shares.get(analyst)
-    if mine is not None and mine.budget is not None:
-        caps.append((mine.spent, mine.budget))
-    left = balances.remaining(caps, policy_of(snapshot.policy).notions)
+    mine, left = snapshot.shares.get(analyst), snapshot.remaining(analyst)
     return {
         "budget": snapshot.budget.to_json(),
         "allowance": None if mine is None or mine.budget is None else mine.budget.to_json(),
-        "spent": balances.spent(snapshot.spent, snapshot.budget),
+        "spent": snapshot.spent.shown(snapshot.budget),
         "remaining": left.to_json(),
         "unbounded": list(left.unbounded),
     }
@@ -60,7 +54,7 @@ def shares(snapshot: AccountSnapshot) -> dict[str, Any]:
     return {
         analyst: {
             "allowance": None if share.budget is None else share.budget.to_json(),
-            "spent": balances.spent(share.spent, share.budget or snapshot.budget),
+            "spent": share.spent.shown(share.budget or snapshot.budget),
         }
         for analyst, share in snapshot.shares.items()
     }

@@ -23,7 +23,7 @@ from whitecrow.publish.clip import PrivateClip, quantile_utilities
 from whitecrow.publish.counters import SquareRoot
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.periods import Calendar
-from whitecrow.publish.plan import Plan, Stage, counter_for
+from whitecrow.publish.plan import PublicationPlan, Stage, counter_for
 from whitecrow.publish.state import Position
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 
@@ -40,13 +40,13 @@ _ORDERS = (1.0001, 1.5, 2.0, 4.0)
 
 def small_plan(
     mechanism: str, noise: str, *, lengths: tuple[int, ...] = (3,), **given: Any
-) -> Plan:
+) -> PublicationPlan:
     """Return a plan on a small lattice; the square root is rounded as coarsely as it can be.
 
     ``lengths`` are the epochs' (one for a known horizon). What is given replaces the plan's
     defaults: one event a unit, sums of values from 0 to 2, a budget of 1.
     """
-    plan = Plan(
+    plan = PublicationPlan(
         **{
             "statistic": "sum",
             "view": "to_date",
@@ -80,7 +80,7 @@ def _with(stream: Stream, t: int, event: int) -> Stream:
     return (*stream[:t], (*stream[t], event), *stream[t + 1 :])
 
 
-def _edges(plan: Plan, periods: int) -> Iterator[tuple[Stream, Stream]]:
+def _edges(plan: PublicationPlan, periods: int) -> Iterator[tuple[Stream, Stream]]:
     """Every pair of streams that differ by one unit of privacy.
 
     The smaller stream has at most one record a period. The unit adds up to ``contribution``
@@ -111,7 +111,7 @@ def _log_weights(stage: Stage, noise: npt.NDArray[np.int64]) -> npt.NDArray[np.f
     return np.asarray(-(noise**2) / (2 * scale) - math.log(total))
 
 
-def _law(plan: Plan, window: int, stream: Stream, again: int | None = None) -> list[Any]:
+def _law(plan: PublicationPlan, window: int, stream: Stream, again: int | None = None) -> list[Any]:
     """Walk every output in the window, channel by channel (their noises are independent).
 
     ``again`` names a period that a broken publisher shows twice, with fresh noise.
@@ -154,7 +154,7 @@ def _spread(position: Position, times: int) -> Position:
     )
 
 
-def _increments(plan: Plan, day: tuple[int, ...]) -> tuple[int, ...]:
+def _increments(plan: PublicationPlan, day: tuple[int, ...]) -> tuple[int, ...]:
     joins = np.array([value for value in day if value >= 0], dtype=np.float64)
     leaves = np.array([~value for value in day if value < 0], dtype=np.float64)
     return tuple(a - b for a, b in zip(plan.encode(joins), plan.encode(leaves), strict=True))
@@ -179,7 +179,9 @@ def _concentrated(one: list[Any], other: list[Any]) -> float:
     return worst
 
 
-def _stream_check(plan: Plan, window: int, *, periods: int = 3, law: Law | None = None) -> Report:
+def _stream_check(
+    plan: PublicationPlan, window: int, *, periods: int = 3, law: Law | None = None
+) -> Report:
     law = law or partial(_law, plan, window)
     measure = _pure if plan.noise == "laplace" else _concentrated
     laws: dict[Stream, list[Any]] = {}
@@ -289,7 +291,7 @@ def _stream_checks(noise: str, window: int) -> Iterator[Check]:
     budget = Fraction(1) if noise == "laplace" else Fraction(2)
     small: dict[str, Any] = {"upper": Fraction(1), "budget": budget}
 
-    def check(name: str, plan: Plan, window: int = window, periods: int = 3) -> Check:
+    def check(name: str, plan: PublicationPlan, window: int = window, periods: int = 3) -> Check:
         run = partial(_stream_check, plan, window, periods=periods)
         return Check("publish", f"{name}, {noise}", run)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.columns import FIRST_DAY, LAST_DAY, decoded_type
 from whitecrow.data.dialect import Dialect
 from whitecrow.data.selection import check_id_type, compared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whitecrow.data.card import Card
+from whitecrow.card import Card
 from whitecrow.data.reading import bare_card
 from whitecrow.data.sources import SqlQuery
 from whitecrow.data.warehouse.protocol import Warehouse

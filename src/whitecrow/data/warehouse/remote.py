@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.card import Card
+from whitecrow.card import Card
 from whitecrow.data.dataset import Rejections
 from whitecrow.data.dialect import Query
 from whitecrow.data.keys import Key

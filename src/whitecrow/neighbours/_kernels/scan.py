@@ -1,4 +1,4 @@
-"""Counting without an index: a look at every record, in an order that is fixed and scattered."""
+"""Counting without an index: a look at every record, in a fixed order that is scattered."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from whitecrow.attack.picture import draw
 from whitecrow.attack.streams import Stream, porto_like, publish_days, question_for
 from whitecrow.noise._seeded import SeededSource
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.publish.plan import Plan
+from whitecrow.publish.plan import PublicationPlan
 from whitecrow_research.papers.openworld.experiments import METHODS
 from whitecrow_research.papers.openworld.figures import pyplot
 from whitecrow_research.papers.report import Context, Row, Section, Table
@@ -146,7 +146,7 @@ def strongest_adversary(context: Context) -> Section:
 
 
 def _game(
-    plan: Plan, others: np.ndarray, joined: np.ndarray, runs: int, source: SeededSource
+    plan: PublicationPlan, others: np.ndarray, joined: np.ndarray, runs: int, source: SeededSource
 ) -> float:
     """The adversary's AUC between a day with and without the record, through our publisher."""
     stage, ratios = plan.stage(0), []

@@ -1,29 +1,48 @@
-"""The custodian's policy: what may be asked of a dataset, by whom, under which promise."""
+"""The terms on which a dataset answers: policy, caps, what is left, what a batch would cost.
+
+They are public and light: a client of a service needs them as much as the curator does.
+
+There is one cap a *line*, and the lines are nested as the notions are (docs/mechanisms.md 6):
+
+* **differential**: the joint loss of the releases that protect everyone alike. A sensitive or
+  conditional release makes this total *unbounded*; the policy must allow that, and the account says
+  so from then on. The releases that do protect everyone go on counting against their cap.
+* **sensitive**: the joint loss of differential *and* sensitive releases, for the records that are
+  sensitive in every one of them. Unbounded once a conditional release exists.
+* **conditional**: the joint loss of all releases, for the records that are sensitive in all of
+  them, on the pairs of databases where all conditions hold.
+
+A plain ``"1"`` caps all three lines at 1, so it caps the joint loss of everything ever released.
+"""
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from whitecrow.errors import InvalidInput, NotAllowed, invalid
+from whitecrow.errors import BudgetExhausted, InvalidInput, NotAllowed, invalid
 from whitecrow.privacy import (
     ConditionalPrivacy,
-    DifferentialPrivacy,
     Guarantee,
     SensitivePrivacy,
     Unit,
     ZeroConcentrated,
     exact,
+    rounded_down,
     rounded_up,
     text,
-    to_concentrated,
 )
 
-__all__ = ["Policy"]
+__all__ = ["LINES", "Budget", "Plan", "Policy", "Remaining", "policy_of"]
+
+LINES = ("differential", "sensitive", "conditional")
+"""The lines of an account, the strongest promise first."""
 
 _NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 
@@ -173,19 +192,6 @@ class Policy:
                 if not zone.everyone:
                     self._check_zone(zone.tau, zone.radius)
 
-    @staticmethod
-    def _check_size(price: Guarantee, most: Fraction) -> None:
-        if isinstance(price, ZeroConcentrated):
-            what, requested = "rho", price.rho
-            most = to_concentrated(DifferentialPrivacy(most)).rho
-        else:
-            what, requested = "epsilon", price.epsilon
-        if requested > most:
-            raise NotAllowed(
-                f"One question may cost at most {what} {text(most)}: requested "
-                f"{text(requested)}, over by {rounded_up(requested - most)}."
-            )
-
     def _check_asker(self, kind: str, analyst: str) -> None:
         if self.questions is not None and kind not in self.questions:
             raise NotAllowed(
@@ -220,6 +226,12 @@ class Policy:
                 )
 
 
+@lru_cache(maxsize=64)
+def policy_of(written: str) -> Policy:
+    """Read a policy from the ledger's canonical JSON."""
+    return Policy.from_json(json.loads(written))
+
+
 def _texts(name: str, given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, tuple | list | set | frozenset):
         raise invalid("Policy", name, "a list of texts", given)
@@ -227,3 +239,200 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
     if not all(isinstance(item, str) for item in listed):
         raise invalid("Policy", name, "a list of texts", given)
     return tuple(listed)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Caps on the lines of an account.
+
+    Parameters
+    ----------
+    differential, sensitive, conditional : exact numbers
+        The largest epsilon of each line.
+    delta : exact number
+        The largest delta of any line. At 0 only pure releases are admitted; above 0 it is also the
+        delta at which the sum of concentrated releases is read.
+
+    Examples
+    --------
+    >>> Budget.of("1").sensitive
+    Fraction(1, 1)
+    >>> Budget.of("1, 1e-6").delta
+    Fraction(1, 1000000)
+    >>> Budget.of({"epsilon": "2", "differential": "1/2"}).to_json()["differential"]
+    '1/2'
+    """
+
+    differential: Fraction
+    sensitive: Fraction
+    conditional: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for line in LINES:
+            given = getattr(self, line)
+            object.__setattr__(
+                self, line, exact(given, owner="Budget", parameter=line, positive=False)
+            )
+        delta = exact(self.delta, owner="Budget", parameter="delta", positive=False)
+        if delta >= 1:
+            raise invalid("Budget", "delta", "at least 0 and below 1", self.delta)
+        object.__setattr__(self, "delta", delta)
+
+    @classmethod
+    def of(cls, value: object) -> Budget:
+        """Read a budget: a number, ``"epsilon, delta"``, a pair, a mapping, or a budget."""
+        if isinstance(value, Budget):
+            return value
+        if isinstance(value, Mapping):
+            return cls._of_mapping(value)
+        if isinstance(value, str) and "," in value:
+            value = tuple(part.strip() for part in value.split(","))
+        if isinstance(value, tuple | list):
+            if len(value) != 2:
+                raise invalid("Budget", "budget", "an epsilon, or an epsilon and a delta", value)
+            return cls._of_mapping({"epsilon": value[0], "delta": value[1]})
+        return cls._of_mapping({"epsilon": value})
+
+    @classmethod
+    def _of_mapping(cls, value: Mapping[str, Any]) -> Budget:
+        unknown = sorted(set(value) - {"epsilon", "delta", *LINES})
+        if unknown:
+            raise InvalidInput(
+                f"A budget has the keys epsilon, delta, {', '.join(LINES)}. Got {unknown[0]!r}."
+            )
+        if "epsilon" not in value and not set(LINES) <= set(value):
+            raise InvalidInput("A budget needs an epsilon, or a cap for each line.")
+        caps = {
+            line: exact(
+                value.get(line, value.get("epsilon")),
+                owner="Budget",
+                parameter=line if line in value else "epsilon",
+                positive=False,
+            )
+            for line in LINES
+        }
+        return cls(**caps, delta=value.get("delta", Fraction(0)))
+
+    def to_json(self) -> dict[str, str]:
+        """Return a plain JSON object; rationals as text."""
+        return {line: text(getattr(self, line)) for line in (*LINES, "delta")}
+
+    def cap(self, line: str) -> Fraction:
+        """The cap of one line."""
+        found: Fraction = getattr(self, line)
+        return found
+
+
+@dataclass(frozen=True)
+class Remaining(Mapping[str, Fraction]):
+    """The largest epsilon that one more question of each notion may cost.
+
+    A mapping from notion to an exact rational. A differential release counts on every line of the
+    account, so what is left for it is the least of them; a conditional one counts only on the last.
+
+    Parameters
+    ----------
+    left : mapping
+        By notion; only notions that the policy allows.
+    delta : Fraction
+        How much delta is left.
+    unbounded : tuple of str
+        The lines on which the total of all releases is unbounded.
+    """
+
+    left: Mapping[str, Fraction]
+    delta: Fraction = Fraction(0)
+    unbounded: tuple[str, ...] = ()
+
+    def __getitem__(self, notion: str) -> Fraction:
+        return self.left[notion]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.left)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{notion} {rounded_down(left)}" for notion, left in self.left.items())
+        if self.delta:
+            words += f", delta {rounded_down(self.delta)}"
+        if self.unbounded:
+            words += f" (the {' and the '.join(self.unbounded)} total is unbounded)"
+        return words
+
+    def to_json(self) -> dict[str, str]:
+        """Return a plain JSON object; rationals as text."""
+        found = {notion: text(left) for notion, left in self.left.items()}
+        return {**found, "delta": text(self.delta)} if self.delta else found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The price of a batch.
+
+    Parameters
+    ----------
+    questions : int
+        How many were given.
+    charged : int
+        How many would be charged; the others were answered before, or come twice.
+    price : mapping
+        What the batch would add to each line of the account. Questions about places that do not
+        meet share one price (spatial accounting).
+    apart : Fraction
+        The plain sum of epsilon over the different questions, for comparison.
+    fits : bool
+        Whether the budget suffices for all of them, in the given order.
+    reason : str
+        Why not.
+    fitting : int
+        How many fit, counted from the first.
+    """
+
+    questions: int
+    charged: int
+    price: dict[str, Fraction]
+    apart: Fraction
+    fits: bool
+    reason: str = ""
+    fitting: int = 0
+
+    def check(self) -> None:
+        """Refuse a batch that does not fit, before any of it is asked.
+
+        Raises
+        ------
+        BudgetExhausted
+            It says how many of the questions fit.
+        """
+        if not self.fits:
+            raise BudgetExhausted(
+                f"The batch does not fit, and none of it was asked: of its {self.questions} "
+                f"questions the first {self.fitting} fit. {self.reason}"
+            )
+
+    def __str__(self) -> str:
+        cost = max((self.price[line] for line in LINES if line in self.price), default=Fraction(0))
+        words = (
+            f"{self.questions} questions, {self.charged} to be charged: epsilon "
+            f"{rounded_up(cost)} together"
+        )
+        if cost < self.apart:
+            words += f" ({rounded_up(self.apart)} if they all met in one place)"
+        if self.fits:
+            return f"{words}. They fit."
+        return f"{words}. The first {self.fitting} fit. {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object; rationals as text."""
+        return {
+            "questions": self.questions,
+            "charged": self.charged,
+            "price": {line: text(amount) for line, amount in self.price.items()},
+            "apart": text(self.apart),
+            "fits": self.fits,
+            "reason": self.reason,
+            "fitting": self.fitting,
+        }

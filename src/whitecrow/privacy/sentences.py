@@ -1,0 +1,73 @@
+"""The sentences of a promise: by how much odds change, and who is covered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from whitecrow.privacy.bounds import exp_upper
+from whitecrow.privacy.numbers import rounded_up, text, unrounded
+
+if TYPE_CHECKING:
+    from whitecrow.privacy.guarantees import Zone
+
+__all__ = ["UNITS", "Shown", "clause", "odds", "who"]
+
+UNITS = {
+    "add_remove": "whether any one record is in the data or not",
+    "replace_one": "whichever values any one record has",
+}
+
+
+class Shown:
+    """Prints a guarantee as one would write it: exact numbers as text, defaults left out."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        parts = []
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
+            if one.repr and (one.default is MISSING or value != one.default):
+                shown = text(value) if isinstance(value, Fraction) else repr(value)
+                parts.append(f"{one.name}={shown}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@lru_cache(maxsize=1024)
+def odds(epsilon: Fraction, delta: Fraction) -> str:
+    """Say how far the odds may change; whoever writes on closes the parenthesis."""
+    factor = rounded_up(exp_upper(epsilon)) if epsilon <= 20 else f"e^{rounded_up(epsilon)}"
+    words = (
+        f"the odds of any conclusion drawn from the answer change by a factor of at most {factor}"
+    )
+    if delta:
+        words += f", but for a chance of at most {rounded_up(delta)}"
+    return f"{words} (epsilon {rounded_up(epsilon)}"
+
+
+def who(zones: Iterable[Zone]) -> list[str]:
+    """Say whom zones cover, one clause each, and under which card where that is not plain."""
+    listed = [zone for zone in zones if not zone.everyone]
+    several = len({zone.card for zone in listed}) > 1
+    return [clause(zone, which_card=several or not zone.card) for zone in listed]
+
+
+def clause(zone: Zone, *, which_card: bool = False) -> str:
+    """Say who is covered; with ``which_card`` also under which reading of the data."""
+    over = f" over {', '.join(zone.columns)}" if zone.columns else ""
+    under = f", {_reading(zone)}" if which_card else ""
+    return (
+        f"at least {zone.tau} records that pass the card (itself included) within "
+        f"{unrounded(zone.radius)} of it ({zone.metric}{over}{under})"
+    )
+
+
+def _reading(zone: Zone) -> str:
+    if not zone.card:
+        return "under every card that was in force"
+    fingerprint, _, revision = zone.card.partition("@")
+    return f"card {fingerprint[:8]}" + (f", revision {revision}" if revision else "")
