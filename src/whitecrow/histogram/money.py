@@ -131,13 +131,13 @@ class Money:
         size = self.histograms(share, tables).size
         return size <= (_MOST_NOISE if self.law == "laplace" else _MOST_NOISE**2)
 
-    def selection(self, share: Fraction, choices: int) -> Fraction:
-        """Return the epsilon of each of several exponential mechanisms that share a part.
+    def selection(self, share: Fraction) -> Fraction:
+        """Return the epsilon of an exponential mechanism that spends a part of the total.
 
         Its bounded range makes epsilon cost epsilon^2/8 in rho (Cesar and Rogers 2021). The root is
         rounded down.
         """
-        paid = self.total * share / choices
+        paid = self.total * share
         if self.law == "laplace":
             return paid
         scale = 1 << 40

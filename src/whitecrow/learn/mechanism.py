@@ -48,19 +48,15 @@ def learn(question: Learn, facts: LearnFacts, source: Source | None = None) -> D
     )
     if not question.rates:
         return bare
-    epsilon = money.selection(for_thresholds, len(question.rates))
-    edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
-    counts = None
-    found = []
-    for rate in question.rates:
-        # The decision rests on the released number of records, so it tells nothing new.
-        if not threshold.enough(model.records, rate, epsilon, card.contribution):
-            found.append(Threshold(rate, None))
-            continue
-        if counts is None:
-            counts = facts.by_score(model, edges)
-        place = threshold.choose(
-            counts, rate, epsilon, question.relation, card.contribution, source
-        )
-        found.append(Threshold(rate, float(edges[place]) / scoring.scale(model)))
-    return bare.with_thresholds(tuple(found))
+    # Which rates are tried rests on the released number of records, so it tells nothing new.
+    tried = threshold.allotted(question.rates, model.records, money, for_thresholds)
+    found = {}
+    if tried:
+        edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
+        counts = facts.by_score(model, edges)
+        for rate, epsilon in tried.items():
+            place = threshold.choose(
+                counts, rate, epsilon, question.relation, card.contribution, source
+            )
+            found[rate] = float(edges[place]) / scoring.scale(model)
+    return bare.with_thresholds(tuple(Threshold(rate, found.get(rate)) for rate in question.rates))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,12 +9,14 @@ import numpy.typing as npt
 
 from whitecrow.detector import scoring
 from whitecrow.detector.model import Model
+from whitecrow.histogram.money import Money
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
 
-__all__ = ["CANDIDATES", "choose", "enough", "score_edges", "utilities"]
+__all__ = ["allotted", "choose", "score_edges", "utilities"]
 
-CANDIDATES = 2048
+_WITHIN, _BEYOND = 512, 64
+_ENOUGH = Fraction(40, 3)
 
 Counts = npt.NDArray[np.int64]
 
@@ -23,14 +24,16 @@ Counts = npt.NDArray[np.int64]
 def score_edges(model: Model, references: npt.NDArray[np.float64]) -> Counts:
     """Return the candidate thresholds in units of worth, from the scores of made-up records.
 
-    They lie above the made-up median in a geometric row, to four times as far as the last made-up
-    record: tails of scores are long, and in an even row most candidates would lie beyond all data.
+    The upper half of the made-up scores by ranks in a geometric row, so that neighbours differ by
+    some two percent of their alarms; then some beyond the last, to four times as far, since the
+    data's own tail may be longer. Few lie where nothing is: each draws a share of the choice.
     """
-    scores = scoring.raw_scores(model, scoring.encoders(model), references)
-    middle = int(np.median(scores))
-    reach = max(int(scores.max()) - middle, CANDIDATES)
-    steps = np.rint(np.geomspace(reach / 200, 4 * reach, CANDIDATES - 1)).astype(np.int64)
-    edges: Counts = np.unique(np.append(middle + steps, middle))
+    scores = np.sort(scoring.raw_scores(model, scoring.encoders(model), references))[::-1]
+    ranks = np.unique(np.rint(np.geomspace(1, len(scores) / 2, _WITHIN)).astype(np.int64))
+    last = int(scores[0])
+    reach = max(last - int(np.median(scores)), _BEYOND)
+    beyond = last + np.rint(np.geomspace(reach / 32, 3 * reach, _BEYOND)).astype(np.int64)
+    edges: Counts = np.unique(np.concatenate([scores[ranks - 1], beyond]))
     return edges
 
 
@@ -60,9 +63,26 @@ def sensitivity(rate: Fraction, relation: Unit, contribution: int) -> int:
     return contribution * (b if relation == "replace_one" else max(a, b - a))
 
 
-def enough(records: float, rate: Fraction, epsilon: Fraction, contribution: int) -> bool:
-    """Whether so many records carry a threshold: the alarms must rise above the noise."""
-    return float(rate) * records * float(epsilon) >= 2 * math.log(CANDIDATES) * contribution
+def allotted(
+    rates: tuple[Fraction, ...], records: float, money: Money, share: Fraction
+) -> dict[Fraction, Fraction]:
+    """Return the epsilon of each rate that so many records carry; the others are refused.
+
+    Rates share by their inverses: the rarer the alarms, the more precisely they must be counted.
+    A choice misses its alarms by about ``2 / epsilon``, which may be 15 % of them; where it is
+    more, the least rate is given up and leaves its part to the others. Only the released number of
+    records is looked at.
+    """
+    kept = sorted(set(rates))
+    while kept:
+        whole = sum(1 / rate for rate in kept)
+        found = {rate: money.selection(share / (rate * whole)) for rate in kept}
+        wanted = _ENOUGH * money.contribution
+        short = [rate for rate in kept if float(rate * found[rate]) * records < wanted]
+        if not short:
+            return found
+        kept.remove(short[0])
+    return {}
 
 
 def choose(
