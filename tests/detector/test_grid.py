@@ -43,5 +43,12 @@ def test_the_card_gives_each_type_its_grid() -> None:
     assert grid_of(Column("a", "integer", lower=1, upper=3)).edges.tolist() == [1.5, 2.5]
     assert grid_of(Column("a", "category", categories=("x", "y", "z"))).cells == 3
     assert grid_of(Column("a", "number")).lower is None
-    assert grid_of(Column("a", "number", lower=0, upper=1)).cells == 256
+    assert grid_of(Column("a", "number", lower=5, upper=6)).cells == 256
     assert grid_of(Column("a", "date", lower="2020-01-01", upper="2020-01-31")).cells == 31
+
+
+def test_bounds_ten_thousand_times_too_wide_still_part_the_values_near_zero() -> None:
+    values = np.random.default_rng(2).normal(size=1000)
+    wide = Grid("x", True, False, -60_000.0, 60_000.0)
+    assert len(np.unique(wide.codes(values))) > 20
+    assert wide.cells < 330

@@ -25,8 +25,10 @@ def records(size: int, columns: int, seed: int = 0) -> npt.NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=(size, columns))
 
 
-def trained(rows: npt.NDArray[np.float64], money: Money = GAUSSIAN, **options: object) -> Model:
-    grids = tuple(Grid(f"x{j}", True, False, -8.0, 8.0) for j in range(rows.shape[1]))
+def trained(
+    rows: npt.NDArray[np.float64], money: Money = GAUSSIAN, bound: float = 8.0, **options: object
+) -> Model:
+    grids = tuple(Grid(f"x{j}", True, False, -bound, bound) for j in range(rows.shape[1]))
     return train(
         grids,
         lambda wanted: histogram_counts(wanted, rows),
@@ -38,10 +40,13 @@ def trained(rows: npt.NDArray[np.float64], money: Money = GAUSSIAN, **options: o
     )
 
 
+@pytest.mark.parametrize("bound", [8.0, 80_000.0])
 @pytest.mark.parametrize("money", [PURE, GAUSSIAN])
-def test_far_records_score_above_common_ones(money: Money) -> None:
+def test_far_records_score_above_common_ones_however_wide_the_bounds(
+    money: Money, bound: float
+) -> None:
     rows = records(6000, 5)
-    model = trained(rows, money)
+    model = trained(rows, money, bound)
     far = records(300, 5, seed=1)
     far[:, 2] += 6.0
     columns = scoring.encoders(model)

@@ -3,7 +3,7 @@
 | part | bytes | |
 |---|---|---|
 | mark | 8 | ``WCROWDET`` |
-| version | 2 | little-endian, 1 |
+| version | 2 | little-endian, 2 |
 | length of the header | 4 | little-endian |
 | header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
 | arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
@@ -33,7 +33,7 @@ from whitecrow.errors import InvalidInput
 __all__ = ["packed", "unpacked"]
 
 MARK = b"WCROWDET"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
 

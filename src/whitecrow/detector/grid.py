@@ -1,12 +1,15 @@
 """Public grids: which cell of its column a value lies in.
 
-A grid is 256 equal cells between public bounds (or a lattice of half-octaves where there are none),
-of which sixteen are cut into sixteen, and sixteen of the results once more. Which are cut was
-decided by noisy counts, so it is public; the edges follow by additions and divisions of doubles.
+A grid is 256 equal cells between public bounds, and half-octaves about zero where those are finer;
+where there are no bounds, half-octaves alone. Bounds may be far too wide: the half-octaves see what
+then lies in one cell. Sixteen cells are cut into sixteen, and sixteen of the results once more, and
+again. Which are cut was decided by noisy counts, so it is public; the edges follow by additions and
+divisions of doubles.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +26,7 @@ Codes = npt.NDArray[np.uint16]
 CUTS = 16
 _CELLS = CUTS * CUTS
 _FIRST, _LAST = -40, 80  # half-octaves: from 2^-20 to 2^40, either sign
+_NEAR = 30  # so many below the width of an even cell
 _MOST_CATEGORIES = 1024
 
 
@@ -95,11 +99,14 @@ class Grid:
 
     def _root(self) -> Edges:
         if self.lower is None or self.upper is None:
-            powers = np.array([2.0 ** (k // 2) * (1.5 if k % 2 else 1.0) for k in _HALVES])
-            return self._distinct(np.concatenate([-powers[::-1], powers]))
+            return self._distinct(_half_octaves(_FIRST, _LAST))
         if self.whole and self.upper - self.lower < (_CELLS if self.ordered else _MOST_CATEGORIES):
             return self.lower + 0.5 + np.arange(self.upper - self.lower)
-        return self._distinct(_between(self.lower, self.upper, _CELLS))
+        last = 2 * math.frexp((self.upper - self.lower) / _CELLS)[1] - 2
+        near = _half_octaves(last - _NEAR, last)
+        inside = near[(near > self.lower) & (near < self.upper)]
+        even = _between(self.lower, self.upper, _CELLS)
+        return self._distinct(np.concatenate([even, inside]))
 
     def _cut(self, edges: Edges, chosen: tuple[int, ...]) -> Edges:
         borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
@@ -115,7 +122,10 @@ class Grid:
         return np.unique(np.floor(edges) + 0.5 if self.whole else edges)
 
 
-_HALVES = range(_FIRST, _LAST + 1)
+def _half_octaves(first: int, last: int) -> Edges:
+    """Return 1, 1.5, 2, 3, 4, 6, ... between two powers, of either sign; no rounding anywhere."""
+    powers = np.array([math.ldexp(1.5 if k % 2 else 1.0, k // 2) for k in range(first, last + 1)])
+    return np.concatenate([-powers[::-1], powers])
 
 
 def _between(lower: float, upper: float, parts: int) -> Edges:

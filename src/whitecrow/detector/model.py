@@ -27,6 +27,7 @@ PARTS = 1 << 30
 """Shares are multiples of one over this, so that a file holds them as whole numbers."""
 
 _LEAST_SPREAD = 0.2
+_RARE = 256.0
 _REACH = 16.0
 
 Floats = npt.NDArray[np.float64]
@@ -78,8 +79,12 @@ class Model:
 
     @cached_property
     def surprises(self) -> Floats:
-        """For each cell of each table how much stranger it is than usual, in deviations."""
-        floor = max(self.noise, 1.0)
+        """For each cell of each table how much stranger it is than usual, in deviations.
+
+        Below one record in 256 cells hardly differ: outliers that come in clusters are as strange
+        as single ones (an Isolation Forest learns from so many records a tree).
+        """
+        floor = max(self.noise, 1.0, self.records / _RARE)
         surprise = -softlog(self.counts, floor)
         weight = np.maximum(self.counts - self.noise, 0.0)
         base = self.tables.base
