@@ -67,7 +67,9 @@ class Detector:
     thresholds : tuple of Threshold
         By false-alarm rate.
     entry : str
-        The digest of the question in the ledger that paid for it.
+        The identity of the question under its card. The ledger's entry has the same digest for the
+        first records of an account; for a later revision of them it is told by the ledger alone,
+        since what learns a detector is not told which revision it reads.
     """
 
     models: tuple[Model, ...]

@@ -69,7 +69,7 @@ def _shown(value: float, column: Column) -> str:
     if column.type == "date":
         day = datetime.date(1970, 1, 1) + datetime.timedelta(days=round(float(value)))
         return day.isoformat()
-    return f"{value:.4g}"
+    return f"{value + 0.0:.4g}"  # a negative zero becomes a plain one
 
 
 def reported(detector: Detector) -> str:
