@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from whitecrow_research.detection.peers import PEERS
-from whitecrow_research.detection.private import SETTINGS
-from whitecrow_research.detection.report import by_set, summary
-from whitecrow_research.detection.rivals import RIVALS
-from whitecrow_research.detection.run import run
+from whitecrow_research.detection.claims import alarm_rates, named_columns
+from whitecrow_research.detection.page import tables, write
+from whitecrow_research.detection.quality import rows, table
+from whitecrow_research.detection.report import FAVOURITE
+from whitecrow_research.detection.run import known, run
 from whitecrow_research.detection.sets import load, names
 
 
@@ -27,22 +28,48 @@ def main() -> None:
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--detectors", nargs="*", help="some of the rivals, peers and settings")
     parser.add_argument("--sets", nargs="*", help="some of the sets")
+    parser.add_argument("--page", help="a page whose tables and pictures are to be renewed")
+    parser.add_argument("--keep", action="store_true", help="take all from the cache that it has")
+    parser.add_argument(
+        "--claims", action="store_true", help="measure false-alarm rates and named columns instead"
+    )
+    parser.add_argument(
+        "--quality", action="store_true", help="measure the table behind describe instead"
+    )
     given = parser.parse_args()
     if not given.data:
         parser.error("say where the sets are: --data FOLDER, or the variable WHITECROW_ADBENCH")
     folder = Path(given.data)
-    wanted = given.detectors or [*RIVALS, *PEERS, *SETTINGS]
+    if given.claims:
+        print("\n".join(_claims(folder, given.seeds)))  # noqa: T201 - that is what it does
+        return
+    if given.quality:
+        print("\n".join(table(rows(folder, given.seeds))))  # noqa: T201 - that is what it does
+        return
+    wanted = given.detectors or known()
     results = run(
         folder,
         Path(given.cache),
-        wanted if "IForest" in wanted else ["IForest", *wanted],
+        wanted if FAVOURITE in wanted else [FAVOURITE, *wanted],
         seeds=given.seeds,
         jobs=given.jobs,
         only=given.sets,
+        anew=not given.keep,
     )
     sizes = {name: len(load(folder, name)[1]) for name in given.sets or names(folder)}
-    for line in (*summary(results, sizes), *by_set(results, sizes)):
-        print(line)  # noqa: T201 - that is what the command does
+    print(tables(results, sizes))  # noqa: T201 - that is what the command does
+    if given.page:
+        write(Path(given.page), results, sizes)
+
+
+def _claims(folder: Path, seeds: int) -> Iterator[str]:
+    yield "| set | seed | alarms at 1 % | at 5 % |\n|---|---|---|---|"
+    for name, seed, rates in alarm_rates(folder, seeds):
+        shown = " | ".join("refused" if one is None else f"{one:.2%}" for one in rates)
+        yield f"| {name} | {seed} | {shown} |"
+    yield "\n| set | named first | among three |\n|---|---|---|"
+    for name, first, three in named_columns(folder, seeds):
+        yield f"| {name} | {first:.1%} | {three:.1%} |"
 
 
 if __name__ == "__main__":

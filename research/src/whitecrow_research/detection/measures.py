@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["average_precision", "paired", "roc_auc"]
+__all__ = ["Vector", "average_precision", "mean_ranks", "paired", "roc_auc"]
 
 Vector = npt.NDArray[np.float64]
 
@@ -46,3 +46,17 @@ def paired(first: Vector, second: Vector, *, level: float = 0.9) -> tuple[float,
     means = gaps[source.integers(len(gaps), size=(20_000, len(gaps)))].mean(axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(gaps.mean()), float(low), float(high)
+
+
+def mean_ranks(values: Vector) -> Vector:
+    """Return the mean rank of each detector (row) over sets (columns): 1 is best, ties shared.
+
+    Examples
+    --------
+    >>> mean_ranks(np.array([[0.9, 0.8], [0.5, 0.8]])).tolist()
+    [1.25, 1.75]
+    """
+    above = (values[None, :, :] > values[:, None, :]).sum(axis=1)
+    equal = (values[None, :, :] == values[:, None, :]).sum(axis=1)
+    found: Vector = (above + (equal + 1) / 2).mean(axis=1)
+    return found

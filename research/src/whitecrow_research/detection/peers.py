@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.histogram.money import concentrated
-from whitecrow_research.detection.sets import Split
+from whitecrow_research.detection.mst import synthetic
+from whitecrow_research.detection.rivals import RIVALS
+from whitecrow_research.detection.sets import Split, within
 
 __all__ = ["PEERS"]
 
@@ -28,16 +30,10 @@ def _rho() -> float:
     return float(concentrated(Fraction(1), Fraction(1, 10**6)))
 
 
-def _unit(split: Split, rows: Vector) -> Vector:
-    low, high = split.bounds.T
-    found: Vector = np.clip((rows - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-    return found
-
-
 def histograms(split: Split, seed: int) -> Vector:
     """Independent noisy histograms of single columns, and the sum of their surprises (HBOS)."""
     source = np.random.default_rng(seed)
-    train, test = _unit(split, split.train), _unit(split, split.test)
+    train, test = within(split, split.train), within(split, split.test)
     noise = math.sqrt(train.shape[1] / (2 * _rho()))
     scores = np.zeros(len(test))
     for column in range(train.shape[1]):
@@ -51,7 +47,7 @@ def histograms(split: Split, seed: int) -> Vector:
 def forest(split: Split, seed: int) -> Vector:
     """Half-space trees: random columns halved to a fixed depth, noisy counts of the leaves."""
     source = np.random.default_rng(seed)
-    train, test = _unit(split, split.train), _unit(split, split.test)
+    train, test = within(split, split.train), within(split, split.test)
     noise = math.sqrt(_TREES / (2 * _rho()))
     scores = np.zeros(len(test))
     for _ in range(_TREES):
@@ -70,7 +66,7 @@ def forest(split: Split, seed: int) -> Vector:
 def fourier(split: Split, seed: int) -> Vector:
     """A kernel density by random Fourier features, their sums released with Gaussian noise."""
     source = np.random.default_rng(seed)
-    train, test = _unit(split, split.train), _unit(split, split.test)
+    train, test = within(split, split.train), within(split, split.test)
     width = 0.2 * math.sqrt(train.shape[1])
     waves = source.normal(0, 1 / width, (train.shape[1], _FEATURES))
     phases = source.uniform(0, 2 * math.pi, _FEATURES)
@@ -84,7 +80,7 @@ def fourier(split: Split, seed: int) -> Vector:
 def mahalanobis(split: Split, seed: int) -> Vector:
     """Distance by a noisy mean and covariance."""
     source = np.random.default_rng(seed)
-    train, test = 2 * _unit(split, split.train) - 1, 2 * _unit(split, split.test) - 1
+    train, test = 2 * within(split, split.train) - 1, 2 * within(split, split.test) - 1
     d = train.shape[1]
     noise = math.sqrt(1 / _rho())
     size = max(1.0, len(train) + source.normal(0, noise))
@@ -97,7 +93,16 @@ def mahalanobis(split: Split, seed: int) -> Vector:
     return found
 
 
+def tree(split: Split, seed: int) -> Vector:
+    """An Isolation Forest that learned from synthetic records (MST)."""
+    cells = np.minimum((within(split, split.train) * _BINS).astype(np.int64), _BINS - 1)
+    made = synthetic(cells, _BINS, _rho(), seed)
+    spread = np.random.default_rng(seed).random(made.shape)
+    return RIVALS["IForest"]((made + spread) / _BINS, within(split, split.test), seed)
+
+
 PEERS: dict[str, Peer] = {
+    "private MST + IForest": tree,
     "private histograms": histograms,
     "private half-space trees": forest,
     "private Fourier density": fourier,

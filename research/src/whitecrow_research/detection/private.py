@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,12 +11,13 @@ import numpy.typing as npt
 
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import Model
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow_research.detection.sets import Split
 
-__all__ = ["SETTINGS", "Setting"]
+__all__ = ["SETTINGS", "Setting", "scored"]
 
 Vector = npt.NDArray[np.float64]
 
@@ -35,15 +37,15 @@ class Setting:
     delta: str = "1/1000000"
     width: float | None = 1.0
 
-    def scores(self, split: Split, seed: int) -> Vector:
-        """Learn from the training part, score the other. The noise is the operating system's."""
+    def model(self, split: Split, seed: int) -> Model:
+        """Learn from the training part. The noise is the operating system's."""
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
         if delta:
             money = Money("gaussian", concentrated(epsilon, delta), "add_remove", 1)
         else:
             money = Money("laplace", epsilon, "add_remove", 1)
         rows = split.train
-        model = train(
+        return train(
             self._grids(split),
             lambda grids: histogram_counts(grids, rows),
             lambda encoders, tables: scoring.count_rows(encoders, tables, [rows]),
@@ -51,8 +53,6 @@ class Setting:
             Fraction(1),
             seed=seed,
         )
-        found = scoring.raw_scores(model, scoring.encoders(model), split.test)
-        return found / scoring.scale(model)
 
     def _grids(self, split: Split) -> tuple[Grid, ...]:
         middle = split.bounds.mean(axis=1)
@@ -64,6 +64,15 @@ class Setting:
             else Grid(f"x{place}", True, False, None, None)
             for place, (centre, reach) in enumerate(zip(middle, half, strict=True))
         )
+
+
+def scored(setting: Setting, split: Split, seed: int) -> tuple[Vector, float]:
+    """Learn from the training part, score the other; return the seconds of learning, too."""
+    begin = time.process_time()
+    model = setting.model(split, seed)
+    seconds = time.process_time() - begin
+    found = scoring.raw_scores(model, scoring.encoders(model), split.test)
+    return found / scoring.scale(model), seconds
 
 
 SETTINGS: dict[str, Setting] = {

@@ -6,38 +6,78 @@ import json
 import os
 import time
 import warnings
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow_research.detection import elsewhere
 from whitecrow_research.detection.measures import average_precision, roc_auc
 from whitecrow_research.detection.peers import PEERS
-from whitecrow_research.detection.private import SETTINGS
-from whitecrow_research.detection.rivals import RIVALS
-from whitecrow_research.detection.sets import load, names, split
+from whitecrow_research.detection.private import SETTINGS, scored
+from whitecrow_research.detection.rivals import RIVALS, Detector
+from whitecrow_research.detection.sets import Split, load, names, split
 
-__all__ = ["Results", "run"]
+__all__ = ["Results", "known", "run"]
 
 Results = dict[str, dict[str, list[list[float]]]]
-"""By detector and set: ROC-AUC, average precision and seconds, one row a seed."""
+"""By detector and set: ROC-AUC, average precision, processor seconds of all and of fitting; a row a
+seed."""
 
 
-def _one(folder: str, name: str, detector: str, seeds: int) -> tuple[str, str, list[list[float]]]:
-    records, truth = load(Path(folder), name)
-    rows = []
-    for seed in range(seeds):
+@dataclass(frozen=True)
+class _Task:
+    """One detector on one set."""
+
+    folder: Path
+    name: str
+    detector: str
+    seeds: int
+    added: Mapping[str, Detector]
+
+
+def known() -> list[str]:
+    """Return the names of all detectors that can run here."""
+    others = list(elsewhere.OTHERS) if elsewhere.PYTHON in os.environ else []
+    return [*RIVALS, *PEERS, *others, *SETTINGS]
+
+
+def _scores(task: _Task, part: Split, seed: int) -> tuple[npt.NDArray[np.float64], float | None]:
+    """Return the scores of a detector, and how long fitting took where that is told apart."""
+    rivals = {**RIVALS, **task.added}
+    if task.detector in rivals:
+        return rivals[task.detector](part.train, part.test, seed), None
+    if task.detector in PEERS:
+        return PEERS[task.detector](part, seed), None
+    if task.detector in elsewhere.OTHERS:
+        return elsewhere.OTHERS[task.detector](part, seed)
+    return scored(SETTINGS[task.detector], part, seed)
+
+
+def _one(task: _Task) -> list[list[float]]:
+    records, truth = load(task.folder, task.name)
+    rows: list[list[float]] = []
+    if task.detector in elsewhere.OTHERS and records.shape[1] > elsewhere.MOST_COLUMNS:
+        return rows
+    for seed in range(task.seeds):
         part = split(records, truth, seed)
-        begin = time.perf_counter()
+        begin = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if detector in RIVALS:
-                scores = RIVALS[detector](part.train, part.test, seed)
-            elif detector in PEERS:
-                scores = PEERS[detector](part, seed)
-            else:
-                scores = SETTINGS[detector].scores(part, seed)
-        seconds = time.perf_counter() - begin
-        rows.append([roc_auc(part.truth, scores), average_precision(part.truth, scores), seconds])
-    return detector, name, rows
+            scores, fit = _scores(task, part, seed)
+        seconds = time.process_time() - begin
+        rows.append(
+            [
+                roc_auc(part.truth, scores),
+                average_precision(part.truth, scores),
+                seconds,
+                seconds if fit is None else fit,
+            ]
+        )
+    return rows
 
 
 def run(
@@ -48,6 +88,8 @@ def run(
     seeds: int = 5,
     jobs: int | None = None,
     only: list[str] | None = None,
+    added: Mapping[str, Detector] | None = None,
+    anew: bool = True,
 ) -> Results:
     """Return the results of the detectors on all sets of a folder.
 
@@ -56,26 +98,46 @@ def run(
     folder : Path
         Where the sets are.
     cache : Path
-        A JSON file: what rivals and peers did is taken from there, our own is always new.
+        A JSON file: what rivals and peers did is taken from there.
     detectors : list of str
-        Names of rivals, peers and settings.
+        Names of rivals, peers, settings and of what is added. A peer from elsewhere has no rows
+        for sets of too many columns.
     seeds, jobs : int
     only : list of str, optional
         Some of the sets.
+    added : mapping, optional
+        More detectors: functions ``(train, test, seed) -> scores``, large is strange.
+    anew : bool
+        Whether whitecrow's own are computed again although the cache has them.
     """
     found: Results = json.loads(cache.read_text()) if cache.exists() else {}
     wanted = only or names(folder)
+    more = added or {}
     tasks = [
-        (str(folder), name, detector, seeds)
+        _Task(folder, name, detector, seeds, more)
         for detector in detectors
         for name in wanted
-        if detector in SETTINGS or len(found.get(detector, {}).get(name, [])) < seeds
+        if (anew and detector in SETTINGS) or not _has(found, detector, name, seeds)
     ]
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with ProcessPoolExecutor(jobs) as pool:
-        for detector, name, rows in pool.map(_one, *zip(*tasks, strict=True)) if tasks else ():
-            found.setdefault(detector, {})[name] = rows
-            cache.write_text(json.dumps(found))
+    for task, rows in zip(tasks, _mapped(tasks, jobs), strict=True):
+        found.setdefault(task.detector, {})[task.name] = rows
+        cache.write_text(json.dumps(found))
     return {
         detector: {name: found[detector][name][:seeds] for name in wanted} for detector in detectors
     }
+
+
+def _has(found: Results, detector: str, name: str, seeds: int) -> bool:
+    rows = found.get(detector, {}).get(name)
+    if rows is None:
+        return False
+    return len(rows) >= seeds or (not rows and detector in elsewhere.OTHERS)
+
+
+def _mapped(tasks: list[_Task], jobs: int | None) -> Iterator[list[list[float]]]:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if jobs == 1:
+        yield from map(_one, tasks)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(_one, tasks)

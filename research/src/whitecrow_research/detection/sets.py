@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MOST", "Split", "chosen_on", "load", "names", "split"]
+__all__ = ["MOST", "Split", "chosen_on", "load", "names", "split", "within"]
 
 Matrix = npt.NDArray[np.float64]
 
@@ -72,3 +72,10 @@ def split(records: Matrix, truth: npt.NDArray[np.bool_], seed: int) -> Split:
     learned = source.permutation(np.concatenate(train))
     scored = np.concatenate(test)
     return Split(records[learned], records[scored], truth[scored], bounds)
+
+
+def within(part: Split, rows: Matrix) -> Matrix:
+    """Return records as parts of the way from each column's lower bound to its upper."""
+    low, high = part.bounds.T
+    found: Matrix = np.clip((rows - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+    return found
