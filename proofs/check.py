@@ -17,7 +17,16 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FILES = ("Databases", "Discrepancy", "Construction", "Composition")
+FILES = (
+    "Databases",
+    "Discrepancy",
+    "Construction",
+    "Composition",
+    "Smooth",
+    "CoreTail",
+    "Coins",
+    "Histograms",
+)
 """In the order in which they build on each other."""
 
 LIST = HERE / "assumptions.txt"

@@ -66,6 +66,12 @@ BROKEN = [
     ("Construction", "0 <= epsilon ->\n  valid joined", "-1 <= epsilon ->\n  valid joined"),
     ("Composition", "every well_formed s -> differ j x y ->\n  every (fun q => holds q j = true ->",
      "every well_formed s -> differ j x y ->\n  every (fun q => holds q j = false ->"),
+    ("Smooth", "mu (z :: p) <= mu p + 1.              (* M3 *)", "mu (z :: p) <= mu p + 2."),
+    ("Smooth", "forall t, decay * w t <= w (S t).", "forall t, decay * w t <= 2 * w (S t)."),
+    ("CoreTail", "Hypothesis B_at_least_1 : 1 <= B.", "Hypothesis B_at_least_1 : 1 / 2 <= B."),
+    ("CoreTail", "  alpha + B * ln (/ decay) <= epsilon ->\n  forall v",
+     "  alpha + B / 2 * ln (/ decay) <= epsilon ->\n  forall v"),
+    ("Histograms", "(INR n * INR records / epsilon) s ->", "(INR n / epsilon) s ->"),
     # a definition with a flaw: mechanisms that the paper or we nearly had
     ("Discrepancy", "then 2 + neighbours - beta else", "then 3 + neighbours - beta else"),
     ("Discrepancy", "tau - 1 - (neighbours - copies)", "tau - (neighbours - copies)"),
@@ -74,6 +80,12 @@ BROKEN = [
     ("Construction", "exp (- epsilon * (IZR n - 1)) / (1 + exp epsilon)",
      "exp (- epsilon * (IZR n - 1)) / 2"),
     ("Composition", "if holds q j then price_of q else 0.", "if holds q j then 0 else price_of q."),
+    ("Smooth", "(after t x))) cap.\n\nLemma", "(after t x))) (pred cap).\n\nLemma"),
+    ("Smooth", "(y <=? start + 2 * radius)", "(y <=? start + radius)"),
+    ("CoreTail", "Definition corner : R := B + 1.", "Definition corner : R := B + 2."),
+    ("Coins", "if value <? low bits then Some true\n  else if high bits <=? value then Some false\n"
+     "  else match", "if value <=? low bits then Some true\n  else if high bits <=? value then "
+     "Some false\n  else match"),
 ]  # fmt: skip
 
 
