@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import plans
+from whitecrow.neighbours import plans, use_compiled
 from whitecrow.neighbours.grid import settle
 from whitecrow.neighbours.index import arranged, weights_for
 from whitecrow.neighbours.plans import count_index_plain, count_plain
@@ -68,6 +68,7 @@ def agree(
     few = np.random.default_rng(len(data)).permutation(len(data))[:12]
     asked = vectors[few]
     every = np.arange(len(data))
+    use_compiled()
     found = {
         "groups": (every, plans.count_indexed(index, form, limit)),
         "grid": (every, _gridded(vectors, form, limit)),

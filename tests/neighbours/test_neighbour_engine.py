@@ -25,6 +25,7 @@ from whitecrow.neighbours import (
     copies,
     open_engine,
 )
+from whitecrow.neighbours._kernels import Kernels
 
 
 class Table:
@@ -314,3 +315,24 @@ assert "numba" not in sys.modules
     neighbours, same = map(json.loads, ran.stdout.splitlines())
     assert neighbours == expected(found, found.data[:20, :3], EUCLIDEAN, 900)
     assert same == copies(found.data[:, :3], found.data[:20, :3], 9).tolist()
+
+
+def test_the_kernels_are_loaded_when_the_work_adds_up_to_loading_them() -> None:
+    small = Kernels(after=100)
+    assert [small.pay(40) for _ in range(4)] == [False, False, True, True]
+    assert Kernels(after=100).pay(101)
+    told = Kernels(after=100)
+    told.use()
+    assert told.pay(0)
+
+
+def test_which_code_counts_does_not_depend_on_what_else_is_loaded() -> None:
+    script = """
+import sys
+import numpy as np
+import numba
+from whitecrow.neighbours import count_close
+count_close(np.zeros((10, 2)), np.zeros((1, 2)), 1.0)
+assert not any(name.startswith("whitecrow.neighbours._kernels.scan") for name in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

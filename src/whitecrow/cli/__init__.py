@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
-import os
 import sys
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -118,11 +117,9 @@ def _plugins() -> dict[str, EntryPoint]:
 def main() -> None:
     """Run the terminal."""
     # A start makes a hundred thousand objects that live to the end. Looking through them for
-    # garbage, again and again and once more at the end, took a third of the time.
+    # garbage, again and again and once more at the end, took a fifth of the processor time of a
+    # `whitecrow screen` on the demo's data: 2.42 s with it, 1.93 s without.
     gc.set_threshold(200_000, 20, 20)
     atexit.register(gc.freeze)
-    # numpy's matrix library starts a thread for each core, which wait busily; nothing here
-    # multiplies large matrices.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     whitecrow(prog_name="whitecrow")
     sys.exit(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,10 +62,6 @@ def outlier_counts(
     progress: Progress | None = None,
 ) -> tuple[int, ...]:
     """Count the outliers of each of several subspaces; neighbours only up to ``beta + 1``."""
-    if len(subspaces) > 1:
-        # One engine counts them all: worth the compiled kernels, whose loading each count on its
-        # own would avoid where it is small.
-        importlib.import_module("numba")
     found = []
     for done, neighbour_relation in enumerate(subspaces):
         if progress is not None:

@@ -33,7 +33,7 @@ from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, Dataset, Records, SqlQuery
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import Limits
-from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine
+from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine, use_compiled
 from whitecrow.questions import read_question, register
 
 __all__ = ["main"]
@@ -256,6 +256,7 @@ def _warm(card: Card) -> None:
         neighbour_relation = _closeness(columns, card)
     except InvalidInput:  # a card without bounds: the first question will compile
         return
+    use_compiled()
     engine = open_engine(made_up)
     place = made_up.matrix(columns)[:1]
     engine.neighbours(place, neighbour_relation, 1)

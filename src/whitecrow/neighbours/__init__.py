@@ -6,6 +6,7 @@ Everything here returns exact private facts; only a mechanism may release anythi
 from __future__ import annotations
 
 from whitecrow._former import former
+from whitecrow.neighbours._kernels import KERNELS
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
 from whitecrow.neighbours.engine import (
     ENGINES,
@@ -43,6 +44,9 @@ __all__ = [
     "open_data",
     "open_engine",
     "relation_on",
+    "use_compiled",
 ]
+
+use_compiled = KERNELS.use
 
 __getattr__ = former(__name__, {"Closeness": NeighbourRelation})

@@ -1,18 +1,17 @@
 """Which way to count: every way gives the same integers, the shape of the question decides.
 
-====================================  ===========================================================
+====================================  =============================================================
 one record, or a few, no index        a look at all records
 many records                          an index is built, the records are counted in groups
 every record, up to 3 columns         a grid first; an index over what the grid leaves open
 every record, more columns            an index; groups of neighbouring records
-small work, compiler not yet loaded   numpy
-====================================  ===========================================================
+little work, all in all               numpy: see :class:`~whitecrow.neighbours._kernels.Kernels`
+====================================  =============================================================
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
 from whitecrow.neighbours import grid
+from whitecrow.neighbours._kernels import KERNELS
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, weights_for
 from whitecrow.neighbours.relation import MIXED, Form, step
@@ -40,10 +40,10 @@ __all__ = [
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_SOON = 50_000_000
-"""Column differences that numpy computes sooner than the compiler is loaded."""
 _FEW = 128
 """With fewer numbers in the question, looking at all records is cheaper than an index."""
+_SEARCH = 200_000
+"""What numpy takes for one record through an index, in differences of columns."""
 _MANY = 8
 """Records asked about are counted in groups when they are at least one in this many."""
 _GRID_FROM = 5_000
@@ -63,7 +63,7 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
     size, columns = values.shape
     if size == 0 or len(asked) == 0:
         return np.zeros(len(asked), np.int64)
-    if _sooner_plain(size * columns * len(asked)):
+    if not KERNELS.pay(size * columns * len(asked)):
         return count_plain(values, form, asked, cap)
     if asked.size < _FEW or size < LANES:
         return _scanned(values, form, asked, cap)
@@ -83,7 +83,7 @@ def count_every(
     cap = checked_cap(cap, size, "degrees")
     if size == 0:
         return np.zeros(0, np.int64)
-    if _sooner_plain(size * size * columns):
+    if not KERNELS.pay(size * size * columns):
         return count_plain(values, form, values, cap)
     settled = None
     if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
@@ -102,7 +102,7 @@ def count_every(
 def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     """Count the neighbours of some records in an index."""
     size, columns = index.tables.size, asked.shape[1]
-    if "numba" not in sys.modules and len(asked) * columns < _FEW:
+    if len(asked) * columns < _FEW and not KERNELS.pay(_SEARCH * len(asked)):
         return count_index_plain(index.tables, form, asked, cap)
     if len(asked) * _MANY >= size and len(asked) >= LANES:
         return _grouped(index, form, arranged(asked), cap, None)
@@ -135,10 +135,6 @@ def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
     relation = Relation(form.kind, form.threshold, np.array(form.scales), 0.0)
     counts: Counts = count_scanned(values, relation, asked, cap, jump)
     return counts
-
-
-def _sooner_plain(work: int) -> bool:
-    return "numba" not in sys.modules and work <= _SOON
 
 
 # Counting with numpy alone. Importing the compiler takes a second: a single question on a saved
