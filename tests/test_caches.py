@@ -75,7 +75,7 @@ CACHES = {
     ("publish/square_root.py", "_strategy"): "the plan",
     ("publish/square_root.py", "coefficients"): "the plan",
     ("question.py", "_sentence"): "a price",
-    ("sklearn.py", "_common_ledger"): "nothing",
+    ("_estimator.py", "_common_ledger"): "nothing",
 }  # fmt: skip
 """Where something is remembered, and what it is known by."""
 

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from whitecrow.errors import InvalidInput
-from whitecrow.sklearn import _common_ledger, _mark, _table
-
-if TYPE_CHECKING:
-    from whitecrow.data import Card
-    from whitecrow.privacy import Exactly
+from whitecrow._estimator import PrivateEstimator, check_is_fitted
+from whitecrow.data import Card, Column
+from whitecrow.learn import Learn
+from whitecrow.privacy import Exactly
 
 __all__ = ["PrivateDetector"]
 
 _REFERENCES = 10_000
 
 
-class PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateDetector(PrivateEstimator):
     """An outlier detector that is released under differential privacy when it is fitted.
 
     Fitted attributes are public: scoring costs nothing, and a pickled detector holds no record.
@@ -106,32 +102,19 @@ class PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             The private records.
         y : ignored
         """
-        from whitecrow.curator import Curator
-        from whitecrow.learn import Learn
-
-        values: npt.NDArray[np.float64] = validate_data(self, X, dtype=np.float64)
-        names = self._names()
+        values = self._validated(X, reset=True)
         question = Learn(
             epsilon=self.epsilon,
             delta=self.delta,
             false_alarms=[self.false_alarms],
             seed=self.seed,
         )
-        if (self.ledger is None) != (self.account is None):
-            raise InvalidInput(
-                "PrivateDetector takes 'ledger' and 'account' together: where the account is kept, "
-                "and what it is called. All fits with both share one budget."
-            )
-        table = _table(values, names)
-        ledger: Any = _common_ledger() if self.ledger is None else self.ledger
         price = f"{question.epsilon}, {question.delta}"
-        curator = Curator.open(
-            table,
-            card=self._card(names),
-            name=f"learned {_mark(table)}" if self.account is None else str(self.account),
+        curator, _ = self._opened(
+            values,
             budget=price if self.budget is None else self.budget,
-            ledger=ledger,
-            advance="fitted on other records",
+            card=self._card(self._names()),
+            prefix="learned ",
         )
         release = curator.ask(question)
         if self.verbose:
@@ -150,8 +133,7 @@ class PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
         """Return how ordinary each record is; lower is stranger."""
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        found: npt.NDArray[np.float64] = -self.detector_.scores(values)
+        found: npt.NDArray[np.float64] = -self.detector_.scores(self._validated(X, reset=False))
         return found
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -163,15 +145,7 @@ class PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """Return 1 for ordinary records, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def _names(self) -> tuple[str, ...]:
-        given = getattr(self, "feature_names_in_", None)
-        if given is not None:
-            return tuple(str(name) for name in given)
-        return tuple(f"x{i}" for i in range(self.n_features_in_))
-
     def _card(self, names: tuple[str, ...]) -> Card:
-        from whitecrow.data import Card, Column
-
         if self.card is not None:
             return Card.load(self.card) if isinstance(self.card, str | Path) else self.card
         if self.bounds is None:

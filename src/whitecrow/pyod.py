@@ -14,6 +14,8 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("PyOD is not installed: pip install 'whitecrow[detectors]'.") from None
 
+from whitecrow.learned import PrivateDetector as Learned
+
 __all__ = ["PrivateDetector"]
 
 
@@ -47,8 +49,6 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector at its price, and score the training records."""
-        from whitecrow.learned import PrivateDetector as Learned
-
         self._set_n_classes(y)
         self.learned_ = Learned(**self.learning).fit(X)
         self.detector_ = self.learned_.detector_

@@ -1,6 +1,6 @@
 """scikit-learn façades over a curator: outlier and novelty detection that is paid for.
 
-:class:`PrivateDetector` learns once and scores for ever (``whitecrow.learned``). The others ask
+:class:`PrivateDetector` learns once and scores for ever (:mod:`whitecrow.learned`). The others ask
 one question a row:
 
 ``fit`` hands the records to a curator and reads nothing off them; each ``predict`` asks one
@@ -21,60 +21,58 @@ says so: whoever is in several of them loses the sum, which nobody keeps.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data.marks import RowMark
-from whitecrow.errors import InvalidInput, MissingExtra, NotAllowed, RecordsElsewhere
-
-try:
-    from sklearn.base import BaseEstimator, OutlierMixin
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ModuleNotFoundError:
-    raise MissingExtra(
-        "scikit-learn is not installed: pip install 'whitecrow[detectors]'."
-    ) from None
-
-if TYPE_CHECKING:
-    from whitecrow.curator import Curator
-    from whitecrow.learned import PrivateDetector
-    from whitecrow.ledger import Ledger
-    from whitecrow.privacy import Exactly
-    from whitecrow.question import Question
+from whitecrow._estimator import PrivateEstimator, check_is_fitted
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.curator import Curator
+from whitecrow.errors import NotAllowed, RecordsElsewhere
+from whitecrow.identify import Identify
+from whitecrow.learned import PrivateDetector
+from whitecrow.privacy import Exactly
+from whitecrow.question import Question
+from whitecrow.screen import Screen
 
 __all__ = ["PrivateDetector", "PrivateNoveltyDetector", "PrivateOutlierDetector"]
 
-
-@lru_cache(maxsize=1)
-def _common_ledger() -> Ledger:
-    """One account in memory for each set of records that is fitted without a ledger.
-
-    It is found by the records themselves, so that fitting again does not open a new budget.
-    """
-    from whitecrow.curator.spatial import new_atlas
-    from whitecrow.ledger import Ledger
-
-    return Ledger("sqlite://", atlas=new_atlas)
+_OWN_ACCOUNT = (
+    "a new account in memory, for these records alone. What other fits spend (folds, other days) "
+    "is not added up; give ledger= and account= to keep one budget for all of them."
+)
 
 
-class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class _OneQuestionARow(PrivateEstimator):
     """What both detectors share: a curator behind ``fit``, a bill behind ``predict``."""
 
     _curator: Curator | None
-    _notion: ClassVar[str]
 
-    # Set by the subclasses' constructors, as scikit-learn wants it.
-    budget: object
-    ledger: object
-    account: str | None
-    analyst: str
-    verbose: bool
+    def __init__(
+        self,
+        *,
+        beta: int = 20,
+        radius: float = 1.0,
+        metric: str = "euclidean",
+        epsilon: Exactly = "1/10",
+        budget: object = "1",
+        ledger: object = None,
+        account: str | None = None,
+        analyst: str = "owner",
+        verbose: bool = True,
+    ) -> None:
+        self.beta = beta
+        self.radius = radius
+        self.metric = metric
+        self.epsilon = epsilon
+        self.budget = budget
+        self.ledger = ledger
+        self.account = account
+        self.analyst = analyst
+        self.verbose = verbose
 
     def _question(self, record: dict[str, float]) -> Question:
         raise NotImplementedError
@@ -88,30 +86,10 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             The private records.
         y : ignored
         """
-        from whitecrow.curator import Curator
-
         values = self._validated(X, reset=True)
-        table = _table(values, self._names())
-        if (self.ledger is None) != (self.account is None):
-            raise InvalidInput(
-                f"{type(self).__name__} takes 'ledger' and 'account' together: where the account "
-                "is kept, and what it is called. All fits with both share one budget."
-            )
-        if self.ledger is None:
-            ledger: Any = _common_ledger()
-            name = _mark(table)
-            if self.verbose and name not in ledger.datasets():
-                sys.stderr.write(f"fit: {_OWN_ACCOUNT}\n")
-        else:
-            ledger, name = self.ledger, str(self.account)
-        self._curator = Curator.open(
-            table,
-            name=name,
-            budget=self.budget,
-            ledger=ledger,
-            analyst=self.analyst,
-            advance="fitted on other records",
-        )
+        self._curator, alone = self._opened(values, budget=self.budget, analyst=self.analyst)
+        if self.verbose and alone:
+            sys.stderr.write(f"fit: {_OWN_ACCOUNT}\n")
         self.releases_: list[Any] = []
         self.charges_: list[dict[str, Fraction]] = []
         return self
@@ -153,15 +131,8 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "releases_")
         return None if self._curator is None else self._curator.remaining()
 
-    def _validated(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
-        found: npt.NDArray[np.float64] = validate_data(self, X, dtype=np.float64, reset=reset)
-        return found
-
-    def _names(self) -> tuple[str, ...]:
-        given = getattr(self, "feature_names_in_", None)
-        if given is not None:
-            return tuple(str(name) for name in given)
-        return tuple(f"x{i}" for i in range(self.n_features_in_))
+    def _model(self) -> DistanceAnomaly:
+        return DistanceAnomaly(self.beta, self.radius, self.metric)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
@@ -170,28 +141,7 @@ class _PrivateDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
 
-_OWN_ACCOUNT = (
-    "a new account in memory, for these records alone. What other fits spend (folds, other days) "
-    "is not added up; give ledger= and account= to keep one budget for all of them."
-)
-
-
-def _mark(table: Any) -> str:
-    """Return what the records are recognised by, in whichever order."""
-    mark = RowMark()
-    for batch in table.to_batches():
-        mark.add(batch)
-    # The mark tells how many records there are; the name of an account is seen by everybody.
-    return hashlib.sha256(mark.text().encode()).hexdigest()[:32]
-
-
-def _table(values: npt.NDArray[np.float64], names: tuple[str, ...]) -> Any:
-    import pyarrow as pa
-
-    return pa.table(dict(zip(names, values.T, strict=True)))
-
-
-class PrivateOutlierDetector(_PrivateDetector):
+class PrivateOutlierDetector(_OneQuestionARow):
     """Which records of the data are outliers? One :class:`whitecrow.Identify` a row.
 
     A row that is not in the data is no outlier of it.
@@ -254,27 +204,27 @@ class PrivateOutlierDetector(_PrivateDetector):
         analyst: str = "owner",
         verbose: bool = True,
     ) -> None:
-        self.beta = beta
-        self.radius = radius
-        self.metric = metric
+        super().__init__(
+            beta=beta,
+            radius=radius,
+            metric=metric,
+            epsilon=epsilon,
+            budget=budget,
+            ledger=ledger,
+            account=account,
+            analyst=analyst,
+            verbose=verbose,
+        )
         self.k = k
-        self.epsilon = epsilon
         self.notion = notion
-        self.budget = budget
-        self.ledger = ledger
-        self.account = account
-        self.analyst = analyst
-        self.verbose = verbose
 
     def _question(self, record: dict[str, float]) -> Question:
-        from whitecrow.anomaly import DistanceAnomaly
-        from whitecrow.identify import Identify
-
-        model = DistanceAnomaly(self.beta, self.radius, self.metric)
-        return Identify(record, model=model, k=self.k, epsilon=self.epsilon, notion=self.notion)
+        return Identify(
+            record, model=self._model(), k=self.k, epsilon=self.epsilon, notion=self.notion
+        )
 
 
-class PrivateNoveltyDetector(_PrivateDetector):
+class PrivateNoveltyDetector(_OneQuestionARow):
     """Would new records be outliers beside the data? One :class:`whitecrow.Screen` a row.
 
     Everyone is covered (differential privacy), and the answers are accurate away from the boundary.
@@ -295,40 +245,5 @@ class PrivateNoveltyDetector(_PrivateDetector):
     Fraction(20, 1)
     """
 
-    def __init__(
-        self,
-        *,
-        beta: int = 20,
-        radius: float = 1.0,
-        metric: str = "euclidean",
-        epsilon: Exactly = "1/10",
-        budget: object = "1",
-        ledger: object = None,
-        account: str | None = None,
-        analyst: str = "owner",
-        verbose: bool = True,
-    ) -> None:
-        self.beta = beta
-        self.radius = radius
-        self.metric = metric
-        self.epsilon = epsilon
-        self.budget = budget
-        self.ledger = ledger
-        self.account = account
-        self.analyst = analyst
-        self.verbose = verbose
-
     def _question(self, record: dict[str, float]) -> Question:
-        from whitecrow.anomaly import DistanceAnomaly
-        from whitecrow.screen import Screen
-
-        model = DistanceAnomaly(self.beta, self.radius, self.metric)
-        return Screen(record, model=model, epsilon=self.epsilon)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "PrivateDetector":
-        from whitecrow.learned import PrivateDetector
-
-        return PrivateDetector
-    raise AttributeError(f"whitecrow.sklearn has no {name!r}")
+        return Screen(record, model=self._model(), epsilon=self.epsilon)
