@@ -42,7 +42,7 @@ LOOKUPS = {
     ("ledger/spatial.py", "_sheet"): "lines of LINES",
     ("ledger/verification.py", "_misplaced"): "lines of LINES",
     ("neighbours/store.py", "save"): "names of _TABLES",
-    ("server/service.py", "question_from"): "a key of MOST_OF",
+    ("server/strangers.py", "question_from"): "names that a question declares",
     ("testing.py", "_declared"): "parameters of a question's own declaration",
 }
 """Functions that get or set an attribute, not of themselves, whose name is computed."""

@@ -94,6 +94,9 @@ class Question(Declared):
     light: ClassVar[bool] = False
     """Whether an answer takes milliseconds, so that a service may compute several at once."""
 
+    served_up_to: ClassVar[Mapping[str, int]] = {}
+    """How much of a parameter a service takes: time grows with it, whatever the data are."""
+
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 

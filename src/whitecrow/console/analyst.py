@@ -23,7 +23,7 @@ from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee
 from whitecrow.question import digest, statement
 from whitecrow.questions import kinds, question_type
 from whitecrow.server.schemas import strict_json
-from whitecrow.server.service import question_from
+from whitecrow.server.strangers import question_from
 
 __all__ = ["add"]
 

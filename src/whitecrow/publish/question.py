@@ -29,6 +29,7 @@ from whitecrow.publish.parameters import Clip, Ends, Moment
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
 from whitecrow.publish.signed import signed
+from whitecrow.publish.text import publish_words, series_words
 from whitecrow.question import Description, Question, Said, Shortcuts
 
 __all__ = ["Publish"]
@@ -37,12 +38,6 @@ STATISTICS = ("mean", "sum", "count")
 _LONGEST = 10**9
 _FARTHEST = 10**300
 _FINEST = 2**31  # steps between the clips: codes and their sums stay far below 64 bits
-
-_NAMES = {
-    "square_root": "the square-root factorisation",
-    "tree": "a binary tree",
-    "independent": "independent noise on each period",
-}
 
 
 class Publish(Question):
@@ -65,6 +60,7 @@ class Publish(Question):
         "--horizon 31 --clip 0,30 --epsilon 1 --picture mean.png"
     )
     reply_seconds = 2.0
+    served_up_to: ClassVar[Mapping[str, int]] = {"through": 10_000}
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "mean_deviation": ("standard deviation, first to last period", "range"),
         "deviation": ("standard deviation of the sum, first to last period", "range"),
@@ -403,61 +399,13 @@ class Publish(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released and how far off it will be."""
-        price, per_period = self.price(card), self.guesses.from_json(public).per_period
-        plan = self.plan(card)
-        last = self.through
-        times = sorted({1, max(1, last // 2), last})
-        figures: dict[str, Any] = {
-            "mechanism": self.mechanism,
-            "noise": self.noise,
-            "periods": times,
-            "deviation": plan.deviations(times).tolist(),
-        }
-        what = f"the {self.statistic}" + (f" of {self.column!r}" if self.column else " of records")
-        span = "of all records so far" if self.view == "to_date" else "of each period's records"
-        spread, over = figures["deviation"], ""
-        if self.statistic == "mean":
-            over = " divided by the number of records"
-            if per_period:
-                over = ""
-                spread = self.expected_error(card, times, per_period=per_period).tolist()
-                figures["mean_deviation"] = spread
-        errors = f"{spread[0]:.4g} at first and {spread[-1]:.4g} after {last} periods{over}"
-        clip = ""
-        if plan.clip is not None:
-            clip = (
-                f" The upper clip is chosen privately from the first {plan.clip.periods} periods, "
-                f"for {text(plan.clip.share)} of the price."
-            )
-        unit = "person" if card.unit == "user" else "record"
-        words = (
-            f"Publishes {what}, {span}, every {self.period} from {self.start}, through "
-            f"{_NAMES[self.mechanism]} with discrete {self.noise} noise. Values are moved into "
-            f"[{float(plan.lower):g}, {float(plan.upper):g}].{clip} Expected standard deviation: "
-            f"{errors}. One price for the whole series; it protects each {unit}."
-        )
-        return Description(words, price, figures)
+        guess = self.guesses.from_json(public).per_period
+        words, figures = publish_words(self, card, guess)
+        return Description(words, self.price(card), figures)
 
     def says(self, answer: Any) -> Said:
         """Say the latest value, and list all of them."""
-        series = answer.get("series", [])
-        what = self.statistic + (f" of {self.column}" if self.column else "")
-        rows = [
-            [
-                str(point["period"]),
-                "(noise only)" if point["value"] is None else f"{point['value']:.5g}",
-                "" if point.get("error") is None else f"± {point['error']:.3g}",
-            ]
-            for point in series
-        ]
-        shown = [point for point in series if point["value"] is not None]
-        latest = f"{shown[-1]['value']:.5g}" if shown else "none"
-        return Said(
-            f"{what.capitalize()}: {latest} at the end",
-            f"{len(series)} periods, with the standard deviation of each.",
-            [["Period", "Value", "Standard deviation"], *rows],
-            shown,
-        )
+        return series_words(self, answer)
 
 
 def _on_card(value: object) -> Fraction:

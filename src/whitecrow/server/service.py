@@ -7,20 +7,19 @@ the one for a thing that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.curator import Curator, Policy, read_question
+from whitecrow.curator import Curator
 from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.data import Card
 from whitecrow.errors import Forbidden, InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
-from whitecrow.question import Description, Question, Release
+from whitecrow.question import Description, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.curator_pool import CuratorPool
@@ -30,11 +29,16 @@ from whitecrow.server.people import unknown as nobody
 from whitecrow.server.sessions import Sessions
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store
+from whitecrow.server.strangers import (
+    card_from,
+    policy_from,
+    priced_question,
+    question_from,
+    well_formed,
+)
 from whitecrow.server.tables import migrate
 
-__all__ = ["Service", "question_from"]
-
-T = TypeVar("T")
+__all__ = ["Service"]
 
 MOST_QUESTIONS = 200
 """How long a plan may be."""
@@ -44,9 +48,6 @@ MOST_ENTRIES = 1000
 
 _MANY_ENTRIES = 10_000
 """After how many entries a check is worth a checkpoint."""
-
-MOST_OF = {"through": 10_000, "radii": 1_000}
-"""How much of what one question may ask for: time grows with it, whatever the data are."""
 
 
 class Service:
@@ -137,7 +138,7 @@ class Service:
         """Say what a question would cost and how accurate it would be."""
         _need(who, "analyst", "custodian")
         curator = self.curator(who, name)
-        return _well_formed(lambda: curator.describe(question_from(written), **public))
+        return well_formed(lambda: curator.describe(question_from(written), **public))
 
     def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Say what a batch would cost together."""
@@ -145,7 +146,7 @@ class Service:
         curator = self.curator(who, name)
         if len(written) > MOST_QUESTIONS:
             raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
-        batch = [_priced(curator, one) for one in written]
+        batch = [priced_question(curator, one) for one in written]
         return curator.plan(batch).to_json()
 
     def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
@@ -164,8 +165,9 @@ class Service:
         except WhitecrowError:
             raise
         except Exception:
-            # Not from behind the wall, which lets no exception through. The question's fault?
-            _well_formed(lambda: curator.price(question))
+            # Private execution lets no exception through, so this came from public code: was it the
+            # question that is malformed?
+            well_formed(lambda: curator.price(question))
             raise
 
     def privacy_map(
@@ -293,8 +295,8 @@ class Service:
     ) -> dict[str, Any]:
         """List a dataset and open its account; the records are read in the background."""
         _need(who, "custodian")
-        rules, cap, readers = _policy(policy), Budget.of(budget), tuple(readers)
-        facts = None if card is None else _card(card)
+        rules, cap, readers = policy_from(policy), Budget.of(budget), tuple(readers)
+        facts = None if card is None else card_from(card)
         if name in self.ledger.datasets():
             raise Taken(f"The ledger has an account called {name!r} already.")
         if engine not in (known := engine_names()):
@@ -334,8 +336,8 @@ class Service:
         """Change what is promised, to whom, or the card; the chain keeps the reason."""
         _need(who, "custodian")
         self.listing(who, name)
-        rules = None if policy is None else _policy(policy)
-        facts = None if card is None else _card(card)
+        rules = None if policy is None else policy_from(policy)
+        facts = None if card is None else card_from(card)
         cap = None if budget is None else Budget.of(budget)
         if facts is not None:
             keep_unit(self.ledger, name, facts)
@@ -453,51 +455,6 @@ class Service:
             raise nobody(name)
 
 
-def question_from(written: Mapping[str, Any]) -> Question:
-    """Read a question that a stranger wrote; one that would keep a worker for long is refused."""
-    question = _well_formed(lambda: read_question(written))
-    for parameter, most in MOST_OF.items():
-        given = getattr(question, parameter, 0)
-        if (given if isinstance(given, int) else len(given)) > most:
-            raise InvalidInput(
-                f"A service answers a {question.kind} question with {parameter!r} up to {most}; "
-                "ask a curator on your own machine for more."
-            )
-    return question
-
-
-def _priced(curator: Curator, written: Mapping[str, Any]) -> Question:
-    """Read a question and try its price, so that what is malformed shows before the ledger."""
-    question = question_from(written)
-    _well_formed(lambda: curator.price(question))
-    return question
-
-
-def _well_formed(act: Callable[[], T]) -> T:
-    """Run code that sees public things only; whatever a malformed question breaks is its fault."""
-    try:
-        return act()
-    except WhitecrowError:
-        raise
-    except Exception:  # noqa: BLE001 - no record is within reach here: nothing is hidden
-        pass
-    raise InvalidInput("The question is not well formed: a value is of the wrong type or size.")
-
-
 def _need(who: Person, *roles: str) -> None:
     if who.role not in roles:
         raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
-
-
-def _policy(written: Mapping[str, Any] | None) -> Policy:
-    def read() -> Policy:
-        return Policy() if written is None else Policy.from_json(written)
-
-    return _well_formed(read)
-
-
-def _card(written: Mapping[str, Any] | str) -> Card:
-    def read() -> Card:
-        return Card.parse(written) if isinstance(written, str) else Card.from_json(written)
-
-    return _well_formed(read)

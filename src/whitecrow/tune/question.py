@@ -50,6 +50,7 @@ class Tune(Question):
         "--from 0.5 --to 20 --beta 5 --epsilon 1"
     )
     reply_seconds = 10.0
+    served_up_to: ClassVar[Mapping[str, int]] = {"radii": 1_000}
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "error_95": ("off by at most, 95 % of the time", "number"),
     }
