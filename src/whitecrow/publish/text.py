@@ -52,7 +52,8 @@ def publish_words(
     unit = "person" if card.unit == "user" else "record"
     words = (
         f"Publishes the {question.statistic} of {of}, {span}, every {question.period} from "
-        f"{question.start}, through {_NAMES[question.mechanism]} with discrete {question.noise} noise. Values are moved into "
+        f"{question.start}, through {_NAMES[question.mechanism]} with discrete {question.noise} "
+        "noise. Values are moved into "
         f"[{float(plan.lower):g}, {float(plan.upper):g}].{clip} Expected standard deviation: "
         f"{errors}. One price for the whole series; it protects each {unit}."
     )
