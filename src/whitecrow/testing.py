@@ -15,6 +15,7 @@ from whitecrow.neighbours import open_data
 from whitecrow.privacy import Facts, Guarantee
 from whitecrow.question import Description, Question, QuestionType, digest
 from whitecrow.questions import BUILT_IN, kinds, register, type_of
+from whitecrow.verify import exhaust
 
 __all__ = ["check_question"]
 
@@ -168,8 +169,6 @@ def _charged_once(
 def _lawful(law: Mapping[str, Any] | None) -> str:
     if law is None:
         return "The law was not checked: none was given."
-    from whitecrow.verify import exhaust
-
     report = exhaust(law["law"], law["edges"], law["epsilon"])
     assert report.worst_loss <= report.bound * (1 + 1e-9), (
         f"On some edge the loss is {report.worst_loss:.6g}, more than {report.bound:.6g}."

@@ -17,7 +17,7 @@ from whitecrow.anomaly.detectors import FittedDetector, libraries, registry
 from whitecrow.cli import whitecrow
 from whitecrow.data import sources
 from whitecrow.errors import InvalidInput, Unavailable
-from whitecrow.neighbours import ENGINES, LocalEngine, engine, engine_names, open_engine
+from whitecrow.neighbours import ENGINES, LocalEngine, engine_names, open_engine, opening
 from whitecrow.questions import question_type
 
 ROOT = Path(__file__).parents[2]
@@ -195,7 +195,7 @@ def test_one_line_registers_what_the_table_of_contributing_says(monkeypatch, tmp
     dataset = wc.read(tmp_path / "ages.lines", wc.Card("ages", (wc.Column("age"),)))
     assert dataset.size == 2
 
-    monkeypatch.setitem(engine._IN_MEMORY, "mine", engine._IN_MEMORY["local"])
+    monkeypatch.setitem(opening._IN_MEMORY, "mine", opening._IN_MEMORY["local"])
     assert isinstance(open_engine(dataset, "mine"), LocalEngine)
 
 

@@ -15,6 +15,7 @@ import pkgutil
 from collections.abc import Sequence
 
 from whitecrow.audit.case import Case
+from whitecrow.audit.replay import replay as run_replay
 from whitecrow.audit.run import CONFIDENCE, Audit, Finding, Progress, run
 from whitecrow.errors import invalid
 from whitecrow.questions import BUILT_IN
@@ -45,9 +46,7 @@ def audit(
     found = run(listed, quick=quick, progress=progress)
     if "replay" not in wanted:
         return found
-    from whitecrow.audit.replay import replay
-
-    return dataclasses.replace(found, replay=replay())
+    return dataclasses.replace(found, replay=run_replay())
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy
+
 from whitecrow import __version__
 from whitecrow.audit.replay import Replay
 from whitecrow.audit.run import ATTEMPTS, CONFIDENCE, Audit, Finding
@@ -137,7 +139,6 @@ def _summary(audit: Audit) -> str:
 
 def as_markdown(audit: Audit, seconds: float) -> str:
     """Return the page of a full study, with what is needed to judge it."""
-    import numpy
     import scipy
 
     stamp = datetime.now(UTC).date().isoformat()

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from whitecrow.cli.screen_output import Output
+from whitecrow.errors import InvalidInput
 
 
 @click.group("data")
@@ -34,7 +35,6 @@ def advance(output: Output, /, data: str, reason: str, **how: Any) -> None:
     of. Other data get an account of their own: --name.
     """
     from whitecrow.curator import Curator
-    from whitecrow.errors import InvalidInput
 
     given = {option: value for option, value in how.items() if value is not None}
     if not reason.strip():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,8 +88,6 @@ def verify(output: Output, source: str, head: str | None, full: bool, mark: bool
 @click.pass_obj
 def export(output: Output, source: str, dataset: str | None, form: str, out: str | None) -> None:
     """Write the account out, entry by entry, for auditors and spreadsheets."""
-    import json
-
     from whitecrow.ledger.export import to_csv, to_json
 
     with _opened(source) as ledger:
@@ -265,8 +265,6 @@ def _analysts(snapshot: AccountSnapshot) -> dict[str, Any]:
 
 def _words(account: dict[str, Any]) -> str:
     """Show amounts rounded to the safe side: spent up, remaining down."""
-    from fractions import Fraction
-
     from whitecrow.privacy import rounded_down, rounded_up
 
     def up(amount: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator
@@ -29,8 +30,6 @@ _GRACE_SECONDS = 3
 
 def application() -> FastAPI:
     """Build the application in a worker process, from the settings in the environment."""
-    import importlib.util
-
     from whitecrow.server import Settings, create_app
     from whitecrow.server.logs import configure
 

@@ -6,14 +6,19 @@ through :class:`whitecrow.server.Service` with the person who is signed in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fastapi import FastAPI
 
+from whitecrow.console import (
+    analyst,
+    custodian,
+    laboratory,
+    people,
+    privacy_map,
+    sign_in_pages,
+    timeline,
+)
+from whitecrow.console.site import Site
 from whitecrow.server.handler import RequestHandler
-
-if TYPE_CHECKING:
-    from whitecrow.console.site import Site
 
 __all__ = ["mount", "site_of"]
 
@@ -25,17 +30,6 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 
 def site_of(handler: RequestHandler) -> Site:
     """Build all pages over a handler."""
-    from whitecrow.console import (
-        analyst,
-        custodian,
-        laboratory,
-        people,
-        privacy_map,
-        sign_in_pages,
-        timeline,
-    )
-    from whitecrow.console.site import Site
-
     site = Site(handler)
     for part in (sign_in_pages, custodian, people, timeline, privacy_map, analyst, laboratory):
         part.add(site)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.count.text import count_words
 from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
 from whitecrow.counting.parameters import (
     ClusterSize,
@@ -148,8 +149,6 @@ class Count(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, by which mechanism, and with which error."""
-        from whitecrow.count.text import count_words
-
         price = self.price(card)
         guess = self.guesses.from_json(public)
         words, figures = count_words(self, card, guess.expected_cluster_size)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from whitecrow.count.question import Count
 from whitecrow.counting.calibration import Calibration
 from whitecrow.data import Card
+
+if TYPE_CHECKING:
+    from whitecrow.count.question import Count
 
 __all__ = ["count_words", "error_figures", "error_words"]
 

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, core_tail, discrete_gaussian, discrete_laplace, laws
 from whitecrow.privacy.bounds import log_inverse_upper, sqrt_upper
@@ -236,8 +238,6 @@ def gaussian_delta(shift: int, deviation: float, epsilon: Fraction) -> float:
     >>> gaussian_delta(1, 3.75, Fraction(1)) < 1e-5 < gaussian_delta(1, 3.73, Fraction(1))
     True
     """
-    import numpy as np
-
     if 50 * deviation < shift:
         return 1.0
     budget = min(float(epsilon), 60.0)  # a smaller ε only asks for more noise

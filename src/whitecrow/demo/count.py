@@ -8,6 +8,8 @@ from whitecrow._figures import can_draw, new_figure
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count
 from whitecrow.demo.stage import Chapter, Stage
+from whitecrow.neighbours import count_all
+from whitecrow.noise import laws
 
 __all__ = ["chapter"]
 
@@ -39,9 +41,6 @@ def _picture(stage: Stage, answer: int) -> tuple[Path, ...]:
     """The laws of the answer about the true count; only made-up data may be shown like this."""
     if not can_draw():
         return ()
-    from whitecrow.neighbours import count_all
-    from whitecrow.noise import laws
-
     degrees = count_all(stage.rows.matrix(COLUMNS), MODEL.radius, cap=MODEL.beta + 1)
     truth = int((degrees <= MODEL.beta).sum())
     question = Count(COLUMNS, model=MODEL, epsilon=1, mechanism="smooth")

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whitecrow.curator import Curator
+from whitecrow.data import read
+
 if TYPE_CHECKING:
-    from whitecrow.curator import Curator
     from whitecrow.data import Dataset
 
 __all__ = ["CARD", "DATA", "Chapter", "Stage", "open_stage", "write_report"]
@@ -63,9 +65,6 @@ class Stage:
 
 def open_stage(out: Path) -> Stage:
     """Open a curator over the bundled clinic, with a fresh ledger in the report's folder."""
-    from whitecrow.curator import Curator
-    from whitecrow.data import read
-
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("clinic.whitecrow.db*"):
         old.unlink()

@@ -20,6 +20,7 @@ from whitecrow.explain.grid import Grid
 from whitecrow.explain.options import DetectorOptions
 from whitecrow.explain.parameters import DetectorChoice, Start, UtilityChoice, number_of
 from whitecrow.explain.search import SEARCHES, draws_of
+from whitecrow.explain.text import describe_words
 from whitecrow.explain.utilities import CustomUtility, Isolation, Population, Utility
 from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, text, unrounded
 from whitecrow.question import Description, Question, Said
@@ -277,8 +278,6 @@ class Explain(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how good it will be."""
-        from whitecrow.explain.text import describe_words
-
         price = self.price(card)
         guess = self.guesses.from_json(public).margin
         words, figures = describe_words(self, card, guess)

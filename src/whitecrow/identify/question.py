@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
+from whitecrow.identify.text import identify_words
 from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.place import law
 from whitecrow.place.overlap import ball
@@ -161,8 +162,6 @@ class Identify(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how often it will be wrong."""
-        from whitecrow.identify.text import identify_words
-
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_neighbours
         words, figures = identify_words(self, card.contribution, guess)

@@ -14,6 +14,7 @@ from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
+from whitecrow.learn.words import described
 from whitecrow.privacy import DifferentialPrivacy, Unit, exact, text
 from whitecrow.question import Description, Question, Said
 
@@ -170,8 +171,6 @@ class Learn(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, and from how many records on it is worth its price."""
-        from whitecrow.learn.words import described
-
         return described(self, card)
 
     def reads(self, answer: Any) -> Any:

@@ -10,6 +10,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.lookahead.text import lookahead_words
 from whitecrow.place.parameters import several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
@@ -136,8 +137,6 @@ class Lookahead(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how far off the counts will be."""
-        from whitecrow.lookahead.text import lookahead_words
-
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_count
         words, figures = lookahead_words(self, self.cells(card), card.contribution, guess)

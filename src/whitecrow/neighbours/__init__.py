@@ -8,16 +8,16 @@ from __future__ import annotations
 from whitecrow._former import former
 from whitecrow.neighbours._kernels import KERNELS
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
-from whitecrow.neighbours.engine import (
+from whitecrow.neighbours.engine import Engine
+from whitecrow.neighbours.local import LocalEngine
+from whitecrow.neighbours.opening import (
     ENGINES,
     REMOTE,
-    Engine,
     EngineType,
     engine_names,
     open_data,
     open_engine,
 )
-from whitecrow.neighbours.local import LocalEngine
 from whitecrow.neighbours.relation import (
     EARTH_RADIUS_KM,
     METRICS,

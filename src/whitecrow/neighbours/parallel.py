@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 __all__ = ["chunks", "limit", "results", "run", "workers"]
 
@@ -64,8 +62,6 @@ def results(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
 def _executor() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        from concurrent.futures import ThreadPoolExecutor
-
         _pool = ThreadPoolExecutor(workers(), thread_name_prefix="whitecrow")
     return _pool
 

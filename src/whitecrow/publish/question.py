@@ -27,6 +27,7 @@ from whitecrow.publish.clip import METHODS, PrivateClip
 from whitecrow.publish.counters import MECHANISMS
 from whitecrow.publish.parameters import Clip, Ends, Moment
 from whitecrow.publish.periods import Calendar
+from whitecrow.publish.picture import draw as draw_series
 from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
 from whitecrow.publish.signed import signed
 from whitecrow.publish.text import publish_words, series_words
@@ -226,9 +227,7 @@ class Publish(Question):
 
     def draw(self, answer: Any, path: str) -> None:
         """Draw the series with its band."""
-        from whitecrow.publish.picture import draw
-
-        draw(answer, path)
+        draw_series(answer, path)
 
     def settle(self) -> None:
         """Check what belongs together, and fill in what follows."""

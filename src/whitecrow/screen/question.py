@@ -15,6 +15,7 @@ from whitecrow.place.overlap import ball
 from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
+from whitecrow.screen.text import screen_words
 
 __all__ = ["Screen"]
 
@@ -109,8 +110,6 @@ class Screen(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, at which price, and how often it will be wrong."""
-        from whitecrow.screen.text import screen_words
-
         price = self.price(card)
         guess = self.guesses.from_json(public).typical_neighbours
         words, figures = screen_words(self, card.contribution, guess)

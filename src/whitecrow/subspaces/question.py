@@ -27,6 +27,7 @@ from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
 from whitecrow.question import Description, Question, Said
+from whitecrow.subspaces.text import subspace_words
 
 __all__ = ["Subspaces"]
 
@@ -200,8 +201,6 @@ class Subspaces(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what will be released, and how far apart counts must be to be told apart."""
-        from whitecrow.subspaces.text import subspace_words
-
         price = self.price(card)
         words, figures = subspace_words(self, card)
         return Description(f"{words} {price.statement()}", price, figures)

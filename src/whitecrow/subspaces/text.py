@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whitecrow.data import Card
-from whitecrow.subspaces.question import Subspaces
+
+if TYPE_CHECKING:
+    from whitecrow.subspaces.question import Subspaces
 
 __all__ = ["subspace_words"]
 

@@ -7,8 +7,11 @@ from pathlib import Path
 from whitecrow.card import Card
 from whitecrow.data.reading import bare_card
 from whitecrow.data.sources import SqlQuery
+from whitecrow.data.warehouse.duck import DuckWarehouse
+from whitecrow.data.warehouse.postgres import PostgresWarehouse
 from whitecrow.data.warehouse.protocol import Warehouse
 from whitecrow.data.warehouse.remote import RemoteDataset
+from whitecrow.data.warehouse.spark import SparkWarehouse
 from whitecrow.errors import InvalidInput, Unreachable, WhitecrowError
 
 __all__ = ["open_remote"]
@@ -71,12 +74,8 @@ def _sql(source: object) -> Warehouse:
                 "The engine 'sql' asks PostgreSQL (postgresql://...::SELECT ...) or Parquet files; "
                 "other databases are read with engine='local'."
             )
-        from whitecrow.data.warehouse.postgres import PostgresWarehouse
-
         return PostgresWarehouse(source.url, source.query)
     if isinstance(source, str | Path):
-        from whitecrow.data.warehouse.duck import DuckWarehouse
-
         return DuckWarehouse(Path(source))
     raise InvalidInput(
         "The engine 'sql' counts where the data are: give a Parquet file or folder, or "
@@ -85,6 +84,4 @@ def _sql(source: object) -> Warehouse:
 
 
 def _spark(source: object, master: str | None) -> Warehouse:
-    from whitecrow.data.warehouse.spark import SparkWarehouse
-
     return SparkWarehouse(source, master)

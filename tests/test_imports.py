@@ -1,0 +1,64 @@
+"""Imports stand at the head of a file, except where they would cost everybody time or a package."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import whitecrow
+
+ROOT = Path(whitecrow.__file__).parent
+
+HEAVY = {
+    *("numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "alembic", "rich"),  # take long to load
+    *("sqlglot", "narwhals", "duckdb", "psycopg", "pyspark", "uvicorn"),  # only for some sources
+    *("matplotlib", "sklearn", "pyod"),  # extras
+}
+"""Packages that may be imported inside functions, by those who need them."""
+
+LISTED = {
+    ("anomaly/detectors/registry.py", "whitecrow.anomaly.detectors.libraries"): (
+        "a cycle: what is shipped is registered like what others add"
+    ),
+    ("curator/publications.py", "whitecrow.publish"): "the code of a question is loaded when asked",
+    ("detector/detector.py", "html"): "scoring needs none of these three",
+    ("detector/detector.py", "whitecrow.detector.picture"): "scoring needs none of these three",
+    ("detector/detector.py", "whitecrow.detector.words"): "scoring needs none of these three",
+    ("questions.py", "whitecrow.question"): "the names of questions are wanted without their code",
+}
+"""Other imports inside functions, each with its reason."""
+
+LOADS_THE_COMPILER = ("._kernels", ".kernels")
+"""Modules of compiled code: importing one loads the compiler."""
+
+
+def _inside_functions() -> Iterator[tuple[str, str]]:
+    """Every import in a function: its file and the module."""
+    for path in sorted(ROOT.rglob("*.py")):
+        where = path.relative_to(ROOT).as_posix()
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from ((where, one.name) for one in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    modules = [f"{node.module}.{one.name}" for one in node.names]
+                    compiled = all(one.endswith(LOADS_THE_COMPILER) for one in modules)
+                    yield where, modules[0] if compiled else str(node.module)
+
+
+def _allowed(where: str, module: str) -> bool:
+    if module.split(".")[0] in HEAVY or (where, module) in LISTED:
+        return True
+    if any(f"{part}." in f"{module}." for part in LOADS_THE_COMPILER):
+        return True
+    # A command loads what it needs when it runs, so that help is instant.
+    return where.startswith("cli/") and module.startswith("whitecrow")
+
+
+def test_only_what_is_heavy_is_imported_inside_functions():
+    found = set(_inside_functions())
+    assert {one for one in found if not _allowed(*one)} == set()
+    assert set(LISTED) <= found, "the list names imports that are gone"
