@@ -29,8 +29,8 @@ def prepared(url: str, analysts: Sequence[str], *, budget: str) -> dict[str, str
         custodian = service.people.add("custodian", "custodian")
         tokens = {}
         for name in analysts:
-            service.invite(custodian, name, "analyst")
-            tokens[name] = service.issue(custodian, name)[0]
+            service.members.invite(custodian, name, "analyst")
+            tokens[name] = service.members.issue(custodian, name)[0]
         service.register(
             custodian,
             "clinic",

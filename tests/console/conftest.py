@@ -152,7 +152,7 @@ def build(folder: Path, *, listed: bool = True, **changes: Any) -> House:
     custodian = service.people.add("custodian", "custodian")
     for name, role in ROLES.items():
         if name != "custodian":
-            service.invite(custodian, name, role)
+            service.members.invite(custodian, name, role)
         service.sessions.set_password(name, PASSWORD)
     for name, reader in (("clinic", "ana"), ("ward", "bob")) if listed else ():
         service.register(

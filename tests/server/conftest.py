@@ -63,7 +63,7 @@ def settle_in(service: Service, budget: str = "1000") -> dict[str, str]:
     custodian = service.people.add("custodian", "custodian")
     for name, role in ROLES.items():
         if name != "custodian":
-            service.invite(custodian, name, role)
+            service.members.invite(custodian, name, role)
     service.register(
         custodian,
         "clinic",
@@ -73,7 +73,7 @@ def settle_in(service: Service, budget: str = "1000") -> dict[str, str]:
         budget=budget,
         readers=["ana"],
     )
-    return {name: service.issue(custodian, name, label="test")[0] for name in ROLES}
+    return {name: service.members.issue(custodian, name, label="test")[0] for name in ROLES}
 
 
 @pytest.fixture

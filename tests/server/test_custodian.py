@@ -280,7 +280,7 @@ from whitecrow.server import Service, Settings
 database, data, step = sys.argv[1:]
 service = Service(Settings(database=database, data=data))
 custodian = service.people.add("custodian", "custodian")
-service.invite(custodian, "ana", "analyst")
+service.members.invite(custodian, "ana", "analyst")
 
 def traced(statement):
     if step in statement and (step in ("BEGIN", "COMMIT") or statement.startswith("INSERT")):

@@ -36,7 +36,7 @@ def _invite(house: House, people: tuple[str, ...]) -> None:
     service = house.service
     custodian = service.people.get("custodian")
     for name in people:
-        service.invite(custodian, name, "analyst")
+        service.members.invite(custodian, name, "analyst")
         house.tokens[name] = service.people.issue(name, days=1)[0]
 
 

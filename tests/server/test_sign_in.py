@@ -176,11 +176,11 @@ def test_a_sign_in_that_is_overtaken_leaves_no_session(
     def overtaken(hashed: str, password: str) -> bool:
         found = matches(hashed, password)
         if act == "disable":
-            service.disable(person("custodian"), "ana", True)
-            service.disable(person("custodian"), "ana", False)
+            service.members.disable(person("custodian"), "ana", True)
+            service.members.disable(person("custodian"), "ana", False)
             service.sessions.set_password("ana", GOOD + "?")
         else:
-            service.reset_password(person("custodian"), "ana")
+            service.members.reset_password(person("custodian"), "ana")
         return found
 
     monkeypatch.setattr(service.sessions, "_matches", overtaken)
@@ -198,12 +198,12 @@ def test_a_session_ends_with_time_password_or_exclusion(
     with pytest.raises(NotSignedIn):
         service.sessions.visitor(cookie)
     _, cookie = service.sessions.sign_in("ana", GOOD + "!")
-    service.disable(person("custodian"), "ana", True)
+    service.members.disable(person("custodian"), "ana", True)
     with pytest.raises(NotSignedIn):
         service.sessions.visitor(cookie)
     with pytest.raises(NotSignedIn):
         service.sessions.sign_in("ana", GOOD + "!")
-    service.disable(person("custodian"), "ana", False)
+    service.members.disable(person("custodian"), "ana", False)
     _, cookie = service.sessions.sign_in("ana", GOOD + "!")
     later = time.time() + 9 * 3600
     monkeypatch.setattr("whitecrow.server.sessions.time.time", lambda: later)
@@ -230,7 +230,7 @@ def test_passwords_are_long_and_kept_as_argon2id(service: Service) -> None:
     with service.store.transaction(write=False) as connection:
         kept = connection.execute(select(people.c.password).where(people.c.name == "ana")).scalar()
     assert str(kept).startswith("$argon2id$")
-    made = service.reset_password(person("custodian"), "ana")
+    made = service.members.reset_password(person("custodian"), "ana")
     assert service.sessions.sign_in("ana", made)
 
 

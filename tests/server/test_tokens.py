@@ -91,10 +91,10 @@ def test_reset_disabling_and_revoke_all_leave_no_token_alive(
     assert all(_works(call, one) for one in tokens)
     custodian = person("custodian")
     if act == "reset":
-        service.reset_password(custodian, "ana")
+        service.members.reset_password(custodian, "ana")
     elif act == "disable":
-        service.disable(custodian, "ana", True)
-        service.disable(custodian, "ana", False)  # let in again: with nothing from before
+        service.members.disable(custodian, "ana", True)
+        service.members.disable(custodian, "ana", False)  # let in again: with nothing from before
     elif act == "revoke-all":
         assert call("ana", "DELETE", "/v1/analysts/ana/tokens").status_code == 200
     else:
@@ -107,11 +107,11 @@ def test_what_a_custodian_made_for_others_ends_with_the_custodian(
 ) -> None:
     house = opened()
     call, service = Caller(house), house.service
-    service.invite(person("custodian"), "carla", "custodian")
+    service.members.invite(person("custodian"), "carla", "custodian")
     carla = service.people.get("carla")
-    written, _ = service.issue(carla, "bob")  # at a browser: made with no token
+    written, _ = service.members.issue(carla, "bob")  # at a browser: made with no token
     assert _works(call, written)
-    service.disable(person("custodian"), "carla", True)
+    service.members.disable(person("custodian"), "carla", True)
     assert not _works(call, written)
 
 
@@ -141,7 +141,7 @@ def test_an_analysts_own_token_is_nobody_elses(opened: Callable[..., House]) -> 
     call, service = Caller(house), house.service
     service.sessions.set_password("ana", "correct horse battery")
     session, _ = service.sessions.sign_in("ana", "correct horse battery")
-    written, made = service.issue(session.person, "ana")
+    written, made = service.members.issue(session.person, "ana")
     assert (made.made_by, made.parent) == ("ana", None)
     assert _as(call, written, "POST", "/v1/datasets/clinic/ask", json=identify(4)).is_success
     mine = _as(call, written, "GET", "/v1/datasets/clinic/ledger").json()["questions"]
@@ -152,10 +152,10 @@ def test_a_password_that_a_custodian_set_is_recorded_until_it_is_changed(
     opened: Callable[..., House],
 ) -> None:
     service = opened().service
-    password = service.reset_password(person("custodian"), "ana")
+    password = service.members.reset_password(person("custodian"), "ana")
     session, _ = service.sessions.sign_in("ana", password)
     assert session.person.acting == "custodian"
-    assert service.issue(session.person, "ana")[1].made_by == "custodian"
+    assert service.members.issue(session.person, "ana")[1].made_by == "custodian"
     assert service.sessions.password_set("ana")[0] == "custodian"
     service.sessions.change_password("ana", password, "correct horse battery")
     session, cookie = service.sessions.sign_in("ana", "correct horse battery")
@@ -167,7 +167,7 @@ def test_a_password_that_a_custodian_set_is_recorded_until_it_is_changed(
 def test_a_custodians_act_with_anothers_token_says_so(opened: Callable[..., House]) -> None:
     house = opened()
     call, service = Caller(house), house.service
-    service.invite(person("custodian"), "carla", "custodian")
+    service.members.invite(person("custodian"), "carla", "custodian")
     made = _made(call, house.tokens["custodian"], "carla")
     change = {"reason": "a better budget", "budget": "900"}
     assert _as(call, made["token"], "PATCH", "/v1/datasets/clinic", json=change).is_success
@@ -243,6 +243,6 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> N
     try:
         who = service.people.bearer(written)
         assert (who.name, who.acting) == ("ana", "")
-        assert service.issue(who, "ana")[1].parent is not None
+        assert service.members.issue(who, "ana")[1].parent is not None
     finally:
         service.close()

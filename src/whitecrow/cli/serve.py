@@ -283,14 +283,14 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
         custodian = service.people.add("custodian", "custodian")
         # Passwords first: a new one ends the tokens that were made before it.
         passwords = {"custodian": service.sessions.new_password("custodian")}
-        made = {"custodian": service.issue(custodian, "custodian", label="first")[0]}
+        made = {"custodian": service.members.issue(custodian, "custodian", label="first")[0]}
         if demo:
             from whitecrow.demo import CARD, DATA
 
-            service.invite(custodian, "analyst", "analyst")
+            service.members.invite(custodian, "analyst", "analyst")
             passwords["analyst"] = service.sessions.new_password("analyst")
             analyst = service.people.get("analyst")
-            made["analyst"] = service.issue(analyst, "analyst", label="demo")[0]
+            made["analyst"] = service.members.issue(analyst, "analyst", label="demo")[0]
             service.register(
                 custodian,
                 "clinic",

@@ -20,15 +20,22 @@ def add(site: Site) -> None:
 
     def everybody(visit: Visit, **more: Any) -> Page:
         status = more.pop("status", 200)
-        values = {"people": service.everybody(visit.who), "roles": ROLES, "wrong": "", "made": None}
+        values = {
+            "people": service.members.everybody(visit.who),
+            "roles": ROLES,
+            "wrong": "",
+            "made": None,
+        }
         return Page("people.html", {**values, "typed": visit.form, **more}, status)
 
     def invite(visit: Visit) -> Page:
         try:
-            person = service.invite(visit.who, visit.form.one("name"), visit.form.one("role"))
+            person = service.members.invite(
+                visit.who, visit.form.one("name"), visit.form.one("role")
+            )
         except InvalidInput as error:
             return everybody(visit, wrong=str(error), status=http_status(error))
-        password = service.reset_password(visit.who, person.name)
+        password = service.members.reset_password(visit.who, person.name)
         return everybody(visit, made={"name": person.name, "password": password})
 
     def password(visit: Visit) -> Page:
@@ -36,18 +43,20 @@ def add(site: Site) -> None:
         if name == visit.who.name:
             raise InvalidInput("Change your own password on your own page.")
         return everybody(
-            visit, made={"name": name, "password": service.reset_password(visit.who, name)}
+            visit, made={"name": name, "password": service.members.reset_password(visit.who, name)}
         )
 
     def disable(visit: Visit) -> Go:
         shut = visit.form.one("disabled") == "yes"
-        service.disable(visit.who, visit.form.one("name"), shut)
+        service.members.disable(visit.who, visit.form.one("name"), shut)
         return Go(f"{HOME}/people?done={'disabled' if shut else 'enabled'}")
 
     def allowances(visit: Visit, **more: Any) -> Page:
         name = visit.part("name")
         status = more.pop("status", 200)
-        analysts = [p["name"] for p in service.everybody(visit.who) if p["role"] == "analyst"]
+        analysts = [
+            p["name"] for p in service.members.everybody(visit.who) if p["role"] == "analyst"
+        ]
         values = {
             "dataset": service.dataset(visit.who, name),
             "shares": service.account(visit.who, name, after=2**31 - 1)["analysts"],

@@ -82,7 +82,7 @@ def add(site: Site) -> None:
     def _mine(visit: Visit) -> dict[str, object]:
         by, at = service.sessions.password_set(visit.who.name)
         return {
-            "tokens": service.tokens(visit.who, visit.who.name),
+            "tokens": service.members.tokens(visit.who, visit.who.name),
             "password": {"by": by, "at": at},
             "made": "",
             "wrong": "",
@@ -103,15 +103,15 @@ def add(site: Site) -> None:
         return Go(f"{HOME}/sign-in")
 
     def token(visit: Visit) -> Page:
-        written, _ = service.issue(visit.who, visit.who.name, label=visit.form.one("label"))
+        written, _ = service.members.issue(visit.who, visit.who.name, label=visit.form.one("label"))
         return Page("me.html", {**_mine(visit), "made": written})
 
     def revoke(visit: Visit) -> Go:
-        service.revoke(visit.who, visit.who.name, visit.form.one("id"))
+        service.members.revoke(visit.who, visit.who.name, visit.form.one("id"))
         return Go(f"{HOME}/me?done=revoked")
 
     def revoke_all(visit: Visit) -> Go:
-        service.revoke_all(visit.who, visit.who.name)
+        service.members.revoke_all(visit.who, visit.who.name)
         return Go(f"{HOME}/me?done=revoked_all")
 
     add_route = site.router.add_api_route

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whitecrow.errors import Unavailable
+from whitecrow._figures import can_draw, new_figure
+from whitecrow.errors import MissingExtra
 from whitecrow.histogram.table import Categories
 
 if TYPE_CHECKING:
@@ -146,25 +147,16 @@ def _category_bars(profile: TableProfile, name: str) -> Iterator[str]:
 
 
 def _drawn(profile: TableProfile, path: Path) -> None:
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        raise Unavailable(
+    if not can_draw():
+        raise MissingExtra(
             "Such pictures need matplotlib: pip install 'whitecrow[plots]'. "
             "A report needs nothing: name a file that ends in .html."
-        ) from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
+        )
     names = profile.names[:_MOST_DRAWN]
     wide = min(4, len(names))
-    figure, axes = pyplot.subplots(
-        -(-len(names) // wide),
-        wide,
-        figsize=(3 * wide, 2.2 * -(-len(names) // wide)),
-        layout="constrained",
-        squeeze=False,
-    )
+    tall = -(-len(names) // wide)
+    figure = new_figure(3 * wide, 2.2 * tall)
+    axes = figure.subplots(tall, wide, squeeze=False)
     for axis in axes.flat[len(names) :]:
         axis.set_axis_off()
     for name, axis in zip(names, axes.flat, strict=False):
@@ -178,4 +170,3 @@ def _drawn(profile: TableProfile, path: Path) -> None:
             axis.set_yticks([])
     figure.suptitle(f"Profile of {profile.basis.name}")
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, Column
+from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.line import Line, line_of
 from whitecrow.histogram.quantiles import quantile, rank_deviation, running
@@ -275,8 +276,6 @@ class TableProfile:
 
     def save_draft(self, path: str | Path) -> None:
         """Write the drafted card (TOML), for the custodian to accept or edit."""
-        from whitecrow.data.template import written
-
         note = (
             f"Drafted from a profile ({self.statement})\n"
             "Read it, change what you know better, then: whitecrow card accept."

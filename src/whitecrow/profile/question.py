@@ -14,6 +14,7 @@ from whitecrow.histogram.money import Money, concentrated
 from whitecrow.histogram.table import TableProfile
 from whitecrow.privacy import DifferentialPrivacy, Unit, exact, text
 from whitecrow.profile.search import LEAST_SHARE
+from whitecrow.profile.words import described
 from whitecrow.question import Description, Question, Said
 
 __all__ = ["Part", "Profile"]
@@ -214,8 +215,6 @@ class Profile(Question):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say what each column gets, and how far counts and ranks will be off."""
-        from whitecrow.profile.words import described
-
         return described(self, card)
 
     def reads(self, answer: Any) -> Any:

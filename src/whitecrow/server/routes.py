@@ -275,7 +275,9 @@ def router_of(handler: RequestHandler) -> APIRouter:
     @router.get("/v1/analysts", responses=replies("analysts"), tags=["people"])
     async def people(request: Request, bearer: Bearer) -> Response:
         """Everybody, whatever their role (custodian, auditor)."""
-        return await handler.act(request, bearer, lambda who: {"analysts": service.everybody(who)})
+        return await handler.act(
+            request, bearer, lambda who: {"analysts": service.members.everybody(who)}
+        )
 
     @router.post(
         "/v1/analysts",
@@ -288,20 +290,22 @@ def router_of(handler: RequestHandler) -> APIRouter:
         return await handler.act(
             request,
             bearer,
-            lambda who: service.invite(who, body.name, body.role).to_json(),
+            lambda who: service.members.invite(who, body.name, body.role).to_json(),
             status=201,
         )
 
     @router.get("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
     async def person(request: Request, bearer: Bearer, name: str) -> Response:
         """One person: yourself, or anybody for custodians and auditors."""
-        return await handler.act(request, bearer, lambda who: service.person(who, name).to_json())
+        return await handler.act(
+            request, bearer, lambda who: service.members.person(who, name).to_json()
+        )
 
     @router.patch("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
     async def change(request: Request, bearer: Bearer, name: str, body: schemas.Change) -> Response:
         """Shut somebody out, or let them in again (custodian)."""
         return await handler.act(
-            request, bearer, lambda who: service.disable(who, name, body.disabled).to_json()
+            request, bearer, lambda who: service.members.disable(who, name, body.disabled).to_json()
         )
 
     @router.post(
@@ -315,7 +319,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         return await handler.act(
             request,
             bearer,
-            lambda who: {"password": service.reset_password(who, name)},
+            lambda who: {"password": service.members.reset_password(who, name)},
             status=201,
         )
 
@@ -325,7 +329,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         return await handler.act(
             request,
             bearer,
-            lambda who: {"tokens": [one.to_json() for one in service.tokens(who, name)]},
+            lambda who: {"tokens": [one.to_json() for one in service.members.tokens(who, name)]},
         )
 
     @router.post(
@@ -340,7 +344,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """Make a token; its text is shown in this reply and never again."""
 
         def work(who: Person) -> dict[str, Any]:
-            written, made = service.issue(who, name, days=body.days, label=body.label)
+            written, made = service.members.issue(who, name, days=body.days, label=body.label)
             return {"token": written, **made.to_json()}
 
         return await handler.act(request, bearer, work, status=201)
@@ -350,7 +354,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """End all of somebody's tokens, and all that were made with them."""
 
         def work(who: Person) -> dict[str, Any]:
-            service.revoke_all(who, name)
+            service.members.revoke_all(who, name)
             return {}
 
         return await handler.act(request, bearer, work)
@@ -360,7 +364,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """End a token's life, and that of all that were made with it."""
 
         def work(who: Person) -> dict[str, Any]:
-            service.revoke(who, name, token)
+            service.members.revoke(who, name, token)
             return {}
 
         return await handler.act(request, bearer, work)

@@ -15,7 +15,7 @@ from whitecrow.curator import Curator
 from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced
 from whitecrow.curator.spatial import new_atlas
-from whitecrow.errors import Forbidden, InvalidInput, Taken, WhitecrowError
+from whitecrow.errors import InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
@@ -24,8 +24,8 @@ from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
 from whitecrow.server.curator_pool import CuratorPool
 from whitecrow.server.logs import LOG
-from whitecrow.server.people import People, Person, Token
-from whitecrow.server.people import unknown as nobody
+from whitecrow.server.members import Members, need
+from whitecrow.server.people import People, Person
 from whitecrow.server.sessions import Sessions
 from whitecrow.server.settings import Settings
 from whitecrow.server.store import Store
@@ -68,6 +68,7 @@ class Service:
         migrate(self.store)
         self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
+        self.members = Members(self.people, self.sessions, token_days=settings.token_days)
         self.catalogue = Catalogue(self.store, settings)
         self.pool = CuratorPool(
             self.catalogue,
@@ -136,13 +137,13 @@ class Service:
         self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
     ) -> Description:
         """Say what a question would cost and how accurate it would be."""
-        _need(who, "analyst", "custodian")
+        need(who, "analyst", "custodian")
         curator = self.curator(who, name)
         return well_formed(lambda: curator.describe(question_from(written), **public))
 
     def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Say what a batch would cost together."""
-        _need(who, "analyst", "custodian")
+        need(who, "analyst", "custodian")
         curator = self.curator(who, name)
         if len(written) > MOST_QUESTIONS:
             raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
@@ -151,13 +152,13 @@ class Service:
 
     def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
         """Refuse an ask by whoever may not, or one that is not well formed; spends nothing."""
-        _need(who, "analyst")
+        need(who, "analyst")
         self.listing(who, name)
         question_from(written)
 
     def ask(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
         """Answer a question, or refuse it."""
-        _need(who, "analyst")
+        need(who, "analyst")
         curator = self.curator(who, name)
         question = question_from(written)
         try:
@@ -184,7 +185,7 @@ class Service:
 
         Facts, for the custodian's eyes only; see :mod:`whitecrow.curator.maps`.
         """
-        _need(who, "custodian")
+        need(who, "custodian")
         return self.pool.process(self.listing(who, name)).map(
             columns=list(columns), model=model.to_json(), question=question, most=most
         )
@@ -243,7 +244,7 @@ class Service:
 
         An account that has grown by thousands of entries gets a new checkpoint if all is right.
         """
-        _need(who, "custodian", "auditor")
+        need(who, "custodian", "auditor")
         self.listing(who, name)
         found = verification.checkpoint(
             self.ledger, name, atlas=new_atlas, full=full, actor=who.name, least=_MANY_ENTRIES
@@ -252,26 +253,26 @@ class Service:
 
     def unsettled(self, who: Person, name: str) -> list[dict[str, Any]]:
         """The spends without an answer and the failures nobody has reviewed, in their order."""
-        _need(who, "custodian", "auditor")
+        need(who, "custodian", "auditor")
         self.listing(who, name)
         waiting = [*self.ledger.unsettled(name), *failures.failures(self.ledger, name)]
         return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
 
     def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Give back a spend that never led to an answer."""
-        _need(who, "custodian")
+        need(who, "custodian")
         self.listing(who, name)
         self.ledger.void(name, seq, reason=reason, actor=who.signature)
 
     def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Say that a failure was looked at; after the last one the dataset is open again."""
-        _need(who, "custodian")
+        need(who, "custodian")
         self.listing(who, name)
         failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
 
     def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
         """Cap what one analyst may spend; None lifts the cap."""
-        _need(who, "custodian")
+        need(who, "custodian")
         self.listing(who, name)
         if self.people.get(analyst).role != "analyst":
             raise InvalidInput(f"{analyst!r} is not an analyst.")
@@ -294,7 +295,7 @@ class Service:
         indexes: Sequence[Sequence[str]] = (),
     ) -> dict[str, Any]:
         """List a dataset and open its account; the records are read in the background."""
-        _need(who, "custodian")
+        need(who, "custodian")
         rules, cap, readers = policy_from(policy), Budget.of(budget), tuple(readers)
         facts = None if card is None else card_from(card)
         if name in self.ledger.datasets():
@@ -334,7 +335,7 @@ class Service:
         readers: Iterable[str] | None = None,
     ) -> dict[str, Any]:
         """Change what is promised, to whom, or the card; the chain keeps the reason."""
-        _need(who, "custodian")
+        need(who, "custodian")
         self.listing(who, name)
         rules = None if policy is None else policy_from(policy)
         facts = None if card is None else card_from(card)
@@ -369,7 +370,7 @@ class Service:
 
         Until this is done, a dataset whose records are not those of its account waits.
         """
-        _need(who, "custodian")
+        need(who, "custodian")
         listing = self.listing(who, name)
         revision = advanced(
             self.catalogue.records(listing.source),
@@ -382,79 +383,3 @@ class Service:
         )
         self.catalogue.reload(name)
         return {"revision": revision}
-
-    # People and tokens
-
-    def everybody(self, who: Person) -> list[dict[str, Any]]:
-        """Everybody known to the service."""
-        _need(who, "custodian", "auditor")
-        return [person.to_json() for person in self.people.all()]
-
-    def person(self, who: Person, name: str) -> Person:
-        """One person: oneself, or anybody for custodians and auditors."""
-        if name != who.name and who.role == "analyst":
-            raise nobody(name)
-        return self.people.get(name)
-
-    def invite(self, who: Person, name: str, role: str) -> Person:
-        """Make somebody known."""
-        _need(who, "custodian")
-        return self.people.add(name, role)
-
-    def disable(self, who: Person, name: str, disabled: bool) -> Person:
-        """Shut somebody out, or let them in again."""
-        _need(who, "custodian")
-        if name == who.name:
-            raise InvalidInput("Nobody shuts themselves out; another custodian may.")
-        return self.people.disable(name, disabled)
-
-    def reset_password(self, who: Person, name: str) -> str:
-        """Give somebody a new random password for the console, shown once.
-
-        It ends all they hold, sessions and tokens. Until they choose another, what is done with it
-        is recorded as acted by whoever made it.
-        """
-        _need(who, "custodian")
-        self.people.get(name)
-        return self.sessions.new_password(name, by=who.acting or who.name)
-
-    def tokens(self, who: Person, name: str) -> list[Token]:
-        """What is known of somebody's tokens."""
-        self._own(who, name)
-        return self.people.tokens(name)
-
-    def issue(
-        self, who: Person, name: str, *, days: int | None = None, label: str = ""
-    ) -> tuple[str, Token]:
-        """Make a token; its text is shown once.
-
-        One made for somebody else says so, and every question asked with it is recorded with the
-        name of whoever made it. One made with a token ends with that token.
-        """
-        self._own(who, name)
-        days = self.settings.token_days if days is None else days
-        return self.people.issue(name, days=days, label=label, by=who)
-
-    def revoke(self, who: Person, name: str, token: str) -> None:
-        """End a token's life, and that of all that were made with it."""
-        self._own(who, name)
-        self.people.revoke(name, token)
-
-    def revoke_all(self, who: Person, name: str) -> None:
-        """End all of somebody's tokens."""
-        self._own(who, name)
-        self.people.revoke_all(name)
-
-    def _own(self, who: Person, name: str) -> None:
-        """Tokens are their owner's and the custodian's business."""
-        if who.role == "custodian":
-            self.people.get(name)
-        elif who.role == "auditor" and name != who.name:
-            raise Forbidden("An auditor does not handle other people's tokens.")
-        elif name != who.name:
-            raise nobody(name)
-
-
-def _need(who: Person, *roles: str) -> None:
-    if who.role not in roles:
-        raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
