@@ -150,19 +150,10 @@ class Forbidden(PolicyViolation):
 
 
 class Unavailable(WhitecrowError):
-    """Something outside is missing: an extra, a server, a file, a feature of this machine.
+    """Something outside is missing: an extra, a server, a file, a feature of this machine."""
 
-    Parameters
-    ----------
-    message : str
-        What is missing, in one sentence.
-    after : int or None, default None
-        In how many seconds asking again is worth while; None leaves it to the kind of error.
-    """
-
-    def __init__(self, message: str, *, after: int | None = None) -> None:
-        super().__init__(message)
-        self.after = after
+    after: int | None = None
+    """In how many seconds asking again is worth while; None leaves it to the kind of error."""
 
 
 class MissingExtra(Unavailable):
@@ -186,7 +177,19 @@ class Unreachable(Unavailable):
 
 
 class NotReady(Unavailable):
-    """What is asked for is being loaded, written or stopped at this moment."""
+    """What is asked for is being loaded, written or stopped at this moment.
+
+    Parameters
+    ----------
+    message : str
+        What is not ready.
+    after : int, default 2
+        In how many seconds to ask again.
+    """
+
+    def __init__(self, message: str, *, after: int = 2) -> None:
+        super().__init__(message)
+        self.after = after
 
 
 class TooMany(Unavailable):
@@ -201,9 +204,8 @@ class TooMany(Unavailable):
     """
 
     def __init__(self, message: str | None = None, *, after: int = 5) -> None:
-        super().__init__(
-            message or f"Too many requests; try again in {after} seconds.", after=after
-        )
+        super().__init__(message or f"Too many requests; try again in {after} seconds.")
+        self.after = after
 
 
 class LedgerBusy(Unavailable):
@@ -269,8 +271,7 @@ _REPORTED = {
     PolicyViolation: _Reported(403, refused=True),
     NotSignedIn: _Reported(401, refused=True),
     Unavailable: _Reported(503, retry=5),
-    TooMany: _Reported(429, retry=5),
-    NotReady: _Reported(503, retry=2),
+    TooMany: _Reported(429),
     DatasetClosed: _Reported(503, retry=60),
     ComputationFailed: _Reported(503, retry=60),
     LedgerCorrupt: _Reported(503, retry=60),

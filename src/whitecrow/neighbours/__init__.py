@@ -6,7 +6,6 @@ Everything here returns exact private facts; only a mechanism may release anythi
 from __future__ import annotations
 
 from whitecrow._former import former
-from whitecrow.neighbours._kernels import KERNELS
 from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
 from whitecrow.neighbours.engine import Engine
 from whitecrow.neighbours.local import LocalEngine
@@ -24,6 +23,7 @@ from whitecrow.neighbours.relation import (
     NeighbourRelation,
     relation_on,
 )
+from whitecrow.neighbours.plans import KERNELS
 from whitecrow.neighbours.store import beside
 
 __all__ = [

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import parallel
-from whitecrow.neighbours._kernels import KERNELS
 from whitecrow.neighbours._kernels.tables import EXTRA, LANES, Index, Relation
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
@@ -82,7 +81,6 @@ def arranged(
     from whitecrow.neighbours._kernels import filter as filters
     from whitecrow.neighbours._kernels import tree
 
-    KERNELS.use()  # they are loaded now
     size, columns = len(values if order is None else order), values.shape[1]
     blocks = -(-size // LANES)
     weights, categories = mixture or (np.ones(columns), np.zeros(columns, np.uint8))
@@ -162,7 +160,6 @@ def count_in(
     """
     from whitecrow.neighbours._kernels.count import count_blocks
 
-    KERNELS.use()
     counts = np.empty(len(rows), np.int64)
     given = (index.tables, relation_of(form, index, asked), asked, rows, cap)
     if len(rows) <= _WORTH:

@@ -19,6 +19,7 @@ from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.grid import MOST_COLUMNS
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
+    KERNELS,
     checked_cap,
     checked_data,
     checked_records,
@@ -196,6 +197,7 @@ class LocalEngine:
             return None
         mixture = weights_for(Form(MIXED, 0.0, space.scales)) if space.scales else None
         index = arranged(values, mixture, self._progress)
+        KERNELS.use()  # building it has loaded them
         self._indexes.put(space, index, fixed=fixed)
         self._latest = None
         return index
