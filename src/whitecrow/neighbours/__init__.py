@@ -17,13 +17,13 @@ from whitecrow.neighbours.opening import (
     open_data,
     open_engine,
 )
+from whitecrow.neighbours.plans import KERNELS
 from whitecrow.neighbours.relation import (
     EARTH_RADIUS_KM,
     METRICS,
     NeighbourRelation,
     relation_on,
 )
-from whitecrow.neighbours.plans import KERNELS
 from whitecrow.neighbours.store import beside
 
 __all__ = [
