@@ -11,12 +11,15 @@ from typing import TypeVar
 
 from whitecrow.errors import InvalidInput, invalid
 
-__all__ = ["TYPES", "Column", "day_number", "first_repeated"]
+__all__ = ["LEAST_SCALE", "MOST_SCALE", "TYPES", "Column", "day_number", "first_repeated"]
 
 TYPES = ("number", "integer", "category", "date", "text")
 SOURCES = ("expert", "public data", "priced question", "schema")
 MISSING = ("reject", "fill")
 OUTSIDE = ("reject", "clip")
+
+LEAST_SCALE, MOST_SCALE = 1e-100, 1e100
+"""Quotients by these are ordinary doubles."""
 
 Bound = float | int
 T = TypeVar("T")
@@ -52,6 +55,9 @@ class Column:
         The public value that stands for a missing one.
     source : str, optional
         Where the limits came from: "expert", "public data" or "priced question".
+    scale : float, optional
+        The difference that counts as 1 in the metrics with scales; two categories that differ are
+        ``1 / scale`` apart.
     """
 
     name: str
@@ -65,6 +71,7 @@ class Column:
     outside: str = "reject"
     fill: float | str | None = None
     source: str = "expert"
+    scale: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -83,6 +90,13 @@ class Column:
         self._check_categories(owner)
         self._check_edges(owner)
         self._check_fill(owner)
+        if self.scale is not None:
+            scale = _number(owner, "scale", self.scale)
+            if self.type == "text":
+                raise invalid(owner, "scale", "left out of a text column", scale)
+            if not LEAST_SCALE <= scale <= MOST_SCALE:
+                must = f"a number between {LEAST_SCALE:g} and {MOST_SCALE:g}"
+                raise invalid(owner, "scale", must, scale)
 
     def _check_bounds(self, owner: str) -> None:
         if self.type == "date":
@@ -189,7 +203,7 @@ class Column:
     def to_json(self) -> dict[str, object]:
         """Return what the card's TOML says of this column, defaults left out."""
         found: dict[str, object] = {"name": self.name, "type": self.type}
-        for parameter in ("lower", "upper", "resolution", "fill"):
+        for parameter in ("lower", "upper", "resolution", "scale", "fill"):
             if getattr(self, parameter) is not None:
                 found[parameter] = getattr(self, parameter)
         for parameter in ("categories", "edges"):

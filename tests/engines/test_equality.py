@@ -15,7 +15,7 @@ from whitecrow.data.warehouse import Query
 from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close
 from whitecrow.neighbours.cells import Lattice
 from whitecrow.neighbours.plans import count_plain
-from whitecrow.neighbours.relation import embedded, lower
+from whitecrow.neighbours.relation import SCALED, lower
 from whitecrow.neighbours.remote import Bounds
 
 Matrix = NDArray[np.float64]
@@ -32,6 +32,7 @@ class Case:
     values: Matrix
     asked: tuple[tuple[str, float, int | None], ...]
     ranges: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -100,6 +101,19 @@ CASES = {
     "categories and a number": Case(
         mixed(), (("hamming", 1.0, 500), ("gower", 0.1, 90)), (0, 0, 30)
     ),
+    "columns with scales": Case(
+        heavy(1200, 2) * [1.0, 1000.0],
+        (("standardised", 0.3, 15), ("standardised_manhattan", 0.5, 12)),
+        (3.0, 700.0),
+    ),
+    "quotients that tie, overflow and underflow": Case(
+        np.vstack([lattice()[:500], [[1e300, -1e300], [1.7e308, 5e-324], [1e-320, 3.0]]]),
+        (("standardised_chebyshev", 0.75, 30), ("standardised", 0.0, 9)),
+        (1 / 3, 1e-90),
+    ),
+    "numbers with scales and categories with weights": Case(
+        mixed(), (("mixed", 0.9, 60), ("mixed", 1.3, 90)), (1.0, 2.0, 0.7), (3, 4, 0)
+    ),
     "latitude and longitude": Case(globe(), (("haversine", 900.0, 12), ("haversine", 0.0, 2))),
     "one place on the globe": Case(one_place(), (("haversine", 0.0, None), ("haversine", 0.0, 4))),
     "steps that underflow": Case(
@@ -113,9 +127,9 @@ CASES = {
 def expected(
     values: Matrix, records: Matrix, asked: NeighbourRelation, cap: int | None
 ) -> list[int]:
-    form = lower(asked.metric, asked.radius, asked.ranges, len(asked.columns))
+    form = asked.form()
     most = len(values) if cap is None else min(cap, len(values))
-    vectors, points = embedded(values, asked.metric), embedded(records, asked.metric)
+    vectors, points = asked.layout.placed(values), asked.layout.placed(records)
     if len(values) == 0 or len(records) == 0:
         return [0] * len(records)
     with np.errstate(all="ignore"):
@@ -147,8 +161,9 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
     engine = opening(kind, table(values), None, bounds)[1]
     # Spark takes its time, and reads the same SQL as the others.
     for metric, radius, cap in case.asked[: 3 if kind == "spark" else None]:
-        ranges = case.ranges if metric == "gower" else ()
-        asked = NeighbourRelation(names(values.shape[1]), metric, radius, ranges)
+        ranges = case.ranges if metric == "gower" or metric in SCALED else ()
+        levels = case.levels if metric == "mixed" else ()
+        asked = NeighbourRelation(names(values.shape[1]), metric, radius, ranges, levels)
         degrees = expected(values, values, asked, cap)
         most = max(1, len(values)) if cap is None else cap
         below = np.array(degrees, dtype=np.int64) < most
@@ -160,7 +175,9 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
     place = replace(asked, radius=0.0)
     assert engine.copies(records, asked, 7).tolist() == expected(values, records, place, 7)
     assert engine.neighbours(records, place, 7).tolist() == expected(values, records, place, 7)
-    assert copies(values, records, 7, asked.metric).tolist() == expected(values, records, place, 7)
+    if metric not in SCALED:
+        plain = copies(values, records, 7, asked.metric).tolist()
+        assert plain == expected(values, records, place, 7)
     if kind != "spark":
         assert sorted(engine.degrees(asked, cap).tolist()) == sorted(degrees)
 

@@ -24,7 +24,7 @@ from whitecrow.neighbours import Engine, NeighbourRelation, devices, gpu, open_e
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
 from whitecrow.neighbours.plans import count_plain, equality
-from whitecrow.neighbours.relation import Form, lower, on_sphere
+from whitecrow.neighbours.relation import PLAIN, Form, lower, on_sphere
 from whitecrow.neighbours.tiles import Scattered, scattered_order
 
 Matrix = NDArray[np.float64]
@@ -303,7 +303,7 @@ def test_copies_are_told_apart_from_neighbours(device: Device) -> None:
         assert engine.copies(data[:5], neighbour_relation).tolist() == [4] * 5
         assert engine.copies(data[:5], neighbour_relation, 3).tolist() == [3] * 5
         assert engine.copies(data[:1] + 1e-9, neighbour_relation).tolist() == [0]
-    assert equality(2, "euclidean") == Form(3, 0.0, (0.0, 0.0))
+    assert equality(2, PLAIN) == Form(3, 0.0, (0.0, 0.0))
 
 
 def test_the_data_are_read_once_a_set_of_columns(device: Device) -> None:

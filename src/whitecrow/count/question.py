@@ -16,7 +16,7 @@ from whitecrow.counting.parameters import (
     check_model,
     noise_for,
     normalised_model,
-    numeric_columns,
+    whole_space,
 )
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Flag, Maybe, Nested, Whole
@@ -114,7 +114,7 @@ class Count(Question):
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return numeric_columns("Count", card) if self.columns is None else self.columns
+        return self.columns or whole_space("Count", card, self.model.metric)
 
     def neighbour_relation(self, card: Card) -> NeighbourRelation:
         """Return the relation "within the radius" on this card."""
@@ -139,7 +139,7 @@ class Count(Question):
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
-        check_columns("Count", self.subspace(card), card)
+        check_columns("Count", self.subspace(card), card, self.model.metric)
         self.calibration(card)
 
     def price(self, card: Card) -> Guarantee:

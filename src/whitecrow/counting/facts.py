@@ -10,6 +10,7 @@ from whitecrow.counting.calibration import Calibration
 from whitecrow.counting.smooth import degrees_needed, horizon, smooth_bound
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine, NeighbourRelation
+from whitecrow.neighbours.relation import SCALED
 from whitecrow.privacy import Facts
 
 __all__ = ["OutlierFacts", "outlier_counts", "outlier_facts"]
@@ -41,12 +42,13 @@ def outlier_facts(
     last = horizon(calibration.cap, calibration.decay, calibration.relation, dataset.size)
     points, degrees = engine.sparse(neighbour_relation, degrees_needed(beta, last))
     outliers = int((degrees <= beta).sum())
+    metric = neighbour_relation.metric
     sensitivity = smooth_bound(
-        points,
+        neighbour_relation.layout.placed(points),
         degrees,
         beta=beta,
         radius=neighbour_relation.radius,
-        metric=neighbour_relation.metric,
+        metric=SCALED.get(metric, metric),
         relation=calibration.relation,
         cap=calibration.cap,
         decay=calibration.decay,

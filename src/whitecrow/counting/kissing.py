@@ -30,8 +30,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whitecrow.data import Card
+from whitecrow.errors import InvalidInput
 
-__all__ = ["KISSING", "computed_exactly", "global_sensitivity", "separated"]
+__all__ = ["KISSING", "computed_exactly", "global_sensitivity", "separated", "separated_mixed"]
 
 KISSING: tuple[int, ...] = (
     2, 6, 12, 24, 44, 78, 134, 240, 364, 554, 870, 1357, 2069,
@@ -40,6 +41,8 @@ KISSING: tuple[int, ...] = (
 """Upper bounds of the kissing number in dimension 1, 2, ..., 24."""
 
 _WHOLE = 1 << 24
+_MARGIN = 1.0 + 1e-9
+_MOST_SUMS = 100_000
 
 
 def separated(
@@ -66,7 +69,7 @@ def separated(
     >>> separated(2, exactly=False)
     6
     """
-    if radius == 0:
+    if radius == 0 or dimension == 0:
         return 1
     if dimension == 1:
         return 2
@@ -77,6 +80,55 @@ def separated(
     if dimension == 2 and exactly:
         return 5
     return KISSING[dimension - 1]
+
+
+def separated_mixed(numbers: int, categories: Sequence[tuple[int, float]], radius: float) -> int:
+    """Bound the same number where distances are summed over numbers and categories.
+
+    Sort the points of the ball by their categories. Those that differ from the centre by a weight
+    ``w`` in all are within ``radius - w`` of it in their numbers, and closer to each other than
+    twice that: one alone where ``w`` is more than half the radius, else as many as the numbers
+    allow; where ``w`` is more than the radius, none (`count/proof.md`, "Numbers and categories").
+
+    Parameters
+    ----------
+    numbers : int
+        The bound for the columns of numbers alone; 1 if there are none.
+    categories : sequence of (int, float)
+        For each column of categories how many there are, and the distance of two of them.
+    radius : float
+        Of the ball.
+
+    Raises
+    ------
+    InvalidInput
+        There are so many columns of different weights that the sums are not enumerated.
+
+    Examples
+    --------
+    >>> separated_mixed(2, [(5, 1.0)], 0.5), separated_mixed(2, [(5, 1.0)], 1.5)
+    (2, 6)
+    >>> separated_mixed(2, [(5, 1.0)], 4.0), separated_mixed(1, [(2, 1.0), (2, 1.0)], 1.0)
+    (10, 3)
+    """
+    ways: dict[float, int] = {0.0: 1}
+    for level, weight in categories:
+        grown = dict(ways)
+        for total, number in ways.items():
+            # A margin, that no rounding on the way to the distance may put a record nearer.
+            if (more := total + weight) <= radius * _MARGIN:
+                grown[more] = grown.get(more, 0) + number * (level - 1)
+        if len(grown) > _MOST_SUMS:
+            raise InvalidInput(
+                "The scales of these categories make too many different distances to bound how "
+                "many records one can be near. Use a smaller radius, fewer columns, or equal "
+                "scales."
+            )
+        ways = grown
+    return sum(
+        number * (1 if 2.0 * total > radius * _MARGIN else numbers)
+        for total, number in ways.items()
+    )
 
 
 def computed_exactly(columns: Sequence[str], card: Card) -> bool:
@@ -110,19 +162,23 @@ def global_sensitivity(
     radius: float = 1.0,
     exactly: bool = True,
     size: int | None = None,
+    categories: Sequence[tuple[int, float]] = (),
 ) -> int:
     """Bound how far the number of outliers moves when one record changes.
 
     Under ``replace_one`` the record may itself change its status, and the size is the same on
     both sides of every pair, so it may serve as a bound (errata E14, E17: not under
-    ``add_remove``).
+    ``add_remove``). ``categories`` are those of :func:`separated_mixed`; the dimension counts
+    their columns too.
 
     Examples
     --------
     >>> global_sensitivity(3, 2, "add_remove"), global_sensitivity(3, 2, "replace_one")
     (15, 16)
     """
-    most = beta * separated(dimension, metric, radius=radius, exactly=exactly)
+    numbers = dimension - len(categories)
+    alone = separated(numbers, metric, radius=radius, exactly=exactly)
+    most = beta * (separated_mixed(alone, categories, radius) if categories else alone)
     if relation == "add_remove":
         return most
     return most + 1 if size is None else min(size, most + 1)

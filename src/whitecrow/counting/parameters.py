@@ -16,6 +16,7 @@ from whitecrow.counting.kissing import computed_exactly, global_sensitivity
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Names, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.neighbours.relation import SCALED
 from whitecrow.privacy import Unit, exact
 
 __all__ = [
@@ -27,11 +28,16 @@ __all__ = [
     "check_model",
     "noise_for",
     "normalised_model",
-    "numeric_columns",
+    "whole_space",
 ]
+
+COUNTABLE = (*METRICS, *SCALED)
+"""The metrics under which one record's influence on a count is bounded; ``mixed`` is the last."""
 
 _SMALLEST, _LARGEST = 1e-150, 1e150
 _MOST_COLUMNS = 500
+_MOST_COORDINATES = 2000
+"""The margins of `count/proof.md` 5 hold for so many, with room to spare."""
 
 
 class Relation(Choice[Unit]):
@@ -66,44 +72,60 @@ class ClusterSize(Whole):
 
 
 class Subspace(Names):
-    """Columns of numbers."""
+    """Columns of numbers; with the metric ``mixed`` also of categories."""
 
     def __init__(self, *, help: str, label: str = "Columns to compare") -> None:
-        super().__init__(types=("number", "integer", "date"), help=help, label=label)
+        super().__init__(types=("number", "integer", "date", "category"), help=help, label=label)
 
 
 def check_model(model: DistanceAnomaly) -> None:
     """Refuse a model whose counts have no bounded sensitivity."""
-    if model.metric not in METRICS:
+    if model.metric not in COUNTABLE:
         raise InvalidInput(
-            f"Outliers under {model.metric} cannot be counted privately: one record may be near "
-            "any number of records that are far from each other, so nothing bounds its influence. "
-            f"Use one of {', '.join(METRICS)}."
+            f"Outliers under {model.metric} are not counted privately: no bound is known here for "
+            "how many records, far from each other, may be near one record. For columns of "
+            'numbers and categories use metric="mixed", whose bound is; for numbers one of '
+            f"{', '.join(COUNTABLE[:-1])}."
         )
     if model.radius != 0 and not _SMALLEST <= model.radius <= _LARGEST:
         must = f"0, or between {_SMALLEST:g} and {_LARGEST:g}"
         raise invalid("DistanceAnomaly", "radius", must, model.radius)
 
 
-def numeric_columns(owner: str, card: Card) -> tuple[str, ...]:
-    """Return the card's columns of numbers, sorted: the whole space."""
-    names = tuple(sorted(column.name for column in card.columns if column.numeric))
+def whole_space(owner: str, card: Card, metric: str) -> tuple[str, ...]:
+    """Return the card's columns of numbers, for ``mixed`` of categories too, sorted."""
+    names = tuple(
+        sorted(
+            column.name
+            for column in card.columns
+            if column.numeric or (metric == "mixed" and column.type == "category")
+        )
+    )
     if not names:
         raise InvalidInput(f"The card lists no column of numbers, and {owner} needs one.")
     return names
 
 
-def check_columns(owner: str, columns: Sequence[str], card: Card) -> None:
-    """Refuse columns that the card does not have or that hold no numbers."""
+def check_columns(owner: str, columns: Sequence[str], card: Card, metric: str) -> None:
+    """Refuse columns that the card does not have or that the metric cannot compare."""
     if len(columns) > _MOST_COLUMNS:
         raise invalid(owner, "columns", f"at most {_MOST_COLUMNS} columns", len(columns))
     for name in columns:
         kind = card.column(name).type
-        if kind not in ("number", "integer", "date"):
+        if kind == "category" and metric != "mixed":
             raise InvalidInput(
-                f"The column {name!r} is {'text' if kind == 'text' else 'a category'}, and "
-                f"{owner} measures distances between numbers. Leave the column out."
+                f"The column {name!r} is a category, and {metric} measures distances between "
+                f'numbers. Ask {owner} with metric="mixed", or leave the column out.'
             )
+        if kind == "text":
+            raise InvalidInput(
+                f"The column {name!r} is text, which has no distances. Leave the column out."
+            )
+    if metric in SCALED:
+        relation = DistanceAnomaly(1, 1.0, metric).neighbour_relation(columns, card)
+        if relation.layout.width(len(columns)) > _MOST_COORDINATES:
+            must = f"so few that their categories are at most {2 * _MOST_COORDINATES} in all"
+            raise invalid(owner, "columns", must, len(columns))
 
 
 def normalised_model(model: DistanceAnomaly, size: int) -> DistanceAnomaly:
@@ -112,7 +134,8 @@ def normalised_model(model: DistanceAnomaly, size: int) -> DistanceAnomaly:
     ``sqrt(sum of squares / size) <= radius`` is ``sqrt(sum of squares) <= radius sqrt(size)``.
     """
     factor = {"euclidean": math.sqrt(size), "manhattan": float(size), "chebyshev": 1.0}
-    return DistanceAnomaly(model.beta, model.radius * factor[model.metric], model.metric)
+    base = SCALED.get(model.metric, model.metric)
+    return DistanceAnomaly(model.beta, model.radius * factor[base], model.metric)
 
 
 def cap_of(model: DistanceAnomaly, columns: Sequence[str], card: Card, relation: str) -> int:
@@ -121,12 +144,27 @@ def cap_of(model: DistanceAnomaly, columns: Sequence[str], card: Card, relation:
         model.beta,
         len(columns),
         relation,
-        metric=model.metric,
+        metric=SCALED.get(model.metric, model.metric),
         radius=model.radius,
-        exactly=computed_exactly(columns, card),
+        exactly=model.metric not in SCALED and computed_exactly(columns, card),
         size=card.size,
+        categories=_categories(model, columns, card),
     )
     return max(1, found)
+
+
+def _categories(
+    model: DistanceAnomaly, columns: Sequence[str], card: Card
+) -> tuple[tuple[int, float], ...]:
+    """Return how many categories each such column has, and how far apart they are."""
+    if model.metric != "mixed":
+        return ()
+    relation = model.neighbour_relation(columns, card)
+    return tuple(
+        (level, 1.0 / scale)
+        for level, scale in zip(relation.levels, relation.ranges, strict=True)
+        if level
+    )
 
 
 def noise_for(

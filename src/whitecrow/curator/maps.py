@@ -10,6 +10,7 @@ import numpy as np
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Dataset
 from whitecrow.identify.map import privacy_map
+from whitecrow.neighbours.relation import SCALED
 
 __all__ = ["drawn"]
 
@@ -24,9 +25,13 @@ def drawn(
 ) -> dict[str, Any]:
     """Return the counts of a map and its most telling points: facts, for custodians only."""
     measured = DistanceAnomaly(**model)
-    ranges = measured.neighbour_relation(columns, dataset.card).ranges
+    relation = measured.neighbour_relation(columns, dataset.card)
     points = dataset.matrix(columns)
-    found = privacy_map(points, **measured.to_json(), ranges=ranges, **question)
+    compared, metric, ranges = points, relation.metric, relation.ranges
+    if metric in SCALED:
+        compared, metric, ranges = relation.layout.placed(points), SCALED[metric], ()
+    how = {**measured.to_json(), "metric": metric, **question}
+    found = privacy_map(compared, ranges=ranges, **how)
     finite = found.loss[np.isfinite(found.loss)]
     cuts = np.quantile(finite, [0.5, 0.9, 1.0]) if len(finite) else np.zeros(3)
     # All that is unusual is drawn, and as many others as a page can hold.

@@ -204,10 +204,9 @@ class SpatialIndex:
         """The balls that touch one; None if there are too many to look at."""
         u, v, reach = self._geometry.keys(ball.location)
         # Those of the batch are looked up as they will be once they are asked: as many at most.
+        windows = {band: _window(u, v, reach, band) for band in {w.place[1] for _, w in pending}}
         found = [
-            one
-            for one, weighed in pending
-            if _in(_window(u, v, reach, weighed.place[1]), *weighed.place[2:])
+            one for one, weighed in pending if _in(windows[weighed.place[1]], *weighed.place[2:])
         ]
         for band in sorted(bands):
             if len(found) > MOST_TOUCHED:

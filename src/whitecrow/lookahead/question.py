@@ -11,6 +11,7 @@ from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.lookahead.text import lookahead_words
+from whitecrow.neighbours.relation import SCALED
 from whitecrow.place.parameters import several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Description, Question, Said
@@ -85,9 +86,12 @@ class Lookahead(Question):
                 "paper); ask Identify or Screen instead."
             )
             raise invalid("Lookahead", "model", "have radius 0", self.model.radius, hint)
-        if self.model.metric == "haversine":
-            hint = "Cells hold equal values, and on the globe two longitudes can be one place."
-            must = "have another metric than haversine"
+        if self.model.metric == "haversine" or self.model.metric in SCALED:
+            hint = (
+                "Cells hold equal values; on the globe two longitudes can be one place, and two "
+                "numbers can have one quotient."
+            )
+            must = "have another metric than haversine and those with scales"
             raise invalid("Lookahead", "model", must, self.model.metric, hint)
 
     @property

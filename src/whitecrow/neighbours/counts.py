@@ -16,7 +16,7 @@ from whitecrow.neighbours.plans import (
     count_records,
     equality,
 )
-from whitecrow.neighbours.relation import checked_form, embedded
+from whitecrow.neighbours.relation import PLAIN, Layout, checked_form, embedded
 
 __all__ = ["copies", "count_all", "count_close", "count_related"]
 
@@ -102,7 +102,7 @@ def copies(
     values = checked_data(data, "copies")
     asked = checked_records(records, values.shape[1], "copies")
     limit = checked_cap(cap, len(values), "copies")
-    same = equality(values.shape[1], metric)
+    same = equality(values.shape[1], Layout("haversine") if metric == "haversine" else PLAIN)
     return count_records(embedded(values, metric), same, embedded(asked, metric), limit)
 
 

@@ -9,7 +9,7 @@ from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records, equality
-from whitecrow.neighbours.relation import Form, NeighbourRelation, embedded, lower, on_sphere
+from whitecrow.neighbours.relation import Form, Layout, NeighbourRelation, on_sphere
 from whitecrow.neighbours.tiles import Scattered
 
 __all__ = ["GpuEngine"]
@@ -48,7 +48,7 @@ class GpuEngine:
         self._dataset = dataset
         self._device = find_device() if device is None else device
         self._progress = progress
-        self._latest: tuple[tuple[str, ...], bool, Scattered] | None = None
+        self._latest: tuple[tuple[str, ...], Layout, Scattered] | None = None
 
     def __repr__(self) -> str:
         return f"<GpuEngine on {self._device.name}: records withheld>"
@@ -58,29 +58,21 @@ class GpuEngine:
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        sphere = neighbour_relation.metric == "haversine"
-        return self._count(
-            _placed(asked, sphere),
-            neighbour_relation.columns,
-            sphere,
-            _form(neighbour_relation),
-            cap,
-        )
+        return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        sphere = neighbour_relation.metric == "haversine"
-        same = equality(len(neighbour_relation.columns), neighbour_relation.metric)
-        return self._count(_placed(asked, sphere), neighbour_relation.columns, sphere, same, cap)
+        same = equality(len(neighbour_relation.columns), neighbour_relation.layout)
+        return self._count(asked, neighbour_relation, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
-        data = self._scattered(neighbour_relation.columns, neighbour_relation.metric == "haversine")
+        data = self._scattered(neighbour_relation)
         limit = checked_cap(cap, len(data), "degrees")
-        return data.count_every(_form(neighbour_relation), limit, self._progress)
+        return data.count_every(neighbour_relation.form(), limit, self._progress)
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
@@ -89,31 +81,25 @@ class GpuEngine:
         )
 
     def _count(
-        self, asked: Matrix, columns: tuple[str, ...], sphere: bool, form: Form, cap: int | None
+        self, asked: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
     ) -> Counts:
-        data = self._scattered(columns, sphere)
-        return data.count_for(asked, form, checked_cap(cap, len(data), "engine"))
+        data = self._scattered(relation)
+        placed = _placed(asked, relation.layout)
+        return data.count_for(placed, form, checked_cap(cap, len(data), "engine"))
 
-    def _scattered(self, columns: tuple[str, ...], sphere: bool) -> Scattered:
+    def _scattered(self, relation: NeighbourRelation) -> Scattered:
         # Read and written once each: questions about other columns run in other threads.
-        latest = self._latest
-        if latest is None or latest[:2] != (columns, sphere):
-            values = checked_data(self._dataset.matrix(columns), "engine")
-            placed = _placed(values, sphere)
-            self._latest = latest = columns, sphere, Scattered(self._device, placed)
+        latest, wanted = self._latest, (relation.columns, relation.layout)
+        if latest is None or latest[:2] != wanted:
+            values = checked_data(self._dataset.matrix(relation.columns), "engine")
+            placed = _placed(values, relation.layout)
+            self._latest = latest = *wanted, Scattered(self._device, placed)
         return latest[2]
 
 
-def _form(neighbour_relation: NeighbourRelation) -> Form:
-    width = len(neighbour_relation.columns)
-    return lower(
-        neighbour_relation.metric, neighbour_relation.radius, neighbour_relation.ranges, width
-    )
-
-
-def _placed(values: Matrix, sphere: bool) -> Matrix:
+def _placed(values: Matrix, layout: Layout) -> Matrix:
     """Return the vectors that the measure compares, also where the compiler is not installed."""
     try:
-        return embedded(values, "haversine" if sphere else "")
+        return layout.placed(values)
     except ImportError:
         return np.array([on_sphere(*place) for place in values.tolist()])

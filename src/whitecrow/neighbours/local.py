@@ -29,7 +29,7 @@ from whitecrow.neighbours.plans import (
     count_through,
     equality,
 )
-from whitecrow.neighbours.relation import MIXED, Form, NeighbourRelation, embedded, lower
+from whitecrow.neighbours.relation import MIXED, PLAIN, SCALED, Form, Layout, NeighbourRelation
 from whitecrow.neighbours.store import Space
 
 __all__ = [
@@ -147,17 +147,16 @@ class LocalEngine:
         """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
         form, space = _form(neighbour_relation), _space(neighbour_relation)
-        return self._count(form, space, embedded(asked, neighbour_relation.metric), cap)
+        return self._count(form, space, neighbour_relation.layout.placed(asked), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = equality(len(neighbour_relation.columns), neighbour_relation.metric)
-        return self._count(
-            same, _space(neighbour_relation), embedded(asked, neighbour_relation.metric), cap
-        )
+        layout = neighbour_relation.layout
+        same = equality(len(neighbour_relation.columns), layout)
+        return self._count(same, _space(neighbour_relation), layout.placed(asked), cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
@@ -195,7 +194,8 @@ class LocalEngine:
         values = self._values(space)
         if not len(values):
             return None
-        mixture = weights_for(Form(MIXED, 0.0, space.scales)) if space.scales else None
+        gower = space.layout == "mixed"
+        mixture = weights_for(Form(MIXED, 0.0, space.scales)) if gower else None
         index = arranged(values, mixture, self._progress)
         KERNELS.use()  # building it has loaded them
         self._indexes.put(space, index, fixed=fixed)
@@ -212,21 +212,29 @@ class LocalEngine:
 
     def _read(self, space: Space) -> Matrix:
         values = checked_data(self._dataset.matrix(space.columns), "engine")
-        return embedded(values, "haversine" if space.layout == "sphere" else "")
+        return _layout(space).placed(values)
+
+
+def _layout(space: Space) -> Layout:
+    if space.layout == "sphere":
+        return Layout("haversine")
+    if space.layout == "scaled":
+        return Layout("mixed" if space.levels else "standardised", space.scales, space.levels)
+    return PLAIN
 
 
 @lru_cache(maxsize=256)
 def _form(neighbour_relation: NeighbourRelation) -> Form:
-    width = len(neighbour_relation.columns)
-    return lower(
-        neighbour_relation.metric, neighbour_relation.radius, neighbour_relation.ranges, width
-    )
+    return neighbour_relation.form()
 
 
 @lru_cache(maxsize=256)
 def _space(neighbour_relation: NeighbourRelation) -> Space:
     if neighbour_relation.metric == "haversine":
         return Space(neighbour_relation.columns, "sphere")
+    if neighbour_relation.metric in SCALED:
+        ranges, levels = neighbour_relation.ranges, neighbour_relation.levels
+        return Space(neighbour_relation.columns, "scaled", ranges, levels)
     form = _form(neighbour_relation)
     if form.kind == MIXED:
         return Space(neighbour_relation.columns, "mixed", form.scales)

@@ -21,7 +21,7 @@ from whitecrow.errors import invalid
 from whitecrow.neighbours import grid
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.index import Arranged, Progress, arranged, count_in, weights_for
-from whitecrow.neighbours.relation import MIXED, Form, step
+from whitecrow.neighbours.relation import MIXED, Form, Layout, step
 
 __all__ = [
     "KERNELS",
@@ -83,13 +83,13 @@ KERNELS = Kernels()
 """Of this process: the compiler is loaded once for all engines."""
 
 
-def equality(width: int, metric: str) -> Form:
+def equality(columns: int, layout: Layout) -> Form:
     """Return the form of "one place by the metric": equal in all that it compares.
 
     These are the columns; for haversine the coordinates on the sphere, where a pole has every
     longitude and the date line has two.
     """
-    return Form(MIXED, 0.0, (0.0,) * (3 if metric == "haversine" else width))
+    return Form(MIXED, 0.0, (0.0,) * layout.width(columns))
 
 
 def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.card import Card, Column
+from whitecrow.column import LEAST_SCALE, MOST_SCALE
 from whitecrow.errors import InvalidInput, invalid
 
 __all__ = [
@@ -33,9 +34,12 @@ __all__ = [
     "LARGEST",
     "METRICS",
     "MIXED",
+    "PLAIN",
+    "SCALED",
     "SQUARES",
     "SUM",
     "Form",
+    "Layout",
     "NeighbourRelation",
     "checked_form",
     "embedded",
@@ -48,9 +52,17 @@ __all__ = [
 ]
 
 SQUARES, SUM, LARGEST, MIXED = range(4)
-"""The four measures to which the six metrics come down."""
+"""The four measures to which the metrics come down."""
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower")
+SCALED = {
+    "standardised": "euclidean",
+    "standardised_manhattan": "manhattan",
+    "standardised_chebyshev": "chebyshev",
+    "mixed": "manhattan",
+}
+"""The metrics that compare columns divided by their scales, and what they then are."""
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower", *SCALED)
 
 Matrix = NDArray[np.float64]
 
@@ -74,12 +86,16 @@ class NeighbourRelation:
         ``hamming`` is the *number* of columns that differ; ``haversine`` takes two columns,
         latitude and longitude in degrees, and a radius in kilometres on a sphere of radius
         6371.0088 km; ``gower`` is the mean over the columns of ``|a - b| / range`` for numbers
-        and of 0 or 1 for categories.
+        and of 0 or 1 for categories. ``standardised``, ``standardised_manhattan`` and
+        ``standardised_chebyshev`` divide each column by its scale first; ``mixed`` is the sum over
+        the columns of ``|a - b| / scale`` for numbers and of ``1 / scale`` where categories differ.
     radius : float
         Two records are close when their distance is at most the radius.
     ranges : tuple of float
-        For ``gower`` only: the public range (upper minus lower) of each column, 0 for a column
-        of categories.
+        For ``gower``: the public range (upper minus lower) of each column, 0 for a column of
+        categories. For the metrics with scales: the scales.
+    levels : tuple of int
+        For ``mixed``: how many categories each column has, 0 for a column of numbers.
 
     Examples
     --------
@@ -92,6 +108,7 @@ class NeighbourRelation:
     metric: str = "euclidean"
     radius: float = 0.0
     ranges: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         given: object = self.columns
@@ -118,6 +135,21 @@ class NeighbourRelation:
             "ranges",
             checked_ranges("NeighbourRelation", self.metric, self.ranges, len(columns)),
         )
+        if len(self.levels) != (len(columns) if self.metric == "mixed" else 0):
+            must = "given for mixed, one for each column, and for no other metric"
+            raise invalid("NeighbourRelation", "levels", must, self.levels)
+
+    @property
+    def layout(self) -> Layout:
+        """How records are laid out before they are compared."""
+        if self.metric == "haversine" or self.metric in SCALED:
+            return Layout(self.metric, self.ranges, self.levels)
+        return PLAIN
+
+    def form(self) -> Form:
+        """Return what the metric and the radius come down to, for records as they are laid out."""
+        width = self.layout.width(len(self.columns))
+        return lower(self.metric, self.radius, self.ranges, width)
 
     @property
     def metric_name(self) -> str:
@@ -135,10 +167,9 @@ class NeighbourRelation:
             if len(record) != len(self.columns) or not all(math.isfinite(v) for v in record):
                 must = f"{len(self.columns)} finite numbers"
                 raise invalid("NeighbourRelation.close", "record", must, record)
-        form = lower(self.metric, self.radius, self.ranges, len(self.columns))
-        first, second = [float(v) for v in a], [float(v) for v in b]
-        if self.metric == "haversine":
-            first, second = list(on_sphere(*first)), list(on_sphere(*second))
+        form = self.form()
+        both = np.array([[float(v) for v in record] for record in (a, b)])
+        first, second = self.layout.placed(both).tolist()
         return bool(measure(form.kind, first, second, form.scales) <= form.threshold)
 
 
@@ -159,13 +190,34 @@ def relation_on(
                 f"The column {name!r} is text, which has no distances. Leave it out, or list its "
                 'values on the card as type = "category".'
             )
-        if kind == "category" and metric not in ("hamming", "gower") and radius > 0:
+        if kind == "category" and metric not in ("hamming", "gower", "mixed") and radius > 0:
             raise InvalidInput(
                 f"The column {name!r} is a category, which {metric} cannot measure. "
-                'Use metric="gower" or metric="hamming", or leave the column out.'
+                'Use metric="mixed", "gower" or "hamming", or leave the column out.'
             )
-    ranges = tuple(_range(card.column(name)) for name in columns) if metric == "gower" else ()
-    return NeighbourRelation(tuple(columns), metric, radius, ranges)
+    found = [card.column(name) for name in columns]
+    ranges: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
+    if metric == "gower":
+        ranges = tuple(map(_range, found))
+    elif metric in SCALED:
+        ranges = tuple(_scale(column, metric) for column in found)
+    if metric == "mixed":
+        levels = tuple(len(column.categories or ()) for column in found)
+    return NeighbourRelation(tuple(columns), metric, radius, ranges, levels)
+
+
+def _scale(column: Column, metric: str) -> float:
+    """Return the difference that counts as 1; categories that differ count as 1 unless told."""
+    if column.scale is not None:
+        return float(column.scale)
+    if column.type == "category":
+        return 1.0
+    raise InvalidInput(
+        f"The column {column.name!r} has no scale on the card, and {metric} divides by it. Give "
+        "'scale', the difference that counts as 1, from knowledge, public data or a priced "
+        "question."
+    )
 
 
 def _range(column: Column) -> float:
@@ -178,6 +230,64 @@ def _range(column: Column) -> float:
             "distance. Give 'lower' and 'upper', from knowledge or public data."
         )
     return float(column.upper) - float(column.lower)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How records are laid out as vectors before the measure compares them.
+
+    ``haversine`` compares points of the unit sphere. The metrics with scales compare ``value /
+    scale``, divided once and here alone, so that every engine compares the same doubles. ``mixed``
+    puts the m categories of a column at the corners ``+h e_i, -h e_i`` of ``m / 2`` further
+    coordinates, ``h = 1 / (2 scale)``: any two of them are ``2h`` apart as sums of differences go,
+    so that ``mixed`` is ``manhattan`` on what is laid out. Everything else is compared as it is.
+
+    Parameters
+    ----------
+    metric : str
+        ``haversine`` or one of :data:`SCALED`; empty for records that are compared as they are.
+    scales : tuple of float
+    levels : tuple of int
+        See :class:`NeighbourRelation`.
+    """
+
+    metric: str = ""
+    scales: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
+
+    def width(self, columns: int) -> int:
+        """Return how many coordinates records of so many columns have."""
+        if self.metric == "haversine":
+            return 3
+        return sum((level + 1) // 2 if level else 1 for level in self.levels or (0,) * columns)
+
+    def placed(self, values: Matrix) -> Matrix:
+        """Return the vectors that the measure compares."""
+        if not self.metric:
+            return values
+        if self.metric == "haversine":
+            return embedded(values, self.metric)
+        # A quotient that is too large for a double is cut, whatever the other records are.
+        with np.errstate(over="ignore"):
+            scaled: Matrix = np.clip(values / np.array(self.scales), -_FARTHEST, _FARTHEST)
+        if not any(self.levels):
+            return scaled
+        parts = []
+        for place, (scale, level) in enumerate(zip(self.scales, self.levels, strict=True)):
+            if level == 0:
+                parts.append(scaled[:, place : place + 1])
+                continue
+            codes = values[:, place].astype(np.int64)
+            corners = np.zeros((len(values), (level + 1) // 2))
+            corners[np.arange(len(values)), codes // 2] = np.where(codes % 2, -0.5, 0.5) / scale
+            parts.append(corners)
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+_FARTHEST = 1e300
+
+PLAIN = Layout()
+"""Records are compared as they are."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +315,7 @@ def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Fo
     differences underflow to 0: records that are close to one would not be close to each other.
     """
     plain = (1.0,) * width
+    metric = SCALED.get(metric, metric)
     if metric == "euclidean" and radius > 0.0:
         return Form(SQUARES, radius * radius, plain)
     if metric == "euclidean":
@@ -281,6 +392,9 @@ def checked_form(
         raise invalid(owner, "metric", f"one of {', '.join(METRICS)}", metric)
     if metric == "haversine" and width != 2:
         raise invalid(owner, "data", "have two columns for haversine", width)
+    if metric in SCALED:
+        hint = "A NeighbourRelation has scales; lay the records out with its layout."
+        raise invalid(owner, "metric", "one without scales", metric, hint)
     checked = checked_ranges(owner, metric, ranges, width)
     return lower(metric, checked_radius(owner, radius), checked, width)
 
@@ -299,8 +413,13 @@ def checked_radius(owner: str, radius: object) -> float:
 def checked_ranges(
     owner: str, metric: str, ranges: Sequence[float], width: int
 ) -> tuple[float, ...]:
-    """Return the public ranges of the columns for gower, and none for any other metric."""
+    """Return the public ranges of the columns for gower, scales, and none for any other metric."""
     values = tuple(float(v) for v in ranges)
+    if metric in SCALED:
+        if len(values) != width or not all(LEAST_SCALE <= v <= MOST_SCALE for v in values):
+            must = f"{width} scales between {LEAST_SCALE:g} and {MOST_SCALE:g}, one for each column"
+            raise invalid(owner, "ranges", must, ranges)
+        return values
     if metric != "gower":
         if values:
             raise invalid(owner, "ranges", f"empty for {metric}", ranges)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow.data.warehouse import Query, RemoteDataset
 from whitecrow.neighbours import box, cells, pivots
 from whitecrow.neighbours.plans import checked_cap, checked_records, count_records, equality
-from whitecrow.neighbours.relation import Form, NeighbourRelation, embedded, lower
+from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
 from whitecrow.neighbours.work import Counting, Group, Uncovered
 
 __all__ = ["Bounds", "RemoteEngine"]
@@ -75,17 +75,15 @@ class RemoteEngine:
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        return self._few(
-            asked, neighbour_relation, _form(neighbour_relation), neighbour_relation.metric, cap
-        )
+        return self._few(asked, neighbour_relation, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = equality(asked.shape[1], neighbour_relation.metric)
-        return self._few(asked, neighbour_relation, same, neighbour_relation.metric, cap)
+        same = equality(asked.shape[1], neighbour_relation.layout)
+        return self._few(asked, neighbour_relation, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record.
@@ -105,7 +103,7 @@ class RemoteEngine:
             return np.empty((0, width)), np.zeros(0, np.int64)
         sample = self._sample(neighbour_relation, size)
         found = None
-        if neighbour_relation.metric != "haversine":
+        if neighbour_relation.layout == PLAIN:  # SQL computes the cells of values as they are
             found = self._by_cells(neighbour_relation, sample, cap)
         return self._by_pivots(neighbour_relation, sample, cap) if found is None else found
 
@@ -114,29 +112,29 @@ class RemoteEngine:
         asked: Matrix,
         neighbour_relation: NeighbourRelation,
         form: Form,
-        metric: str,
         cap: int | None,
     ) -> Counts:
         """Count for a batch of records: here if little lies around them, else where it lies."""
         limit = checked_cap(cap, self._dataset.size, "engine")
         if limit == 0 or len(asked) == 0:
             return np.zeros(len(asked), np.int64)
-        vectors = embedded(asked, metric)
-        where = box.condition(asked, form, metric, self._warehouse.dialect)
+        layout = neighbour_relation.layout
+        vectors = layout.placed(asked)
+        where = box.condition(asked, form, layout, self._warehouse.dialect)
         query = self._select(neighbour_relation, where)
         limited = Query(f"{query.text} LIMIT {self._bounds.few}")
         near = self._warehouse.rows(limited, len(neighbour_relation.columns))
-        counts = count_records(embedded(near, metric), form, vectors, limit)
+        counts = count_records(layout.placed(near), form, vectors, limit)
         if len(near) < self._bounds.few or bool((counts >= limit).all()):
             return counts
-        return self._count_in_turns(metric, form, vectors, limit, query)
+        return self._count_in_turns(layout, form, vectors, limit, query)
 
     def _by_cells(
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
     ) -> tuple[Matrix, Counts] | None:
         """Certify cells from their histogram; None where cells certify too little."""
         size, bounds = self._dataset.size, self._bounds
-        form = _form(neighbour_relation)
+        form = neighbour_relation.form()
         most = min(bounds.cells, max(1024, size // 4))
         lattice = cells.lay_out(sample, form, size, most)
         if lattice is None:
@@ -176,7 +174,7 @@ class RemoteEngine:
         cap: int,
     ) -> tuple[Matrix, Counts]:
         """Count for the records of some cells: here if what they touch is little, else there."""
-        form, bounds, dialect = _form(neighbour_relation), self._bounds, self._warehouse.dialect
+        form, bounds, dialect = neighbour_relation.form(), self._bounds, self._warehouse.dialect
         listed = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
         records = self._dataset.relation(neighbour_relation.columns)
         inside = (
@@ -195,52 +193,52 @@ class RemoteEngine:
             beside = Query(f"SELECT {listed} {inside}", turn.near, order)
             if 2 * turn.nearby > self._dataset.size:
                 beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
-            counts = self._count_in_turns(neighbour_relation.metric, form, asking, cap, beside)
+            counts = self._count_in_turns(neighbour_relation.layout, form, asking, cap, beside)
         return asking[counts < cap], counts[counts < cap]
 
     def _by_pivots(
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
     ) -> tuple[Matrix, Counts]:
         """Certify records by pivots; count the others where the records are, share by share."""
-        metric, size, width = (
-            neighbour_relation.metric,
+        layout, size, width = (
+            neighbour_relation.layout,
             self._dataset.size,
             len(neighbour_relation.columns),
         )
-        form = _form(neighbour_relation)
+        form = neighbour_relation.form()
         everything = self._select(neighbour_relation, "1 = 1")
-        chosen = pivots.choose(embedded(sample, metric), form, size, cap)
+        chosen = pivots.choose(layout.placed(sample), form, size, cap)
         covers: tuple[Group, ...] = ()
         if chosen.inner:
-            held = self._count(metric, chosen.inner, cap, everything)
+            held = self._count(layout, chosen.inner, cap, everything)
             covers = chosen.holding(held >= cap)
         share_open = chosen.open if covers else 1.0
         shares = max(1, math.ceil(1.25 * (share_open + 0.001) * size / self._bounds.asked))
         points, counts = [], []
         for share in range(shares):
-            work = Uncovered(metric, covers, share, shares, self._warehouse.spread)
+            work = Uncovered(layout, covers, share, shares, self._warehouse.spread)
             parts = self._warehouse.work(everything, work, width)
             asking = np.concatenate([np.empty((0, width)), *parts])
-            found = self._count_in_turns(metric, form, embedded(asking, metric), cap, everything)
+            found = self._count_in_turns(layout, form, layout.placed(asking), cap, everything)
             points.append(asking[found < cap])
             counts.append(found[found < cap])
         return np.concatenate(points), np.concatenate(counts)
 
     def _count_in_turns(
-        self, metric: str, form: Form, asking: Matrix, cap: int, query: Query
+        self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Query
     ) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
         step = self._bounds.asked
         parts = [
-            self._count(metric, (Group(form, asking[first : first + step]),), cap, query)
+            self._count(layout, (Group(form, asking[first : first + step]),), cap, query)
             for first in range(0, len(asking), step)
         ]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
-    def _count(self, metric: str, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
+    def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
         """Count close records among those of a query, where they are."""
         counts = np.zeros(sum(len(group.asked) for group in groups), np.int64)
-        work = Counting(metric, groups, cap, self._warehouse.spread)
+        work = Counting(layout, groups, cap, self._warehouse.spread)
         for part in self._warehouse.work(query, work, 2, totals=True):
             places = part.astype(np.int64)
             np.add.at(counts, places[:, 0], places[:, 1])
@@ -257,12 +255,3 @@ class RemoteEngine:
         query = self._select(neighbour_relation, f"{self._warehouse.dialect.random} < {part}")
         found = self._warehouse.rows(query, len(neighbour_relation.columns))
         return found[np.random.default_rng(len(found)).permutation(len(found))]
-
-
-def _form(neighbour_relation: NeighbourRelation) -> Form:
-    return lower(
-        neighbour_relation.metric,
-        neighbour_relation.radius,
-        neighbour_relation.ranges,
-        len(neighbour_relation.columns),
-    )

@@ -28,14 +28,18 @@ class Space:
     ----------
     columns : tuple of str
     layout : str
-        ``plain``, ``sphere`` (haversine) or ``mixed`` (gower, hamming).
+        ``plain``, ``sphere`` (haversine), ``mixed`` (gower, hamming) or ``scaled`` (the metrics
+        with scales).
     scales : tuple of float
-        For ``mixed``: the ranges, 0 for categories.
+        For ``mixed``: the ranges, 0 for categories. For ``scaled``: the scales.
+    levels : tuple of int
+        For ``scaled`` with categories: how many each column has, 0 for numbers.
     """
 
     columns: tuple[str, ...]
     layout: str = "plain"
     scales: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
 
 
 def beside(source: str | os.PathLike[str]) -> Path:
@@ -63,6 +67,7 @@ def save(path: str | os.PathLike[str], fingerprint: str, indexes: Mapping[Space,
                 "columns": list(space.columns),
                 "layout": space.layout,
                 "scales": list(space.scales),
+                "levels": list(space.levels),
                 "size": index.tables.size,
                 "mixed": index.mixed,
                 "faithful": index.faithful,
@@ -91,6 +96,7 @@ def _read(
     tables = {name: arrays[f"{number}-{name}"] for name in _TABLES}
     mismatches = int(tables["categories"].sum())
     index = Index(size=int(said["size"]), mismatches=mismatches, **tables)
-    space = Space(tuple(said["columns"]), said["layout"], tuple(said["scales"]))
+    levels = tuple(said.get("levels", ()))  # none in folders of earlier versions
+    space = Space(tuple(said["columns"]), said["layout"], tuple(said["scales"]), levels)
     ids = arrays[f"{number}-ids"]
     return space, Arranged(index, ids, bool(said["mixed"]), bool(said["faithful"]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import box, parallel
 from whitecrow.neighbours.plans import count_records
-from whitecrow.neighbours.relation import Form, embedded
+from whitecrow.neighbours.relation import Form, Layout
 
 __all__ = ["Counting", "Group", "Uncovered"]
 
@@ -41,8 +41,8 @@ class Counting:
 
     Parameters
     ----------
-    metric : str
-        How records are embedded.
+    layout : Layout
+        How records are laid out before they are compared.
     groups : tuple of Group
         The records asked about; places go through all groups.
     cap : int
@@ -51,7 +51,7 @@ class Counting:
         Whether to keep to one core and read the partition to its end: others work beside it.
     """
 
-    metric: str
+    layout: Layout
     groups: tuple[Group, ...]
     cap: int
     alone: bool = False
@@ -62,9 +62,9 @@ class Counting:
             parallel.limit(1)
         counts = [np.zeros(len(group.asked), np.int64) for group in self.groups]
         for values in _gathered(batches):
-            vectors, waiting = embedded(values, self.metric), False
+            vectors, waiting = self.layout.placed(values), False
             for group, count in zip(self.groups, counts, strict=True):
-                rows = box.within(group.asked, vectors, group.form, self.metric)
+                rows = box.within(group.asked, vectors, group.form, self.layout)
                 rows = rows[count[rows] < self.cap]
                 count[rows] += count_records(vectors, group.form, group.asked[rows], self.cap)
                 waiting = waiting or bool((count < self.cap).any())
@@ -85,8 +85,8 @@ class Uncovered:
 
     Parameters
     ----------
-    metric : str
-        How records are embedded.
+    layout : Layout
+        How records are laid out before they are compared.
     pivots : tuple of Group
         Each covers the records that are close to it.
     share, shares : int
@@ -95,7 +95,7 @@ class Uncovered:
         See :class:`Counting`.
     """
 
-    metric: str
+    layout: Layout
     pivots: tuple[Group, ...]
     share: int = 0
     shares: int = 1
@@ -107,7 +107,7 @@ class Uncovered:
             parallel.limit(1)
         for values in _gathered(batches):
             mine = values[_shares(values, self.shares) == self.share]
-            vectors = embedded(mine, self.metric)
+            vectors = self.layout.placed(mine)
             open_ = np.arange(len(mine))
             for group in self.pivots:
                 covered = count_records(group.asked, group.form, vectors[open_], 1)

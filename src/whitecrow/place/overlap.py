@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours.relation import EARTH_RADIUS_KM, on_sphere
+from whitecrow.neighbours.relation import EARTH_RADIUS_KM, SCALED, on_sphere
 from whitecrow.place.depth import (
     Floats,
     Weights,
@@ -64,11 +64,16 @@ def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card)
     Another card puts the same person elsewhere (another order of categories, another clip, other
     records over the contribution bound), so balls under different cards are never told apart.
     """
+    metric, ranges = neighbour_relation.metric, list(neighbour_relation.ranges)
+    if metric in SCALED:
+        # Laid out, it is a ball of a metric without scales; they tell it from other such balls.
+        metric, ranges = SCALED[metric], [*ranges, *map(float, neighbour_relation.levels)]
+        center = neighbour_relation.layout.placed(np.array([center]))[0].tolist()
     return {
         "card": card.fingerprint(),
         "columns": list(neighbour_relation.columns),
-        "metric": neighbour_relation.metric,
-        "ranges": list(neighbour_relation.ranges),
+        "metric": metric,
+        "ranges": ranges,
         "center": center,
         "radius": neighbour_relation.radius,
     }
@@ -248,7 +253,7 @@ class Atlas:
         """Add many balls; where the depth is exact this is one sweep and not one for each."""
         fresh: set[_Place] = set()
         for ball, epsilon in balls:
-            if ball is None or not exact_in(str(ball["metric"]), len(ball["columns"])):
+            if ball is None or not exact_in(str(ball["metric"]), len(ball["center"])):
                 self.add(ball, epsilon)
                 continue
             place = _place(ball)

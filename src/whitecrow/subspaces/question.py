@@ -18,7 +18,7 @@ from whitecrow.counting.parameters import (
     check_model,
     noise_for,
     normalised_model,
-    numeric_columns,
+    whole_space,
 )
 from whitecrow.counting.parameters import Subspace as Columns
 from whitecrow.data import Card
@@ -130,7 +130,7 @@ class Subspaces(Question):
         return tuple(itertools.combinations(self._pool(card), self.size))
 
     def _pool(self, card: Card) -> Subspace:
-        return numeric_columns("Subspaces", card) if self.columns is None else self.columns
+        return self.columns or whole_space("Subspaces", card, self.model.metric)
 
     def model_in(self, subspace: Subspace) -> DistanceAnomaly:
         """Return the model as it applies in a subspace."""
@@ -174,7 +174,7 @@ class Subspaces(Question):
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         if self.subspaces is None:
             pool = self._pool(card)
-            check_columns("Subspaces", pool, card)
+            check_columns("Subspaces", pool, card, self.model.metric)
             assert self.size is not None
             if self.size > len(pool):
                 must = f"at most {len(pool)}, the number of columns"
@@ -187,7 +187,7 @@ class Subspaces(Question):
             self._check_top(number)
             return
         for subspace in self.subspaces:
-            check_columns("Subspaces", subspace, card)
+            check_columns("Subspaces", subspace, card, self.model.metric)
 
     def _check_top(self, number: int) -> None:
         if self.top > number:

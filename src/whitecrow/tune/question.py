@@ -21,7 +21,7 @@ from whitecrow.counting.parameters import (
     check_columns,
     check_model,
     noise_for,
-    numeric_columns,
+    whole_space,
 )
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Whole
@@ -130,7 +130,7 @@ class Tune(Question):
 
     def subspace(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        return numeric_columns("Tune", card) if self.columns is None else self.columns
+        return whole_space("Tune", card, self.metric) if self.columns is None else self.columns
 
     def model(self, index: int) -> DistanceAnomaly:
         """Return the model with one of the radii."""
@@ -180,7 +180,7 @@ class Tune(Question):
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
-        check_columns("Tune", self.subspace(card), card)
+        check_columns("Tune", self.subspace(card), card, self.metric)
 
     def price(self, card: Card) -> Guarantee:
         """Return what the release will promise."""

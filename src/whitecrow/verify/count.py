@@ -24,6 +24,7 @@ from whitecrow.verify.point_sets import (
     degrees,
     law,
     line,
+    mixed,
     outliers,
     plane,
     shipped,
@@ -49,6 +50,7 @@ SPACES = (
     plane(3, "replace_one"),
     space(4, "add_remove"),
 )
+MIXED = (mixed(5, "add_remove"), mixed(4, "replace_one"))
 SMALL = (line(4, "add_remove", length=4), line(5, "replace_one", length=4))
 """Where the broken twins are caught."""
 
@@ -170,6 +172,29 @@ def hexagon(exactly: bool) -> Report:
     return Report(2, 1, change / float(least), 1.0, where, "loss: change / S")
 
 
+def mixed_bound(forget: bool = False) -> Report:
+    """beta K bounds every change among numbers and categories, and is attained."""
+    worst, where, databases, edges = 0.0, "", 0, 0
+    for universe in MIXED[:1]:
+        held = replace(universe, categories=(), numbers=1) if forget else universe
+        for k in (1, 2):
+            moved = [
+                abs(outliers(universe, x, k) - outliers(universe, y, k))
+                for x, y in universe.edges()
+            ]
+            databases += len(list(universe.databases()))
+            edges += len(moved)
+            found = max(moved) / held.cap(k)
+            if found > worst:
+                worst, where = found, f"{universe.name}, k={k}: {max(moved)}"
+    return Report(databases, edges, worst, 1.0, where, "loss: change / bound")
+
+
+def numbers_only(universe: Universe, x: Database, k: int, decay: Fraction) -> Fraction:
+    """S with the cap of the columns of numbers, the categories being forgotten."""
+    return shipped(replace(universe, categories=(), numbers=1), x, k, decay)
+
+
 # Broken twins
 
 
@@ -263,6 +288,11 @@ CHECKS = (
         partial(smooth_and_above, SPACES, decays=DECAYS[1:2]),
     ),
     _named("the global sensitivity on the line is attained", global_bound),
+    _named(
+        "S is smooth and above: numbers and categories",
+        partial(smooth_and_above, MIXED, decays=DECAYS[1:2]),
+    ),
+    _named("the global sensitivity of numbers and categories", mixed_bound),
     _named("the window is admissible", partial(admissible, ball_cover, 1)),
     _named("the disc search is admissible", partial(admissible, ball_cover, 2)),
     _named("the degeneracy is admissible", partial(admissible, ball_cover, 3)),
@@ -295,6 +325,12 @@ CHECKS = (
         "the cap N under add/remove", partial(from_cover, ball_cover, size_is_cap=True), SMALL[:1]
     ),
     _twin("add/remove up to t = cap - 1", partial(from_cover, ball_cover, shorter=1), SMALL[:1]),
+    _twin("a mixed space with the cap of its numbers", numbers_only, MIXED[:1]),
+    _named(
+        "broken twin: the global sensitivity without the categories",
+        partial(mixed_bound, forget=True),
+        must_fail=True,
+    ),
     _named("broken twin: 5 beta in double precision", partial(hexagon, True), True),
     _named(
         "broken twin: the smaller noise, chosen after seeing S",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from whitecrow.counting.calibration import Calibration
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.counting.smooth import smooth_bound
+from whitecrow.neighbours.relation import Layout
 from whitecrow.noise import laws
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "degrees",
     "law",
     "line",
+    "mixed",
     "outliers",
     "plane",
     "shipped",
@@ -39,7 +41,11 @@ Database = tuple[Point, ...]
 
 @dataclass(frozen=True)
 class Universe:
-    """Every multiset of at most ``most`` points of a domain (replace_one: exactly ``most``)."""
+    """Every multiset of at most ``most`` points of a domain (replace_one: exactly ``most``).
+
+    With ``categories`` (see :func:`~whitecrow.counting.kissing.separated_mixed`) the points are
+    laid out as the metric ``mixed`` lays out ``numbers`` columns of numbers beside them.
+    """
 
     name: str
     domain: tuple[Point, ...]
@@ -47,6 +53,9 @@ class Universe:
     most: int
     relation: str
     exactly: bool = True
+    metric: str = "euclidean"
+    numbers: int | None = None
+    categories: tuple[tuple[int, float], ...] = ()
 
     def databases(self) -> Iterator[Database]:
         """Yield every database, its points in order."""
@@ -71,11 +80,13 @@ class Universe:
         """Return the global sensitivity of the number of outliers."""
         return global_sensitivity(
             k,
-            len(self.domain[0]),
+            (len(self.domain[0]) if self.numbers is None else self.numbers) + len(self.categories),
             self.relation,
+            metric=self.metric,
             radius=self.radius,
             exactly=self.exactly,
             size=self.most if self.relation == "replace_one" else None,
+            categories=self.categories,
         )
 
 
@@ -97,6 +108,17 @@ def space(most: int, relation: str) -> Universe:
     return Universe(f"space, {relation}", domain, 1.0, most, relation)
 
 
+def mixed(most: int, relation: str) -> Universe:
+    """Return a number and two categories of two values, around one place, as they are laid out."""
+    layout = Layout("mixed", (1.0, 1.0, 1.0), (0, 2, 2))
+    records = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1))
+    laid_out = layout.placed(np.array(records, dtype=np.float64)).tolist()
+    domain = tuple(tuple(map(float, point)) for point in sorted(laid_out))
+    categories = ((2, 1.0), (2, 1.0))
+    name = f"a number and two categories, {relation}"
+    return Universe(name, domain, 1.0, most, relation, True, "manhattan", 1, categories)
+
+
 HEXAGON: Database = (
     (0.0, 0.0),
     (1.4327141887634882, 0.3411025838006822),
@@ -116,31 +138,32 @@ def as_array(x: Database, width: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=100_000)
-def degrees(x: Database, radius: float) -> tuple[int, ...]:
+def degrees(x: Database, radius: float, metric: str = "euclidean") -> tuple[int, ...]:
     """Count the records within the radius of each record, itself included, pair by pair.
 
     The sum of squares is that of the product's predicate; its fast ways of counting are not used.
     """
     points = np.array(x, dtype=np.float64)
-    squares = np.zeros((len(x), len(x)))
+    power = 2 if metric == "euclidean" else 1
+    sums = np.zeros((len(x), len(x)))
     for column in points.T:
-        squares += (column[:, None] - column[None, :]) ** 2
-    return tuple((squares <= radius * radius).sum(axis=1).tolist())
+        sums += np.abs(column[:, None] - column[None, :]) ** power
+    return tuple((sums <= radius**power).sum(axis=1).tolist())
 
 
 def outliers(universe: Universe, x: Database, k: int) -> int:
     """Count the records with at most k records within the radius, themselves included."""
-    return sum(degree <= k for degree in degrees(x, universe.radius))
+    return sum(degree <= k for degree in degrees(x, universe.radius, universe.metric))
 
 
 def shipped(universe: Universe, x: Database, k: int, decay: Fraction) -> Fraction:
     """Return the smooth sensitivity as the product computes it."""
     return smooth_bound(
         as_array(x, len(universe.domain[0])),
-        np.array(degrees(x, universe.radius), dtype=np.int64),
+        np.array(degrees(x, universe.radius, universe.metric), dtype=np.int64),
         beta=k,
         radius=universe.radius,
-        metric="euclidean",
+        metric=universe.metric,
         relation=universe.relation,
         cap=universe.cap(k),
         decay=decay,
