@@ -130,7 +130,8 @@ class Client(Asks):
         """Say what a question will cost and how accurate it will be, from public facts."""
         given = {name: value for name, value in public.items() if value is not None}
         found = self._post("price", {**_written(question), "public": given})
-        return Description(found["words"], guarantee(found["price"]), found["figures"])
+        told = {name: found[name] for name in ("figures", "error", "warning") if name in found}
+        return Description(found["words"], guarantee(found["price"]), **told)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""

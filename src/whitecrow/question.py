@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from whitecrow.card import Card
 from whitecrow.declaration import Declared
+from whitecrow.errors import WhitecrowError
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.privacy import Facts, Guarantee, reading
 
@@ -34,7 +35,10 @@ __all__ = [
     "Release",
     "Said",
     "Shortcuts",
+    "coin_warning",
     "digest",
+    "error_words",
+    "known_figures",
     "statement",
 ]
 
@@ -87,6 +91,10 @@ class Question(Declared):
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """The figures of a description that a page shows: in which words, and written as a
     ``"number"``, a ``"chance"`` or a ``"range"``."""
+
+    coin: ClassVar[tuple[str, ...]] = ()
+    """For a yes or no: the figures, the most telling first, that say how often it is wrong where
+    the case is clear. Near one half the answer says nothing, and everybody is warned."""
 
     reply_seconds: ClassVar[float] = 5.0
     """Where a service pads its replies, this one leaves at a multiple of so many seconds."""
@@ -207,11 +215,17 @@ class Description:
         What the release will promise.
     figures : mapping
         The numbers in the words, for programs (JSON values).
+    error : str
+        The expected error, short.
+    warning : str
+        Why the answer would be worth nothing, where that is so.
     """
 
     words: str
     price: Guarantee
     figures: Mapping[str, JSON] = field(default_factory=dict)
+    error: str = ""
+    warning: str = ""
 
     def __str__(self) -> str:
         return self.words
@@ -222,6 +236,8 @@ class Description:
             "words": self.words,
             "price": self.price.to_json(),
             "figures": dict(self.figures),
+            "error": self.error,
+            "warning": self.warning,
         }
 
 
@@ -243,6 +259,10 @@ class Release:
         False when a stored answer was returned again, free of charge.
     ledger : mapping
         What has been spent and what remains, per notion, after this release.
+    error : str
+        The expected error, from public facts as before asking: the true one is not released.
+    warning : str
+        Why the answer is worth nothing, where that is so; the statement ends with it.
     """
 
     question: Mapping[str, JSON]
@@ -251,6 +271,8 @@ class Release:
     statement: str
     charged: bool = True
     ledger: Mapping[str, JSON] = field(default_factory=dict)
+    error: str = ""
+    warning: str = ""
 
     def to_json(self) -> dict[str, JSON]:
         """Return the JSON object of docs/interface.md 4."""
@@ -261,13 +283,16 @@ class Release:
             "statement": self.statement,
             "charged": self.charged,
             "ledger": dict(self.ledger),
+            "error": self.error,
+            "warning": self.warning,
         }
 
 
 def statement(question: Question, price: Guarantee, card: Card) -> str:
     """Return what a data officer can sign: the promise, its unit, and whom the question leaves out.
 
-    A question that names a person's record and speaks of it openly says so in its ``caveat``.
+    A question that names a person's record and speaks of it openly says so in its ``caveat``. An
+    answer that is little better than a coin is told apart from one that is.
     """
     parts = [_sentence(price)]
     if card.unit == "user":
@@ -275,7 +300,67 @@ def statement(question: Question, price: Guarantee, card: Card) -> str:
             f'"Record" stands for all records of one person here (at most {card.contribution}).'
         )
     parts.append(question.caveat)
+    parts.append(coin_warning(question, known_figures(question, card)))
     return " ".join(part for part in parts if part)
+
+
+_COIN = 0.25
+"""An answer that is wrong as often as this, in a clear case, is half way to a coin."""
+
+_OF_ERROR = ("error", "shortfall", "deviation", "margin", "probability", "within")
+
+
+def known_figures(question: Question, card: Card) -> Mapping[str, JSON]:
+    """The figures of a question's description; none if the card has changed and no longer fits."""
+    try:
+        return question.describe(card).figures
+    except WhitecrowError:
+        return {}
+
+
+def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
+    """Say the expected error of an answer in a few words, from the figures of its description.
+
+    Examples
+    --------
+    >>> error_words(Question.__new__(Question), {"median_error": 7.04, "error_95": 33.2})
+    '± 7, 95 %: ± 33'
+    """
+    median, most = figures.get("median_error"), figures.get("error_95")
+    if median is not None and most is not None:
+        return f"± {_short(median)}, 95 %: ± {_short(most)}"
+    parts = []
+    for name, (words, form) in question.figures.items():
+        value = figures.get(name)
+        if value is None or not any(part in name for part in _OF_ERROR):
+            continue
+        if form == "chance":
+            parts.append(f"{words} {_percent(value)}")
+        elif form == "range":
+            parts.append(f"{words} {_short(value[0])} to {_short(value[-1])}")
+        else:
+            parts.append(f"{words} {_short(value)}")
+    return "; ".join(parts)
+
+
+def coin_warning(question: Question, figures: Mapping[str, JSON]) -> str:
+    """Warn of a yes or no that is little better than a coin's, even where the case is clear."""
+    found = next((figures[name] for name in question.coin if figures.get(name) is not None), None)
+    if found is None or found < _COIN:
+        return ""
+    return (
+        f"WARNING: this answer is little better than a coin. Even about a record with nothing "
+        f"near it, it is wrong with probability {_percent(found)}. Ask at a larger epsilon, or "
+        "with a larger beta."
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 @lru_cache(maxsize=256)

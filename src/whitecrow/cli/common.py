@@ -183,6 +183,7 @@ def answer(
         _refuse_to_open(given)
     curator = opened(given)
     description = curator.describe(question, **(public or {}))
+    given.output.warn(description.warning)
     if given.price_only:
         given.output.show(description.to_json(), description.words)
         return
@@ -195,6 +196,7 @@ def answer(
     remaining = release.ledger.get("remaining", {})
     lines = [
         *_said(question.says(release.answer)),
+        *([f"error      {release.error}"] if release.error else []),
         f"promise    {release.statement}",
         f"charged    {'yes' if release.charged else 'no: this question was answered before'}",
         f"remaining  {', '.join(f'{notion} {left}' for notion, left in remaining.items())}",

@@ -77,6 +77,7 @@ def answer_all(
         raise InvalidInput("No row of the file can be asked about. Nothing was asked.")
     questions = [question for _, (question, _) in rows]
     described = curator.describe(questions[0], **rows[0][1][1])
+    given.output.warn(described.warning)
     plan = curator.plan(questions)
     if given.price_only:
         given.output.show(
@@ -104,6 +105,8 @@ def answer_all(
         "answers": answers,
         "left_out": left_out,
         "statement": releases[-1].statement,
+        "error": releases[-1].error,
+        "warning": releases[-1].warning,
         "ledger": dict(releases[-1].ledger),
         "out": out,
     }
@@ -135,6 +138,7 @@ def _words(
     remaining = releases[-1].ledger.get("remaining", {})
     return [
         *lines,
+        *([f"error      of each: {releases[-1].error}"] if releases[-1].error else []),
         f"promise    of each: {releases[-1].statement}",
         f"charged    {charged}; {len(releases) - charged} were answered before",
         f"remaining  {', '.join(f'{notion} {left}' for notion, left in remaining.items())}",

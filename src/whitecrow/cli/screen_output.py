@@ -39,6 +39,11 @@ class Output:
         if not self.as_json:
             click.echo(words, err=True)
 
+    def warn(self, words: str) -> None:
+        """Print a warning on standard error, with --json too; nothing if there is none."""
+        if words:
+            click.secho(words, err=True, fg="red", bold=True)
+
     @contextlib.contextmanager
     def progress(self) -> Iterator[Progress | None]:
         """A progress bar on standard error, if a person is watching."""

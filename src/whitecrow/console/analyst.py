@@ -16,11 +16,10 @@ from whitecrow.errors import (
     InvalidInput,
     NotReady,
     PolicyViolation,
-    WhitecrowError,
     http_status,
 )
 from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee
-from whitecrow.question import digest, statement
+from whitecrow.question import coin_warning, digest, error_words, known_figures, statement
 from whitecrow.questions import kinds, question_type
 from whitecrow.server.schemas import strict_json
 from whitecrow.server.strangers import question_from
@@ -78,6 +77,7 @@ def add(site: Site) -> None:
         words = description.words.removesuffix(description.price.statement()).strip()
         priced = {
             "words": words,
+            "warning": description.warning,
             "statement": statement(question, description.price, card),
             "price": description.price,
             "meaning": answers.meaning(description.price),
@@ -140,7 +140,7 @@ def add(site: Site) -> None:
             raise missing()
         question, price = question_from(one["question"]), guarantee(one["price"])
         kind = one["question"]["kind"]
-        said = question.says(one["answer"])
+        said, known = question.says(one["answer"]), known_figures(question, card)
         values = {
             "dataset": found,
             "gauges": gauges(found),
@@ -151,7 +151,9 @@ def add(site: Site) -> None:
             "price": price,
             "statement": statement(question, price, card),
             "meaning": answers.meaning(price),
-            "figures": _expected(question, card),
+            "figures": answers.figures(question, known),
+            "error": error_words(question, known),
+            "warning": coin_warning(question, known),
             "again": bool(visit.query("again")),
             "code": code.listings(one["question"], found["name"], _address(visit)),
             "chart": charts.series(said.series) if said.series else None,
@@ -184,11 +186,3 @@ def _short(price: Guarantee, found: dict[str, Any]) -> bool:
     if isinstance(price, ZeroConcentrated):
         return False  # what it adds depends on what was spent: the ledger knows
     return price.epsilon > Fraction(found["remaining"].get(_line(price), "0"))
-
-
-def _expected(question: Any, card: Card) -> list[tuple[str, str]]:
-    """The expected error as it was known before; a card may have changed since."""
-    try:
-        return answers.figures(question, question.describe(card).figures)
-    except WhitecrowError:
-        return []

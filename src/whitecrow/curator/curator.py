@@ -30,7 +30,17 @@ from whitecrow.ledger.failures import failures, review
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals, of_revision
-from whitecrow.question import Description, Progress, Question, Release, digest, statement
+from whitecrow.question import (
+    Description,
+    Progress,
+    Question,
+    Release,
+    coin_warning,
+    digest,
+    error_words,
+    known_figures,
+    statement,
+)
 from whitecrow.questions import type_of
 from whitecrow.terms import Budget, Plan, Policy, Remaining, policy_of
 
@@ -211,7 +221,14 @@ class Curator(Asks):
         words = found.words.removesuffix(found.price.statement())
         if words != found.words:
             words += price.statement()
-        return replace(found, words=words, price=price)
+        warning = coin_warning(question, found.figures)
+        return replace(
+            found,
+            words=f"{warning} {words}" if warning else words,
+            price=price,
+            error=error_words(question, found.figures),
+            warning=warning,
+        )
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking.
@@ -291,6 +308,7 @@ class Curator(Asks):
             found = self._answer(question, found, progress)
         if not found.answered:
             raise failure()
+        figures = known_figures(question, self.card)
         return Release(
             question={"kind": question.kind, **question.to_json()},
             answer=question.reads(found.answer),
@@ -301,6 +319,8 @@ class Curator(Asks):
                 "spent": snapshot.spent.shown(snapshot.budget),
                 "remaining": snapshot.remaining(who).to_json(),
             },
+            error=error_words(question, figures),
+            warning=coin_warning(question, figures),
         )
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
@@ -45,6 +45,11 @@ class Lookahead(Question):
 
     kind = "lookahead"
     asks = "How many records have each combination of values?"
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "noise_standard_deviation": ("standard deviation of a count", "number"),
+        "noise_within_95": ("counts off by at most, 95 % of the time", "number"),
+        "expected_error": ("wrong side of beta with probability, for your guess", "chance"),
+    }
     example = "stays.csv --card stays.toml --columns ward,insurance --beta 20 --k 20 --epsilon 1"
     reply_seconds = 2.0
 

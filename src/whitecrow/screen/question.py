@@ -48,6 +48,7 @@ class Screen(Question):
     )
     reply_seconds = 0.25
     light = True
+    coin = ("expected_error", "error_if_alone")
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "expected_error": ("wrong with probability, for your guess", "chance"),
         "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),
