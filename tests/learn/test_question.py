@@ -130,10 +130,34 @@ def test_replace_one_is_priced_and_promised_as_such() -> None:
 
 
 def test_the_description_says_when_the_price_is_too_small_for_the_data() -> None:
-    small = wc.Learn(epsilon="0.01").describe(CARD)
-    large = wc.Learn(epsilon="1", delta="1e-6").describe(CARD)
-    assert small.figures["enough_records"] > 20 * large.figures["enough_records"]
+    small = wc.Learn(epsilon="0.1").describe(CARD, expected_records=500)
+    large = wc.Learn(epsilon="1", delta="1e-6").describe(CARD, expected_records=20_000)
+    assert "too small" in str(small)
+    assert "too small" not in str(large)
+    assert small.figures["expected_auc"] < large.figures["expected_auc"]
+    assert small.figures["enough_records"] is None or (
+        small.figures["enough_records"] > 5 * large.figures["enough_records"]
+    )
     assert large.figures["columns_without_bounds"] == ["pay"]
+
+
+def test_without_a_guess_the_description_says_from_how_many_records_on_it_is_worth_it() -> None:
+    said = wc.Learn(epsilon="1", delta="1e-6").describe(CARD)
+    assert f"{said.figures['enough_records']:,} records on" in str(said)
+    assert "expected_auc" not in said.figures
+
+
+def test_persons_with_many_records_are_told_to_expect_less() -> None:
+    question = wc.Learn(["age", "bmi"], epsilon="1", delta="1e-6")
+    one, several = (
+        wc.Card("visits", (*CARD.columns[:2], wc.Column("who", "text")), **unit)
+        for unit in ({}, {"unit": "user", "user_column": "who", "contribution": 10})
+    )
+    leads = [
+        question.describe(card, expected_records=1000).figures["expected_lead"]
+        for card in (one, several)
+    ]
+    assert leads[0] > leads[1]
 
 
 def test_a_price_whose_noise_cannot_be_drawn_is_refused_when_priced() -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Names, Numbers, Whole
+from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Names, Numbers, Whole
 from whitecrow.detector import Detector
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.errors import InvalidInput, invalid
@@ -91,6 +91,14 @@ class Learn(Question):
         group="details",
     )
 
+    class guesses(Declared):
+        """A guess for the expected quality."""
+
+        expected_records: Maybe[int, int] = Maybe(
+            Whole(least=1, help="About how many records there are.", label="Records, about"),
+            default=None,
+        )
+
     def settle(self) -> None:
         """Refuse rates that are no rates."""
         for rate in self.false_alarms or ():
@@ -170,8 +178,8 @@ class Learn(Question):
         return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
 
     def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, and from how many records on it is worth its price."""
-        return described(self, card)
+        """Say what will be released, how good it will be, and when the price is too small."""
+        return described(self, card, self.guesses.from_json(public).expected_records)
 
     def reads(self, answer: Any) -> Any:
         """Return the detector that a stored answer holds."""

@@ -5,41 +5,53 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
-from whitecrow.learn.recipe import families, marginal_share
-from whitecrow.question import Description
+from whitecrow.learn.quality import expected, worth_it
+from whitecrow.question import JSON, Description
 
 if TYPE_CHECKING:
     from whitecrow.learn.question import Learn
 
-__all__ = ["described", "enough_records"]
+__all__ = ["described"]
 
 
-def enough_records(question: Learn, card: Card) -> int:
-    """Return from about how many records on a detector is worth its price.
+def described(question: Learn, card: Card, records: int | None = None) -> Description:
+    """Return the words and the figures of a description.
 
-    Measured on public sets (``research``): where the noise of a count is below about an eighth of
-    the records, detectors were level with Isolation Forest without privacy.
+    Parameters
+    ----------
+    question : Learn
+    card : Card
+    records : int, optional
+        A public guess; the card's size where it has one.
     """
-    money = question.money(card)
-    first = marginal_share(money.law, money.total)
-    wanted = families(money.law, 4000.0, money.total)
-    tables = sum(count for _, count in wanted)
-    noise = money.histograms(question.shares[0] * (1 - first), tables).deviation
-    return int(-(-8 * noise // 100) * 100)
-
-
-def described(question: Learn, card: Card) -> Description:
-    """Return the words and the figures of a description."""
     price = question.price(card)
     names = question.names(card)
     bought = [name for name in names if not card.column(name).bounded and not _category(card, name)]
-    enough = enough_records(question, card)
+    # Noise grows with the records of a person, so the price is worth that much less.
+    paid = float(question.epsilon * question.shares[0]) / card.contribution
+    law = question.money(card).law
+    enough = worth_it(law, paid, len(names))
     words = [
         f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
         "public tables. It scores any number of records at no further price.",
-        f"On public data such detectors were level with Isolation Forest from about {enough:,} "
-        "records on, and ahead from five times as many; with fewer, noise rules.",
     ]
+    size = records or card.size
+    figures: dict[str, JSON] = {}
+    if size:
+        found = expected(law, paid, len(names), size)
+        figures = {"expected_auc": round(found.auc, 3), "expected_lead": round(found.lead, 3)}
+        words.append(
+            f"On public sets of about {size:,} records such detectors had a mean ROC-AUC of "
+            f"{found.auc:.2f}, {abs(found.lead):.2f} {'above' if found.lead >= 0 else 'below'} an "
+            "Isolation Forest without privacy."
+        )
+        if found.too_small:
+            words.append("Epsilon is too small for so few records: noise rules.")
+    words.append(
+        "At this price 30,000 records were still too few to be level with such a forest."
+        if enough is None
+        else f"They were level with such a forest from about {enough:,} records on."
+    )
     if bought:
         words.append(
             f"The card has no bounds for {', '.join(bought[:5])}"
@@ -53,7 +65,7 @@ def described(question: Learn, card: Card) -> Description:
         )
     else:
         words.append("No threshold is bought: name false_alarms to get one.")
-    figures = {
+    figures |= {
         "columns": list(names),
         "enough_records": enough,
         "columns_without_bounds": bought,
