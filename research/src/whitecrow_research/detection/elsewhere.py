@@ -20,13 +20,10 @@ import numpy.typing as npt
 from whitecrow_research.detection.rivals import RIVALS
 from whitecrow_research.detection.sets import Split, within
 
-__all__ = ["MOST_COLUMNS", "OTHERS", "PYTHON"]
+__all__ = ["OTHERS", "PYTHON"]
 
 Vector = npt.NDArray[np.float64]
 PYTHON = "WHITECROW_PEERS"
-
-MOST_COLUMNS = 40
-"""A tree over more columns takes hours."""
 
 _WORKER = Path(__file__).with_name("worker.py")
 _BINS = 32

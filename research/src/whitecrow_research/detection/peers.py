@@ -18,10 +18,12 @@ from whitecrow_research.detection.mst import synthetic
 from whitecrow_research.detection.rivals import RIVALS
 from whitecrow_research.detection.sets import Split, within
 
-__all__ = ["PEERS"]
+__all__ = ["PEERS", "TREE"]
 
 Vector = npt.NDArray[np.float64]
 Peer = Callable[[Split, int], Vector]
+
+TREE = "private MST + IForest"
 
 _BINS, _TREES, _DEPTH, _FEATURES = 32, 50, 8, 256
 
@@ -102,7 +104,7 @@ def tree(split: Split, seed: int) -> Vector:
 
 
 PEERS: dict[str, Peer] = {
-    "private MST + IForest": tree,
+    TREE: tree,
     "private histograms": histograms,
     "private half-space trees": forest,
     "private Fourier density": fourier,

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow_research.detection import elsewhere
 from whitecrow_research.detection.measures import paired
-from whitecrow_research.detection.run import Results
+from whitecrow_research.detection.run import LIMITED, Results
 from whitecrow_research.detection.sets import chosen_on
 
 __all__ = ["FAVOURITE", "OURS", "beside", "by_set", "cards", "means", "summary"]
@@ -39,6 +38,8 @@ def _heads(groups: list[list[str]]) -> Iterator[str]:
 
 
 def _gap(one: Vector, other: Vector) -> str:
+    if not len(one):
+        return "-"
     gap, low, high = paired(one, other)
     return f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"
 
@@ -50,7 +51,7 @@ def summary(results: Results, sizes: Sizes) -> Iterator[str]:
         "Sets that parameters were chosen on": [name for name in sizes if chosen_on(name)],
         "Sets that only report": [name for name in sizes if not chosen_on(name)],
     }
-    whole = [detector for detector in results if detector not in elsewhere.OTHERS]
+    whole = [detector for detector in results if detector not in LIMITED]
     for title, members in halves.items():
         groups = _groups(members, sizes)
         yield f"\n**{title}**: ROC-AUC/AP; difference of AUC to {FAVOURITE}, its 90 % interval\n"
@@ -92,11 +93,11 @@ def cards(results: Results, sizes: Sizes) -> Iterator[str]:
 
 
 def beside(results: Results, sizes: Sizes) -> Iterator[str]:
-    """Yield a table of peers from other packages, on the sets where they run."""
-    others = [detector for detector in results if detector in elsewhere.OTHERS]
+    """Yield a table of peers that take sets of few columns only, on those."""
+    others = [detector for detector in results if detector in LIMITED]
     if not others:
         return
-    yield "\n**Private peers from other packages**, on the sets where they run\n"
+    yield "\n**More private peers**, on the sets of at most 40 columns\n"
     yield "| | sets | ROC-AUC/AP | ours there | lead in AUC | seconds to fit, median | ours |"
     yield "|---|---|---|---|---|---|---|"
     for detector in others:

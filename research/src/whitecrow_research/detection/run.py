@@ -16,16 +16,21 @@ import numpy.typing as npt
 
 from whitecrow_research.detection import elsewhere
 from whitecrow_research.detection.measures import average_precision, roc_auc
-from whitecrow_research.detection.peers import PEERS
+from whitecrow_research.detection.mst import MOST_COLUMNS
+from whitecrow_research.detection.peers import PEERS, TREE
 from whitecrow_research.detection.private import SETTINGS, scored
 from whitecrow_research.detection.rivals import RIVALS, Detector
 from whitecrow_research.detection.sets import Split, load, names, split
 
-__all__ = ["Results", "known", "run"]
+__all__ = ["LIMITED", "Results", "known", "run"]
 
 Results = dict[str, dict[str, list[list[float]]]]
 """By detector and set: ROC-AUC, average precision, processor seconds of all and of fitting; a row a
 seed."""
+
+
+LIMITED = frozenset({TREE, *elsewhere.OTHERS})
+"""Detectors that run on sets of few columns only."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def _scores(task: _Task, part: Split, seed: int) -> tuple[npt.NDArray[np.float64
 def _one(task: _Task) -> list[list[float]]:
     records, truth = load(task.folder, task.name)
     rows: list[list[float]] = []
-    if task.detector in elsewhere.OTHERS and records.shape[1] > elsewhere.MOST_COLUMNS:
+    if task.detector in LIMITED and records.shape[1] > MOST_COLUMNS:
         return rows
     for seed in range(task.seeds):
         part = split(records, truth, seed)
@@ -100,8 +105,8 @@ def run(
     cache : Path
         A JSON file: what rivals and peers did is taken from there.
     detectors : list of str
-        Names of rivals, peers, settings and of what is added. A peer from elsewhere has no rows
-        for sets of too many columns.
+        Names of rivals, peers, settings and of what is added. Some have no rows for sets of too
+        many columns.
     seeds, jobs : int
     only : list of str, optional
         Some of the sets.
@@ -131,7 +136,7 @@ def _has(found: Results, detector: str, name: str, seeds: int) -> bool:
     rows = found.get(detector, {}).get(name)
     if rows is None:
         return False
-    return len(rows) >= seeds or (not rows and detector in elsewhere.OTHERS)
+    return len(rows) >= seeds or (not rows and detector in LIMITED)
 
 
 def _mapped(tasks: list[_Task], jobs: int | None) -> Iterator[list[list[float]]]:
