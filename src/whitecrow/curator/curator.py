@@ -45,6 +45,8 @@ from whitecrow.questions import type_of
 from whitecrow.terms import Budget, Plan, Policy, Remaining, policy_of
 
 if TYPE_CHECKING:
+    from whitecrow.curator.models import ModelAdvice
+    from whitecrow.privacy import Exactly
     from whitecrow.publish import Publish, Publisher
 
 __all__ = ["Curator"]
@@ -259,6 +261,19 @@ class Curator(Asks):
         """
         self._check(question)
         return advise(question, self.card, error=error, public=public)
+
+    def advise_model(
+        self, contamination: Exactly, *, columns: Sequence[str], **how: Any
+    ) -> ModelAdvice:
+        """Find a model for a wanted share of outliers, from public facts; spends nothing.
+
+        It comes with a priced question, :class:`whitecrow.Tune`, that has the radius chosen by the
+        data. ``how`` is that of :func:`whitecrow.curator.models.advise_model`: ``metric``,
+        ``beta``, ``records``, ``profile``, ``epsilon``.
+        """
+        from whitecrow.curator.models import advise_model
+
+        return advise_model(self.card, contamination, columns=columns, **how)
 
     def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
         """Answer a question ``runs`` times about made-up records that fit the card.

@@ -27,7 +27,7 @@ from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Whole
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
+from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, Unit, text
 from whitecrow.question import Description, Question, Said, Shortcuts
 
 __all__ = ["Tune"]
@@ -103,10 +103,18 @@ class Tune(Question):
             default=None,
             option="to",
         )
+        contamination: Maybe[Fraction, Exactly] = Maybe(
+            Exact(below=1, help="The share by the name that PyOD gives it; instead of --share."),
+            default=None,
+        )
         steps: Whole = Whole(least=2, most=1000, help="How many radii it has.", default=31)
 
         def expand(self, given: dict[str, Any]) -> dict[str, Any]:
-            """Work out the radii, where a grid was described."""
+            """Work out the radii, where a grid was described, and the share."""
+            if self.contamination is not None:
+                if "share" in given:
+                    raise InvalidInput("Give --share or --contamination: they are one number.")
+                given = {**given, "share": text(self.contamination)}
             low, high = self.smallest, self.largest
             if low is None and high is None:
                 return given
@@ -135,6 +143,10 @@ class Tune(Question):
     def model(self, index: int) -> DistanceAnomaly:
         """Return the model with one of the radii."""
         return DistanceAnomaly(self.beta, self.radii[index], self.metric)
+
+    def anomaly(self, answer: float) -> DistanceAnomaly:
+        """Return the model that an answer makes, for further questions."""
+        return DistanceAnomaly(self.beta, answer, self.metric)
 
     def cap(self, card: Card) -> int:
         """Return the global sensitivity of the count at any of the radii."""
@@ -210,5 +222,9 @@ class Tune(Question):
         return Description(f"{words} {price.statement()}", price, figures)
 
     def says(self, answer: Any) -> Said:
-        """Say the radius."""
-        return Said(f"Radius {answer:g}", f"About {float(self.share):.3g} of the records.")
+        """Say the radius, and the model it makes."""
+        detail = (
+            f"With beta {self.beta} and {self.metric} about {float(self.share):.3g} of the records "
+            "are outliers."
+        )
+        return Said(f"Radius {answer:g}", detail)

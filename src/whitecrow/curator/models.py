@@ -1,0 +1,199 @@
+"""A model for a wanted share of outliers: tried on made-up records, and a question that buys it.
+
+The records are drawn from public facts: uniformly within the card's bounds, or, where a profile was
+bought, from its quantiles and counts, each column by itself. What columns have to do with each
+other is in neither, so the radius is a start. The question that comes with it buys the radius from
+the data, at a price and with an error that are known before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.curator.simulate import simulated
+from whitecrow.data import Card, Column, Dataset
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.neighbours import open_engine, relation_on
+from whitecrow.privacy import Exactly, exact
+from whitecrow.question import Description, error_words
+
+if TYPE_CHECKING:
+    from whitecrow.histogram.table import TableProfile
+    from whitecrow.tune import Tune
+
+__all__ = ["ModelAdvice", "advise_model"]
+
+_MOST_DRAWN = 3000
+_HALVINGS = 24
+_STEPS = range(-8, 9)
+_RANKS = np.linspace(0.0005, 0.9995, 1000)
+
+
+@dataclass(frozen=True)
+class ModelAdvice:
+    """A model for a wanted share of outliers, and how to buy a better one.
+
+    Parameters
+    ----------
+    model : DistanceAnomaly
+        What made about that share of the made-up records outliers.
+    columns : tuple of str
+        Over which columns.
+    share : float
+        The share of the made-up records that it makes outliers.
+    drawn_from : str
+        ``"card"`` or ``"profile"``.
+    question : Tune
+        Ask it to have the radius chosen by the data, around the model's.
+    description : Description
+        Its price and expected error.
+    """
+
+    model: DistanceAnomaly
+    columns: tuple[str, ...]
+    share: float
+    drawn_from: str
+    question: Tune
+    description: Description
+
+    def __str__(self) -> str:
+        error = error_words(self.question, self.description.figures)
+        return (
+            f"beta {self.model.beta}, radius {self.model.radius:.4g} ({self.model.metric} over "
+            f"{', '.join(self.columns)}) makes {self.share:.2%} of made-up records outliers. They "
+            f"were drawn from the {self.drawn_from}, each column by itself, and tell nothing of "
+            f"how columns go together. To have the radius chosen by the data, ask the tune "
+            f"question that comes with this: {self.description.price!r}; {error}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {
+            "model": self.model.to_json(),
+            "columns": list(self.columns),
+            "share": self.share,
+            "drawn_from": self.drawn_from,
+            "question": {"kind": self.question.kind, **self.question.to_json()},
+            "description": self.description.to_json(),
+        }
+
+
+def advise_model(
+    card: Card,
+    contamination: Exactly,
+    *,
+    columns: Sequence[str],
+    metric: str = "standardised",
+    beta: int = 20,
+    records: int | None = None,
+    profile: TableProfile | None = None,
+    epsilon: Exactly = "1",
+) -> ModelAdvice:
+    """Find a radius for a wanted share of outliers, from public facts alone.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    contamination : exact number
+        The wanted share of outliers, above 0 and below 1/2.
+    columns : sequence of str
+        Which columns are compared.
+    metric, beta
+        Of the model.
+    records : int, optional
+        About how many records there are; by default the profile's number or the card's.
+    profile : TableProfile, optional
+        What a priced profile released; records are drawn from it instead of the card.
+    epsilon : exact number
+        The price of the question that has the radius chosen by the data.
+    """
+    from whitecrow.tune import Tune
+
+    share = exact(contamination, owner="advise_model", parameter="contamination")
+    if share >= Fraction(1, 2):
+        raise invalid("advise_model", "contamination", "below 1/2", contamination)
+    number = records or (profile.records if profile is not None else card.most_records)
+    if number is None or number < 1:
+        raise InvalidInput(
+            "Say about how many records there are (records=...): how many of them lie within a "
+            "radius depends on it, and the card does not say."
+        )
+    basis = card if profile is None else _with_bounds(card, profile)
+    drawn = _drawn(basis, min(number, _MOST_DRAWN), profile)
+    near = max(1, round(beta * drawn.size / number))
+    engine = open_engine(drawn)
+
+    def outliers(radius: float) -> float:
+        relation = relation_on(basis, columns, metric, radius)
+        return float((engine.degrees(relation, near + 1) <= near).mean())
+
+    low, high = 1e-6, 1.0
+    while outliers(high) > share and high < 1e12:
+        high *= 4.0
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if outliers(middle) > share else (low, middle)
+    radius = float(f"{high:.3g}")
+    tune = Tune(
+        columns,
+        share=share,
+        radii=[float(f"{radius * 2 ** (step / 4):.4g}") for step in _STEPS],
+        beta=beta,
+        metric=metric,
+        epsilon=epsilon,
+    )
+    return ModelAdvice(
+        model=DistanceAnomaly(beta, radius, metric),
+        columns=tuple(columns),
+        share=outliers(radius),
+        drawn_from="card" if profile is None else "profile",
+        question=tune,
+        description=tune.describe(card),
+    )
+
+
+def _with_bounds(card: Card, profile: TableProfile) -> Card:
+    """The card, with the bounds of the profile where it has none: they only make records up."""
+    drafted = profile.card()
+    known = set(drafted.names)
+    columns = tuple(
+        drafted.column(column.name) if column.name in known and not _drawable(column) else column
+        for column in card.columns
+    )
+    return Card(card.name, columns)
+
+
+def _drawable(column: Column) -> bool:
+    return column.bounded or column.categories is not None or column.type == "text"
+
+
+def _drawn(card: Card, size: int, profile: TableProfile | None) -> Dataset:
+    """Made-up records: from the profile's marginals, or uniform within the card's bounds."""
+    made_up = simulated(card, size)
+    if profile is None:
+        return made_up
+    random = np.random.default_rng(0)
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for column in card.columns:
+        values = made_up.values(column.name)
+        if column.name in profile.names and column.type in ("number", "integer", "date"):
+            quantiles = [profile.quantile(column.name, float(rank)) for rank in _RANKS]
+            values = np.interp(random.uniform(size=size), _RANKS, quantiles)
+            values = values if column.type == "number" else np.rint(values)
+            values = values.astype(made_up.values(column.name).dtype)
+        elif column.name in profile.names and column.categories is not None:
+            counts = profile.categories(column.name)
+            weights = np.array([max(0, counts.get(name, 0)) for name in column.categories], float)
+            if weights.sum() > 0:
+                values = random.choice(len(weights), size, p=weights / weights.sum())
+        columns[column.name] = values
+    return Dataset(card, columns, origin="simulated")
