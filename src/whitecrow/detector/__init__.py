@@ -1,6 +1,7 @@
 """Learned detectors: public objects that score records; they import neither numba nor a curator."""
 
-from whitecrow.detector.detector import Detector, Threshold
+from whitecrow.detector.detector import Detector
 from whitecrow.detector.model import Model
+from whitecrow.detector.threshold import Threshold
 
 __all__ = ["Detector", "Model", "Threshold"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,30 +19,16 @@ from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.file import packed, unpacked
 from whitecrow.detector.made_up import as_table, drawn
+from whitecrow.detector.merging import merged
 from whitecrow.detector.model import Model
 from whitecrow.detector.records import Progress, batches
+from whitecrow.detector.threshold import Threshold
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy, exact, text
 
 __all__ = ["Detector", "Threshold"]
 
 Vector = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A score above which a wanted part of the data lay.
-
-    Parameters
-    ----------
-    rate : Fraction
-        The wanted rate of false alarms.
-    score : float or None
-        The threshold; None where the data are too few for the rate.
-    """
-
-    rate: Fraction
-    score: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,29 +105,7 @@ class Detector:
             Whether nobody has records in two of the datasets. Then each person loses what one
             detector cost at the most; otherwise the promises add up.
         """
-        parts = (self, *others)
-        for one in others:
-            same = one.card.fingerprint() == self.card.fingerprint()
-            if not same or one.columns != self.columns:
-                raise InvalidInput("Only detectors of equal cards and columns can be merged.")
-            if one.guarantee.unit != self.guarantee.unit:
-                raise InvalidInput("Detectors whose promises have different units do not merge.")
-        prices = [one.guarantee for one in parts]
-        joint = DifferentialPrivacy(
-            _joint([price.epsilon for price in prices], apart),
-            _joint([price.delta for price in prices], apart),
-            self.guarantee.unit,
-        )
-        reason = "nobody has records in two of their datasets" if apart else "their promises add up"
-        note = f"Merged of {len(parts)} detectors; {reason}. A threshold of one is none of all."
-        return Detector(
-            tuple(model for one in parts for model in one.models),
-            self.card,
-            joint,
-            joint.statement(),
-            {"kind": "learn", "merged": [dict(one.question) for one in parts]},
-            notes=(note,),
-        )
+        return Detector(**merged((self, *others), apart))
 
     def with_thresholds(self, thresholds: tuple[Threshold, ...]) -> Detector:
         """Return the same detector with these thresholds."""
@@ -154,7 +118,8 @@ class Detector:
         return tuple(scoring.encoders(model) for model in self.models)
 
     @cached_property
-    def _weights(self) -> tuple[float, ...]:
+    def weights(self) -> tuple[float, ...]:
+        """How much each model counts: its part of all records."""
         total = math.fsum(model.records for model in self.models)
         return tuple(model.records / total for model in self.models)
 
@@ -164,12 +129,13 @@ class Detector:
             found = scoring.raw_scores(self.model, self._encoders[0], rows)
             return found / scoring.scale(self.model)
         scores = np.zeros(len(rows))
-        for model, columns, weight in zip(self.models, self._encoders, self._weights, strict=True):
+        for model, columns, weight in zip(self.models, self._encoders, self.weights, strict=True):
             scores += weight * (scoring.raw_scores(model, columns, rows) / scoring.scale(model))
         return scores
 
     @cached_property
-    def _rarest(self) -> dict[str, int]:
+    def rarest(self) -> dict[str, int]:
+        """The code of each category column's least common value."""
         return {
             grid.name: int(np.argmin(share))
             for grid, share in zip(self.model.grids, self.model.shares, strict=True)
@@ -221,7 +187,7 @@ class Detector:
         import pyarrow
 
         limit = None if false_alarms is None else self.threshold(false_alarms)
-        for rows, whole in batches(data, self._seen, self._rarest, progress):
+        for rows, whole in batches(data, self._seen, self.rarest, progress):
             scores = self._scores_of(rows)
             scores[~whole] = np.nan
             found: dict[str, Any] = {"score": scores}
@@ -230,12 +196,41 @@ class Detector:
             if reasons:
                 added = np.zeros(rows.shape)
                 for model, columns, weight in zip(
-                    self.models, self._encoders, self._weights, strict=True
+                    self.models, self._encoders, self.weights, strict=True
                 ):
                     added += weight * contributions(model, columns, rows)
                 added[~whole] = np.nan
                 found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
             yield pyarrow.table(found)
+
+    def sql(self, dialect: str, table: str | Sequence[str], *, keep: Sequence[str] = ()) -> str:
+        """Return the text of a query that scores a table where it is, with the bits given here.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgresql"}
+        table : str or sequence of str
+            Its name (quoted as it stands), or the names of its database, schema and itself.
+        keep : sequence of str
+            Columns to select beside ``score``: what a record is recognised by.
+
+        Notes
+        -----
+        Columns must be stored as the card's types: text that stands for a number is not read. A
+        record without a score has NULL.
+        """
+        from whitecrow.detector.elsewhere import sql_of
+
+        return sql_of(self, dialect, table, keep)
+
+    def spark(self, frame: Any) -> Any:
+        """Return a Spark frame with a further column ``score``, computed beside its partitions.
+
+        Python workers run the code that runs here; whitecrow must be installed there.
+        """
+        from whitecrow.detector.elsewhere import spark_scored
+
+        return spark_scored(self, frame)
 
     def threshold(self, false_alarms: object) -> float:
         """Return the score above which about this part of the data lay.
@@ -342,7 +337,7 @@ class Detector:
     def made_up(self, size: int, seed: int) -> Vector:
         """Return made-up records as the numbers that are scored (codes, days)."""
         source = np.random.default_rng(seed)
-        whose = source.choice(len(self.models), size, p=self._weights)
+        whose = source.choice(len(self.models), size, p=self.weights)
         rows = np.empty((size, len(self.columns)))
         for part, model in enumerate(self.models):
             rows[whose == part] = drawn(model, int((whose == part).sum()), source)
@@ -441,10 +436,6 @@ class Detector:
         except (KeyError, TypeError, ValueError):
             raise InvalidInput("This is not the JSON of a detector.") from None
         return cls.from_bytes(octets)
-
-
-def _joint(parts: list[Fraction], apart: bool) -> Fraction:
-    return max(parts) if apart else sum(parts, Fraction(0))
 
 
 def _guarantee(data: Mapping[str, Any]) -> DifferentialPrivacy:

@@ -1,0 +1,134 @@
+"""A detector scores a table where it is, with the same bits as here."""
+
+from __future__ import annotations
+
+import datetime
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+
+from whitecrow.data import Card, Column
+from whitecrow.detector import Detector, scoring
+from whitecrow.detector.grid import grid_of
+from whitecrow.errors import InvalidInput
+from whitecrow.learn.budget import Money, concentrated
+from whitecrow.learn.marginals import histogram_counts
+from whitecrow.learn.training import train
+from whitecrow.noise._seeded import SeededSource
+from whitecrow.privacy import DifferentialPrivacy
+
+ODD = "pay, \"net\"; DROP 'all'"
+CARD = Card(
+    "patients",
+    (
+        Column("age", "integer", lower=0, upper=120),
+        Column("bmi", lower=10, upper=60, missing="fill", fill=25),
+        Column("ward", "category", categories=("A", "it's", 'say "B"')),
+        Column(ODD),
+        Column("seen", "date", lower="2020-01-01", upper="2024-12-31"),
+    ),
+)
+
+
+def learned(seed: int) -> Detector:
+    source = np.random.default_rng(seed)
+    size = 3000
+    data = np.stack(
+        [
+            source.integers(18, 95, size),
+            source.normal(25, 3, size).clip(11, 59),
+            source.choice(3, size, p=[0.7, 0.25, 0.05]),
+            np.exp(source.normal(8, 2, size)),
+            source.integers(18_300, 19_900, size),
+        ],
+        axis=1,
+    ).astype(np.float64)
+    model = train(
+        tuple(grid_of(column) for column in CARD.columns),
+        lambda grids: histogram_counts(grids, data),
+        lambda columns, tables: scoring.count_rows(columns, tables, [data]),
+        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Fraction(1),
+        seed=seed,
+        source=SeededSource(seed),
+    )
+    promise = DifferentialPrivacy("1", "1e-6")
+    return Detector((model,), CARD, promise, promise.statement(), {"kind": "learn"})
+
+
+@pytest.fixture(scope="module")
+def detectors() -> tuple[Detector, Detector]:
+    """One as it was learned, one merged of two."""
+    one = learned(1)
+    return one, one.merge(learned(2), apart=True)
+
+
+@pytest.fixture(scope="module")
+def records() -> pa.Table:
+    """Records of every kind: ordinary, at the edges, beyond them, infinite, missing, unlisted."""
+    source = np.random.default_rng(3)
+    ages = source.integers(-5, 130, 300).tolist()
+    pay = [*(np.exp(source.normal(8, 3, 296)) * source.choice([-1.0, 1.0], 296)).tolist()]
+    start = datetime.date(2019, 6, 1)
+    days = [start + datetime.timedelta(days=int(k)) for k in source.integers(0, 2500, 300)]
+    return pa.table(
+        {
+            "number": pa.array(range(300)),
+            "age": pa.array([None, *ages[1:]], pa.int64()),
+            "bmi": pa.array([None, float("nan"), *source.normal(25, 9, 298).tolist()]),
+            "ward": pa.array([*source.choice(["A", "it's", 'say "B"', "new"], 299).tolist(), None]),
+            ODD: pa.array([None, float("nan"), float("inf"), float("-inf"), *pay]),
+            "seen": pa.array([*days[:5], None, *days[6:]], pa.date32()),
+        }
+    )
+
+
+def same(found: list[tuple[int, float | None]], local: Any) -> None:
+    ordered = [score for _, score in sorted(found)]
+    given = np.array([np.nan if score is None else score for score in ordered])
+    assert given.tobytes() == np.asarray(local).tobytes()
+    assert np.isnan(given).sum() == 4
+
+
+def test_scores_in_duckdb_are_the_local_ones_bit_for_bit(detectors, records):
+    connection = duckdb.connect()
+    connection.register('the "records"', records)
+    for detector in detectors:
+        text = detector.sql("duckdb", 'the "records"', keep=["number"])
+        same(connection.execute(text).fetchall(), detector.scores(records))
+
+
+def test_scores_in_postgresql_are_the_local_ones_bit_for_bit(detectors, records, storing):
+    plain = records.rename_columns([name.replace('"', "") for name in records.column_names])
+    url, name = storing("postgresql", plain).rsplit("::", 1)
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        odd = ODD.replace('"', "")
+        doubled = ODD.replace('"', '""')
+        cursor.execute(f'ALTER TABLE {name} RENAME COLUMN "{odd}" TO "{doubled}"')
+        for detector in detectors:
+            cursor.execute(detector.sql("postgresql", ("public", name), keep=["number"]))
+            same(cursor.fetchall(), detector.scores(records))
+
+
+def test_scores_on_spark_are_the_local_ones_bit_for_bit(detectors, records, spark):
+    frame = spark.createDataFrame(records)
+    for detector in detectors:
+        rows = detector.spark(frame).select("number", "score").collect()
+        same([(row[0], row[1]) for row in rows], detector.scores(records))
+
+
+def test_a_query_that_cannot_be_written_is_refused(detectors):
+    one, _ = detectors
+    with pytest.raises(InvalidInput, match="one of duckdb, postgresql"):
+        one.sql("oracle", "records")
+    with pytest.raises(InvalidInput, match="a name"):
+        one.sql("duckdb", "")
+    with pytest.raises(InvalidInput, match="without 'score'"):
+        one.sql("duckdb", "records", keep=["score"])
+    with pytest.raises(InvalidInput, match="a Spark data frame"):
+        one.spark([])
