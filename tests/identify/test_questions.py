@@ -418,6 +418,58 @@ def test_domains_come_from_the_card_and_must_be_finite():
         Lookahead(names, model=model, k=3, epsilon=1).check(wide)
 
 
+def test_numbers_are_listed_by_public_bins():
+    dataset = clinic([1, 29.9, 30, 120, 120], ward=["A", "A", "B", "C", "C"])
+    model = DistanceAnomaly(9, 0)
+    question = Lookahead(["age", "ward"], model=model, k=1, epsilon=1, bins=4)
+    assert histogram(question, dataset, None)["cells"] == [
+        ["0 to 30", "A", 2],
+        ["30 to 60", "B", 1],
+        ["90 to 120", "C", 2],
+    ]
+    price = question.price(CARD)
+    assert price.columns == ("age in 4 equal parts", "ward")
+    other = Lookahead(["age", "ward"], model=model, k=1, epsilon=1, bins=5)
+    assert price.zones != other.price(CARD).zones
+    assert Lookahead.from_json(question.to_json()) == question
+    with pytest.raises(InvalidInput, match="no finite list of values"):
+        Lookahead(["free"], model=model, k=1, epsilon=1, bins=4).check(CARD)
+    with pytest.raises(InvalidInput, match=r"'bins'.*Got 1"):
+        Lookahead(["age"], model=model, k=1, epsilon=1, bins=1)
+
+
+def test_numbers_are_cut_at_the_cards_edges():
+    card = Card(
+        "c", (Column("pay", edges=(1000.0, 2500.0)), Column("n", lower=0, upper=1e-20, edges=(1,)))
+    )
+    dataset = Dataset(card, {"pay": np.array([-5.0, 1000.0, 2499.0, 1e9]), "n": np.zeros(4)})
+    question = Lookahead(["pay"], model=DistanceAnomaly(9, 0), k=1, epsilon=1)
+    assert histogram(question, dataset, None)["cells"] == [
+        ["below 1000", 1],
+        ["1000 to 2500", 2],
+        ["2500 or more", 1],
+    ]
+    assert question.price(card).columns == ("pay cut at 1000, 2500",)
+
+
+def test_rare_combinations_of_many_columns_are_listed_exactly_and_others_with_noise():
+    """More cells than could ever be visited: only the occupied ones are."""
+    names = tuple(f"c{place}" for place in range(30))
+    card = Card("wide", tuple(Column(name, lower=0, upper=1) for name in names))
+    usual, odd = np.full((400, 30), 0.31), np.full((2, 30), 0.99)
+    rows = np.vstack([usual, odd])
+    dataset = Dataset(card, {name: rows[:, place] for place, name in enumerate(names)})
+    question = Lookahead(names, model=DistanceAnomaly(20, 0), k=5, epsilon="1/2", bins=10)
+    assert question.cells(card) == 10**30
+    answers = [histogram(question, dataset, SeededSource(seed))["cells"] for seed in range(20)]
+    for answer in answers:
+        (_, (*cell, count)) = answer
+        assert cell == ["0.9 to 1"] * 30
+        assert count == 2
+    assert len({answer[0][-1] for answer in answers}) > 3
+    assert lookahead.anomalies({"cells": answers[0]}, beta=20) == [answers[0][1]]
+
+
 def test_integer_cells_keep_their_values():
     card = Card("c", (Column("n", "integer", lower=-3, upper=4),))
     dataset = Dataset(card, {"n": np.array([-3.0, -3.0, 4.0])})

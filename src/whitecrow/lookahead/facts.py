@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data import Records
-from whitecrow.data.keys import Plain
 from whitecrow.lookahead.question import Lookahead
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
@@ -45,14 +44,12 @@ def gather(
     question: Lookahead, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> LookaheadFacts:
     """Count the records of each occupied cell."""
-    domain = question.domain(dataset.card)
-    groups, held = dataset.tally([Plain(name) for name in question.columns])
-    places = np.column_stack(groups).astype(np.int64)
-    for axis, values in enumerate(domain):
-        if isinstance(values, range):
-            places[:, axis] -= values.start
+    axes = question.axes(dataset.card)
+    groups, held = dataset.tally([axis.key for axis in axes])
+    firsts = np.array([axis.first for axis in axes], dtype=np.int64)
+    places = np.column_stack(groups).astype(np.int64) - firsts
     cells, which = np.unique(places, axis=0, return_inverse=True)
     counts = np.zeros(len(cells), np.int64)
     np.add.at(counts, which.reshape(-1), held)
     step = question.epsilon / dataset.card.contribution
-    return LookaheadFacts(cells, counts, domain, step)
+    return LookaheadFacts(cells, counts, tuple(axis.values for axis in axes), step)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Nested, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.lookahead.axes import Axis, axis_of
 from whitecrow.lookahead.text import lookahead_words
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.place.parameters import several_records
@@ -22,14 +23,18 @@ MOST_CELLS = 1_000_000
 """The largest domain of which every cell, the empty ones too, is perturbed."""
 
 
+MOST_BINS = 1000
+
+
 class Lookahead(Question):
     """Release how many records have each combination of values, near-normal cells perturbed.
 
     Any question about anomalies at radius 0 can be answered from the released histogram at no
     further price. Every cell that holds at least ``beta - k`` records gets discrete Laplace noise.
     **Cells with fewer records are released as they are**: sensitive privacy promises nothing to
-    records that far from normal. With ``k >= beta`` every cell of the domain is perturbed, the
-    empty ones too, and the promise is differential privacy.
+    records that far from normal. So a custodian can list rare combinations of any number of
+    columns, numbers among them by their bins. With ``k >= beta`` every cell of the domain is
+    perturbed, the empty ones too, and the promise is differential privacy.
 
     References
     ----------
@@ -54,8 +59,8 @@ class Lookahead(Question):
     reply_seconds = 2.0
 
     columns: Names = Names(
-        types=("category", "integer"),
-        help="Categories, or integers with bounds on the card: ward,insurance",
+        types=("category", "integer", "number"),
+        help="Categories, integers with bounds on the card, or numbers in bins: ward,insurance",
         label="Columns to combine",
         kw_only=False,
     )
@@ -70,6 +75,16 @@ class Lookahead(Question):
         group="price",
     )
     epsilon: Epsilon = Epsilon()
+    bins: Maybe[int, int] = Maybe(
+        Whole(
+            least=2,
+            most=MOST_BINS,
+            help="Cut numbers into so many equal parts between the card's bounds; at the card's "
+            "edges if left out.",
+            label="Bins of a number",
+        ),
+        default=None,
+    )
 
     class guesses(Declared):
         """A guess for the expected error."""
@@ -109,13 +124,13 @@ class Lookahead(Question):
         """Whether the promise is differential privacy (``k >= beta``)."""
         return self.threshold == 0
 
-    def domain(self, card: Card) -> tuple[Sequence[int | str], ...]:
+    def axes(self, card: Card) -> tuple[Axis, ...]:
         """Return the values each column may take, from the card alone."""
-        return tuple(_values(name, card) for name in self.columns)
+        return tuple(axis_of(name, card, self.bins) for name in self.columns)
 
     def cells(self, card: Card) -> int:
         """Return how many cells the domain has."""
-        return math.prod(len(values) for values in self.domain(card))
+        return math.prod(len(axis.values) for axis in self.axes(card))
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
@@ -140,7 +155,7 @@ class Lookahead(Question):
             k=self.k,
             radius=0.0,
             metric=self.model.metric,
-            columns=self.columns,
+            columns=tuple(axis.label for axis in self.axes(card)),
             card=card.fingerprint(),
         )
 
@@ -155,18 +170,9 @@ class Lookahead(Question):
         """List the combinations that were released with a count above 0."""
         names, cells = answer["columns"], answer["cells"]
         rows = [[*map(str, cell[:-1]), f"{cell[-1]:,}"] for cell in cells]
-        headline = f"{len(cells):,} combinations of {', '.join(names)}"
-        detail = "Those with a released count above 0."
+        rare = sum(cell[-1] <= self.model.beta for cell in cells)
+        headline = f"{len(cells):,} combinations of {', '.join(names)}, {rare:,} of them rare"
+        detail = f"Those with a released count above 0; rare is 1 to {self.model.beta} records."
+        if not self.covers_everyone:
+            detail += f" Counts below {self.threshold} are exact, others have noise."
         return Said(headline, detail, [[*names, "Records, about"], *rows])
-
-
-def _values(name: str, card: Card) -> Sequence[int | str]:
-    column = card.column(name)
-    if column.type == "category" and column.categories is not None:
-        return column.categories
-    if column.type == "integer" and column.lower is not None and column.upper is not None:
-        return range(math.ceil(column.lower), math.floor(column.upper) + 1)
-    raise InvalidInput(
-        f"The column {name!r} has no finite list of values on the card. Lookahead needs "
-        'categories, or type = "integer" with bounds.'
-    )

@@ -102,6 +102,41 @@ def occupied_list_twin() -> Report:
     return exhaust(law, _sensitive_edges(2, 5, beta + 1 - k), 1.0)
 
 
+def _binned(x: Histogram, edge: int) -> Histogram:
+    """Put the records of three values into two bins."""
+    return sum(x[:edge]), sum(x[edge:])
+
+
+def binned_edges(rate: float) -> Report:
+    """Three values in two public bins: edges are those of the bins' counts."""
+    worst = Report(0, 0, 0.0, rate)
+    for beta in range(1, 4):
+        for k in range(1, beta + 2):
+            question = Lookahead(["x"], model=DistanceAnomaly(beta, 0), k=k, epsilon="1", bins=2)
+            pairs = [
+                (x, y)
+                for x, y, place in edges(3, 3)
+                if _binned(y, 2)[int(place >= 2)] >= beta + 1 - k
+            ]
+
+            def law(x: Histogram, question: Lookahead = question) -> Mapping[Hashable, float]:
+                return released_law(_binned(x, 2), question.threshold, rate)
+
+            worst = _add(worst, exhaust(law, pairs, rate), f"{beta=} {k=}")
+    return worst
+
+
+def fitted_bins_twin() -> Report:
+    """Bins whose edge is the middle of the data: one record moves others to the other bin."""
+
+    def law(x: Histogram) -> Mapping[Hashable, float]:
+        edge = next((i for i in range(3) if 2 * sum(x[: i + 1]) >= sum(x)), 2)
+        return released_law(_binned(x, edge), 1, 1.0)
+
+    pairs = [(x, y) for x, y, place in edges(3, 3) if y[place] >= 2]
+    return exhaust(law, pairs, 1.0)
+
+
 def radius_above_zero_twin() -> Report:
     """Theorem 1 of the paper: with a radius above 0 no look-ahead is sensitively private.
 
@@ -138,6 +173,8 @@ def radius_above_zero_twin() -> Report:
 CHECKS = (
     Check("lookahead", "loss on every edge, epsilon 1/10", partial(every_edge, 0.1)),
     Check("lookahead", "loss on every edge, epsilon 1", partial(every_edge, 1.0)),
+    Check("lookahead", "loss on every edge, numbers in bins", partial(binned_edges, 1.0)),
+    Check("lookahead", "broken twin: bins from the data", fitted_bins_twin, True),
     Check("lookahead", "broken twin: n = k steps of look-ahead", n_equals_k_twin, True),
     Check("lookahead", "broken twin: one cell perturbed, any query", one_cell_twin, True),
     Check("lookahead", "broken twin: occupied cells listed", occupied_list_twin, True),
