@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -15,6 +16,7 @@ import pytest
 import uvicorn
 
 from whitecrow.demo import CARD
+from whitecrow.detector import Detector
 
 from .conftest import PASSWORD, QUESTIONS, House, build
 
@@ -105,6 +107,12 @@ class Tab:
         self.fill(fields)
         self.press("Show price and expected error")
         self.page.wait_for_selector("text=Ask and spend")
+
+    def seen(self, name: str) -> None:
+        """Keep a picture where a person asked for one."""
+        if os.environ.get("WHITECROW_PICTURES"):
+            target = Path(os.environ["WHITECROW_PICTURES"], f"{name}.png")
+            self.page.screenshot(path=target, full_page=True)
 
     def charts(self, number: int) -> None:
         drawn = "n => document.querySelectorAll('.plot .scatterlayer .trace').length >= n"
@@ -198,6 +206,36 @@ def test_from_the_first_dataset_to_the_last_of_the_budget(tabs: Any) -> None:
     tab.go("/datasets/bills/ledger?act=settle")
     assert page.get_by_text("Whole.").is_visible()
     assert page.locator(".event.settle").count() == 6
+
+
+def test_a_detector_is_learned_downloaded_and_a_dropped_file_scored(
+    tabs: Any, tmp_path: Path
+) -> None:
+    tab = tabs(viewport={"width": 1200, "height": 900})
+    page = tab.page
+    tab.sign_in("ana", PASSWORD)
+    learn = {"columns": ["age", "bmi", "ward"], "epsilon": "8", "false_alarms": "0.05"}
+    tab.price("clinic", "learn", learn)
+    assert "worth its price from about so many records" in page.inner_text("#price")
+    page.get_by_role("button", name="Ask and spend").click()
+    page.wait_for_selector(".headline")
+    with page.expect_download() as sent:
+        page.get_by_role("link", name="Download the detector").click()
+    detector = Detector.load(sent.value.path())
+
+    page.get_by_role("link", name="Score records").click()
+    new = tmp_path / "new.csv"
+    new.write_text("age,bmi,ward\n50,25,surgery\n98,59,maternity\n")
+    page.set_input_files("[data-drop-file]", str(new))
+    page.wait_for_function("document.getElementById('records').value.length > 10")
+    tab.press("Score")
+    page.wait_for_selector("text=2 records scored")
+    rows = page.locator("#scores tbody tr")
+    assert rows.count() == 2
+    scores = detector.scores(str(new))
+    assert f"{scores[1]:.2f}" in rows.nth(0).inner_text()
+    assert "bmi = 59" in rows.nth(0).inner_text()
+    tab.seen("scores")
 
 
 def test_without_scripts_everything_can_be_asked_by_keyboard_on_a_phone(tabs: Any) -> None:

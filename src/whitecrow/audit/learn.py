@@ -26,8 +26,8 @@ from whitecrow.audit.tester import Law
 from whitecrow.data import Card, Column
 from whitecrow.detector import Detector, Model, scoring
 from whitecrow.detector.grid import Grid
+from whitecrow.histogram.money import Money, Noise
 from whitecrow.learn import Learn, LearnFacts, threshold
-from whitecrow.learn.budget import Money, Noise
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.mechanism import learn
 from whitecrow.learn.training import train

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.console import answers, charts, code
+from whitecrow.console import answers, charts, code, scoring
 from whitecrow.console.forms import question_groups, read_question_form
 from whitecrow.console.show import gauges
-from whitecrow.console.site import HOME, Go, Page, Site, Visit, missing
+from whitecrow.console.site import HOME, Go, Page, Sent, Site, Visit, missing
 from whitecrow.data import Card
+from whitecrow.detector import Detector
 from whitecrow.errors import (
     BudgetExhausted,
     InvalidInput,
@@ -130,14 +131,52 @@ def add(site: Site) -> None:
         values = {"questions": shown, "page": page, "pages": page + more}
         return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
 
+    def answered(visit: Visit, name: str) -> dict[str, Any]:
+        """An analyst's own question with the digest of the address."""
+        key = visit.part("digest")
+        for one in all_questions(visit, name):
+            if one["outcome"] == "answered" and _digest(one["question"]) == key:
+                return one
+        raise missing()
+
+    def detector_of(visit: Visit, name: str) -> Detector:
+        """The detector that was learned by a question: public since it was released."""
+        one = answered(visit, name)
+        learned = question_from(one["question"]).reads(one["answer"])
+        if not isinstance(learned, Detector):
+            raise missing()
+        return learned
+
+    def download(visit: Visit) -> Sent:
+        found, _ = opened(visit)
+        learned = detector_of(visit, found["name"])
+        return Sent(f"{found['name']}.detector", learned.to_bytes())
+
+    def score(visit: Visit) -> Page:
+        """Score records that are sent along, and keep nothing of them."""
+        found, _ = opened(visit)
+        learned = detector_of(visit, found["name"])
+        typed = visit.form.one("records")
+        values: dict[str, Any] = {
+            "dataset": found,
+            "at": f"{HOME}/datasets/{found['name']}/answers/{visit.part('digest')}",
+            "columns": learned.columns,
+            "most_rows": scoring.MOST_ROWS,
+            "most_bytes": service.settings.largest_body,
+            "typed": typed,
+            "wrong": "",
+            "found": None,
+        }
+        if not typed:
+            return Page("score.html", values)
+        try:
+            return Page("score.html", {**values, "found": scoring.scored(learned, typed)})
+        except InvalidInput as error:
+            return Page("score.html", {**values, "wrong": str(error)}, http_status(error))
+
     def answer(visit: Visit) -> Page:
         found, card = opened(visit)
-        key = visit.part("digest")
-        for one in all_questions(visit, found["name"]):
-            if one["outcome"] == "answered" and _digest(one["question"]) == key:
-                break
-        else:
-            raise missing()
+        one = answered(visit, found["name"])
         question, price = question_from(one["question"]), guarantee(one["price"])
         kind = one["question"]["kind"]
         said, known = question.says(one["answer"]), known_figures(question, card)
@@ -157,6 +196,7 @@ def add(site: Site) -> None:
             "again": bool(visit.query("again")),
             "code": code.listings(one["question"], found["name"], _address(visit)),
             "chart": charts.series(said.series) if said.series else None,
+            "detector": visit.request.url.path if kind == "learn" else None,
         }
         return Page("answer.html", values)
 
@@ -165,6 +205,9 @@ def add(site: Site) -> None:
     site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ANALYST, asks=True)
     site.get("/datasets/{name}/history", history, roles=_ANALYST)
     site.get("/datasets/{name}/answers/{digest}", answer, roles=_ANALYST)
+    site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ANALYST)
+    site.get("/datasets/{name}/answers/{digest}/score", score, roles=_ANALYST)
+    site.post("/datasets/{name}/answers/{digest}/score", score, roles=_ANALYST)
 
 
 def _address(visit: Visit) -> str:

@@ -26,7 +26,7 @@ from whitecrow.server.handler import RequestHandler
 from whitecrow.server.people import ROLES, Person
 from whitecrow.server.sessions import Session
 
-__all__ = ["HOME", "Form", "Go", "Page", "Site", "Visit", "missing", "read_form"]
+__all__ = ["HOME", "Form", "Go", "Page", "Sent", "Site", "Visit", "missing", "read_form"]
 
 HOME = "/console"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -122,7 +122,15 @@ class Go:
     to: str
 
 
-Work = Callable[[Visit], Page | Go]
+@dataclass(frozen=True)
+class Sent:
+    """A file to be saved by the browser."""
+
+    name: str
+    octets: bytes
+
+
+Work = Callable[[Visit], Page | Go | Sent]
 
 
 def missing() -> NotKnown:
@@ -225,6 +233,10 @@ class Site:
             )
         if isinstance(found, Go):
             return RedirectResponse(found.to, 303)
+        if isinstance(found, Sent):
+            named = urllib.parse.quote(found.name, safe="")
+            headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{named}"}
+            return Response(found.octets, 200, headers, "application/octet-stream")
         return self.rendered(request, found, session)
 
     def _refused(self, request: Request, error: WhitecrowError) -> Response:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Names, Numbers, Whole
@@ -40,6 +40,9 @@ class Learn(Question):
     kind = "learn"
     asks = "A detector that tells how strange a record is beside the data"
     example = "patients.parquet --card patients.toml --epsilon 1 --out clinic.detector"
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "enough_records": ("worth its price from about so many records on", "number"),
+    }
 
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
         Names(

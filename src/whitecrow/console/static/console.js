@@ -24,3 +24,14 @@ for (const form of document.querySelectorAll("form[data-wait]")) {
   });
 }
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+// A file dropped on a form becomes the text of its field; nothing is sent before the button.
+for (const form of document.querySelectorAll("form[data-drop]")) {
+  const field = document.getElementById(form.dataset.drop);
+  const chooser = form.querySelector("[data-drop-file]");
+  const take = async (file) => { if (file) field.value = await file.text(); };
+  form.querySelector("[data-drop-here]").hidden = false;
+  chooser.addEventListener("change", () => take(chooser.files[0]));
+  form.addEventListener("dragover", (event) => event.preventDefault());
+  form.addEventListener("drop", (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); });
+}
