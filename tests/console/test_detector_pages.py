@@ -18,6 +18,7 @@ RECORDS = "ward,age,bmi,note\nsurgery,50,25,a\nmaternity,98,59,b\n,40,25,c\n"
 @pytest.fixture(scope="module")
 def learned(house: House, visitors: Callable[[str], Visitor]) -> str:
     """The address of an answer."""
+    house.service.curator(house.person("ana"), "clinic")  # its records are read
     ana = visitors("ana")
     priced = ana.post("/datasets/clinic/ask/learn", LEARN)
     assert "worth its price from about so many records on" in priced.text

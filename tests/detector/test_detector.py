@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import subprocess
@@ -214,6 +215,33 @@ def test_it_says_what_it_is(detector: Detector, tmp_path: Path) -> None:
         record()
     )
     assert detector.plot(tmp_path / "d.png").stat().st_size > 1000
+
+
+def test_a_notebook_shows_the_detector_and_the_strangest_of_some_records(
+    detector: Detector, tmp_path: Path
+) -> None:
+    shown = detector._repr_html_()
+    assert "<td>ward</td>" in shown
+    assert shown.count("<tr>") == 6
+    records = [record(), record(age=119, bmi=58.0), record(bmi=None)]
+    found = detector.strangest(records, top=1)
+    assert (found.records, found.unscored) == (3, 1)
+    (one,) = found.rows
+    assert one.row == 2
+    assert one.score == detector.scores(records)[1]
+    assert "bmi +" in one.why
+    assert "<td>2</td>" in found._repr_html_()
+    assert "row        2" in str(found)
+    odd = wc.Card("<b>", (wc.Column("<i>", lower=0, upper=1), *CARD.columns[1:]))
+    model = dataclasses.replace(detector.model)
+    grids = (dataclasses.replace(model.grids[0], name="<i>"), *model.grids[1:])
+    named = dataclasses.replace(
+        detector, card=odd, models=(dataclasses.replace(model, grids=grids),)
+    )
+    assert "<i>" not in named._repr_html_()
+    picture = tmp_path / "why.png"
+    assert "adds" in detector.explain(records[1], picture=picture)
+    assert picture.stat().st_size > 1000
 
 
 def test_it_opens_and_scores_without_numba_and_without_a_curator(

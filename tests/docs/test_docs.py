@@ -186,6 +186,7 @@ TUTORIALS = {  # what the reader keeps, as the page names the file
     "auditor": "explanation.html",
     "city": "published.csv",
     "screened-week": "payments.detector",
+    "branches": "bank.detector",
     "custodian": "ledger.csv",
     "researcher": "nearby.py",
 }

@@ -170,7 +170,8 @@ def add(site: Site) -> None:
         if not typed:
             return Page("score.html", values)
         try:
-            return Page("score.html", {**values, "found": scoring.scored(learned, typed)})
+            found_rows, reasons = scoring.scored(learned, typed)
+            return Page("score.html", {**values, "found": found_rows, "reasons": reasons})
         except InvalidInput as error:
             return Page("score.html", {**values, "wrong": str(error)}, http_status(error))
 

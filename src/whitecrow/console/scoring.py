@@ -4,46 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from whitecrow.detector import Detector
+from whitecrow.detector.strangest import Strangest
 from whitecrow.errors import InvalidInput
 
-__all__ = ["Scored", "scored"]
+__all__ = ["MOST_ROWS", "scored"]
 
 MOST_ROWS = 20_000
 _SHOWN = 100
-_REASONS = 3
 
 
-@dataclass(frozen=True)
-class Scored:
-    """What a page shows of scored records.
-
-    Parameters
-    ----------
-    records, unscored : int
-        How many there were, and how many of them have a missing value that the card does not fill.
-    limit : float or None
-        The first threshold that was bought.
-    outliers : int
-        How many scores are above it.
-    rows : list of (int, float, bool, str)
-        The strangest: number in the file (the first is 1), score, above the limit, reasons.
-    """
-
-    records: int
-    unscored: int
-    limit: float | None
-    outliers: int
-    rows: list[tuple[int, float, bool, str]]
-
-
-def scored(detector: Detector, text: str) -> Scored:
-    """Score the records of a CSV text.
+def scored(detector: Detector, text: str) -> tuple[Strangest, list[str]]:
+    """Score the records of a CSV text; return the strangest, and for each its telling values.
 
     Raises
     ------
@@ -51,40 +25,12 @@ def scored(detector: Detector, text: str) -> Scored:
         It is no CSV with a heading, has too many rows, or lacks a column of the detector.
     """
     table = _table(text)
-    parts = list(detector.scored(table, reasons=True))
-    scores = np.concatenate([part["score"].to_numpy() for part in parts] or [np.empty(0)])
-    added = np.concatenate(
-        [
-            np.stack([part[f"adds {name}"].to_numpy() for name in detector.columns], axis=1)
-            for part in parts
-        ]
-        or [np.empty((0, len(detector.columns)))]
-    )
-    limit = next((one.score for one in detector.thresholds if one.score is not None), None)
-    known = np.flatnonzero(~np.isnan(scores))
-    order = known[np.argsort(-scores[known], kind="stable")][:_SHOWN]
-    values = table.to_pydict()
-    rows = [
-        (
-            int(row) + 1,
-            float(scores[row]),
-            limit is not None and bool(scores[row] > limit),
-            _reasons(detector, added[row], {name: values[name][row] for name in detector.columns}),
-        )
-        for row in order
+    found = detector.strangest(table, top=_SHOWN)
+    values = [
+        ", ".join(f"{name} = {table[name][one.row - 1].as_py()}" for name, _ in one.reasons)
+        for one in found.rows
     ]
-    above = 0 if limit is None else int((scores[known] > limit).sum())
-    return Scored(len(scores), len(scores) - len(known), limit, above, rows)
-
-
-def _reasons(detector: Detector, added: Any, record: dict[str, Any]) -> str:
-    best = np.argsort(-added, kind="stable")[:_REASONS]
-    named = [
-        f"{detector.columns[place]} = {record[detector.columns[place]]}"
-        for place in best
-        if added[place] > 0
-    ]
-    return ", ".join(named) or "no column alone"
+    return found, [words or "no column alone" for words in values]
 
 
 def _table(text: str) -> Any:

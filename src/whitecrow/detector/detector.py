@@ -6,10 +6,9 @@ import base64
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +16,18 @@ import numpy.typing as npt
 from whitecrow.card import Card
 from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
-from whitecrow.detector.file import packed, unpacked
+from whitecrow.detector.file import packed
 from whitecrow.detector.made_up import as_table, drawn
 from whitecrow.detector.merging import merged
 from whitecrow.detector.model import Model
+from whitecrow.detector.reading import fields_of
 from whitecrow.detector.records import Progress, batches
 from whitecrow.detector.threshold import Threshold
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import DifferentialPrivacy, exact, text
+
+if TYPE_CHECKING:
+    from whitecrow.detector.strangest import Strangest
 
 __all__ = ["Detector", "Threshold"]
 
@@ -298,10 +301,25 @@ class Detector:
         found = pyarrow.concat_tables(tables).drop_columns(["score"])
         return found.rename_columns(list(self.columns))
 
-    def explain(self, record: Mapping[str, Any], *, top: int = 3) -> str:
-        """Say in words why a record is strange: its columns that add most, and what is usual."""
+    def strangest(self, data: object, *, top: int = 10) -> Strangest:
+        """Return the strangest of some records, with the columns that made them so."""
+        from whitecrow.detector.strangest import strangest
+
+        return strangest(self, data, top)
+
+    def explain(
+        self, record: Mapping[str, Any], *, top: int = 3, picture: str | Path | None = None
+    ) -> str:
+        """Say in words why a record is strange: its columns that add most, and what is usual.
+
+        With ``picture`` what each column adds is drawn into that file, too.
+        """
         from whitecrow.detector.words import explained
 
+        if picture is not None:
+            from whitecrow.detector.picture import draw_reasons
+
+            draw_reasons(self, record, Path(picture))
         return explained(self, record, top)
 
     def report(self) -> str:
@@ -311,10 +329,9 @@ class Detector:
         return reported(self)
 
     def _repr_html_(self) -> str:
-        import html
+        from whitecrow.detector.words import as_html
 
-        lines = self.report().split("\n")
-        return "<br>".join(html.escape(line) for line in lines)
+        return as_html(self)
 
     def plot(self, path: str | Path) -> Path:
         """Draw the released distribution of every column."""
@@ -364,30 +381,7 @@ class Detector:
     @classmethod
     def from_bytes(cls, octets: bytes) -> Detector:
         """Read the bytes of a detector's file."""
-        models, about = unpacked(octets)
-        try:
-            thresholds = tuple(
-                Threshold(Fraction(one["rate"]), _finite(one["score"]))
-                for one in about["thresholds"]
-            )
-            found = cls(
-                models,
-                Card.from_json(about["card"]),
-                _guarantee(about["guarantee"]),
-                str(about["statement"]),
-                dict(about["question"]),
-                thresholds,
-                str(about["entry"]),
-                tuple(str(note) for note in about["notes"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput("The file of a detector is not whole. Save it again.") from error
-        for model in models:
-            if model.names != found.columns:
-                raise InvalidInput("The file of a detector is not whole. Save it again.")
-        for name in found.columns:
-            found.card.column(name)
-        return found
+        return cls(**fields_of(octets))
 
     def save(self, path: str | Path) -> Path:
         """Write the detector's file."""
@@ -436,15 +430,3 @@ class Detector:
         except (KeyError, TypeError, ValueError):
             raise InvalidInput("This is not the JSON of a detector.") from None
         return cls.from_bytes(octets)
-
-
-def _guarantee(data: Mapping[str, Any]) -> DifferentialPrivacy:
-    return DifferentialPrivacy(data["epsilon"], data["delta"], data["unit"])
-
-
-def _finite(value: Any) -> float | None:
-    if value is None:
-        return None
-    if not math.isfinite(float(value)):
-        raise ValueError
-    return float(value)

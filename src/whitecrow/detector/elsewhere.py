@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whitecrow.data.card import Column
+from whitecrow.card import Column
 from whitecrow.data.columns import FIRST_DAY, LAST_DAY
 from whitecrow.data.dialect import DUCKDB, POSTGRES, Dialect
 from whitecrow.detector import scoring

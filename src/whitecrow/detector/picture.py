@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from whitecrow._figures import new_figure
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
 
-__all__ = ["draw"]
+__all__ = ["draw", "draw_reasons"]
 
 _MOST = 24
 
@@ -41,5 +42,22 @@ def draw(detector: Detector, path: Path) -> Path:
             axis.set_yticks(range(len(share)), names, fontsize=7)
         axis.set_title(name, fontsize=9)
     figure.suptitle(f"Released distributions of {detector.card.name}")
+    figure.savefig(path, dpi=110)
+    return path
+
+
+def draw_reasons(detector: Detector, record: Mapping[str, Any], path: Path) -> Path:
+    """Draw what each column adds to the score of a record, the most first."""
+    found = detector.contributions(record)
+    added = {name: float(found[name][0].as_py()) for name in detector.columns}
+    names = sorted(added, key=lambda name: -added[name])[:_MOST][::-1]
+    figure = new_figure(6, 0.8 + 0.35 * len(names))
+    axis = figure.subplots()
+    colours = ["#b03a2e" if added[name] > 0 else "#7aa6c2" for name in names]
+    axis.barh(range(len(names)), [added[name] for name in names], color=colours)
+    axis.set_yticks(range(len(names)), [f"{name} = {record[name]}" for name in names], fontsize=8)
+    axis.axvline(0, color="#333333", linewidth=0.8)
+    score = float(detector.scores(record)[0])
+    axis.set_title(f"Score {score:.2f}: what each column adds", fontsize=10)
     figure.savefig(path, dpi=110)
     return path

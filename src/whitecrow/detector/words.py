@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from whitecrow.privacy import text
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
 
-__all__ = ["explained", "reported", "usual"]
+__all__ = ["as_html", "explained", "reported", "usual"]
 
 
 def explained(detector: Detector, record: Mapping[str, Any], top: int) -> str:
@@ -70,6 +71,17 @@ def _shown(value: float, column: Column) -> str:
         day = datetime.date(1970, 1, 1) + datetime.timedelta(days=round(float(value)))
         return day.isoformat()
     return f"{value + 0.0:.4g}"  # a negative zero becomes a plain one
+
+
+def as_html(detector: Detector) -> str:
+    """Show the detector in a notebook: what it promises, and what is usual of each column."""
+    about, columns = reported(detector).split("\n"), len(detector.columns)
+    first = "".join(f"<p>{html.escape(line)}</p>" for line in about[:-columns])
+    rows = "".join(
+        f"<tr><td>{html.escape(name)}</td><td>{html.escape(usual(detector, name))}</td></tr>"
+        for name in detector.columns
+    )
+    return f"{first}<table><tr><th>column</th><th>usual is</th></tr>{rows}</table>"
 
 
 def reported(detector: Detector) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from whitecrow.data.card import Card, Column
+from whitecrow.card import Card, Column
 from whitecrow.data.keys import Cut, Key, Plain
 from whitecrow.errors import InvalidInput
 
