@@ -53,14 +53,10 @@ class Lookahead(Question):
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "noise_standard_deviation": ("standard deviation of a count", "number"),
         "noise_within_95": ("counts off by at most, 95 % of the time", "number"),
+        "expected_false_anomalies": ("empty combinations listed as rare, about", "number"),
         "expected_error": ("wrong side of beta with probability, for your guess", "chance"),
     }
     example = "stays.csv --card stays.toml --columns ward,insurance --beta 20 --k 20 --epsilon 1"
-    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "noise_within_95": ("counts off by at most, 95 % of the time", "number"),
-        "expected_false_anomalies": ("empty combinations listed as rare, about", "number"),
-        "expected_error": ("on the wrong side with probability, for your guess", "chance"),
-    }
     reply_seconds = 2.0
 
     columns: Names = Names(
