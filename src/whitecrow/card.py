@@ -113,6 +113,22 @@ class Card:
                 "The card gives both 'size' and 'records_at_most': a public size needs no bound."
             )
 
+    def _repr_html_(self) -> str:
+        from whitecrow.look import bound, notebook
+
+        rows = []
+        for one in self.columns:
+            if one.categories:
+                values = ", ".join(one.categories)
+            elif one.lower is not None and one.upper is not None:
+                values = f"{bound(one.lower, one.type)} to {bound(one.upper, one.type)}"
+            else:
+                values = "not bounded"
+            rows.append((one.name, one.type, values))
+        size = f"{self.size:,} records" if self.size is not None else "size not public"
+        head = ("column", "type", "values")
+        return notebook(f"Card of {self.name}: one {self.unit}, {size}", rows, head=head)
+
     @property
     def most_records(self) -> int | None:
         """The public bound on the number of records, which is the size where that is public."""

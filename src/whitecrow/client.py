@@ -131,7 +131,8 @@ class Client(Asks):
         given = {name: value for name, value in public.items() if value is not None}
         found = self._post("price", {**_written(question), "public": given})
         told = {name: found[name] for name in ("figures", "error", "warning") if name in found}
-        return Description(found["words"], guarantee(found["price"]), **told)
+        price = guarantee(found["price"])
+        return Description(found["words"], price, **told, labels=question.figures)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""
@@ -148,7 +149,9 @@ class Client(Asks):
         """
         found = self._post("ask", _written(question))
         answer = question.reads(found["answer"])
-        return Release(**{**found, "answer": answer, "guarantee": guarantee(found["guarantee"])})
+        promised = guarantee(found["guarantee"])
+        said = question.says(found["answer"])
+        return Release(**{**found, "answer": answer, "guarantee": promised, "said": said})
 
     def remaining(self) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""

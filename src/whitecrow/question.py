@@ -12,14 +12,25 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from whitecrow import look
 from whitecrow.card import Card
 from whitecrow.declaration import Declared
-from whitecrow.errors import WhitecrowError
+from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import UNLIMITED, Limits
-from whitecrow.privacy import Facts, Guarantee, reading
+from whitecrow.privacy import (
+    Facts,
+    Guarantee,
+    ZeroConcentrated,
+    reading,
+    rounded_down,
+    rounded_up,
+)
 
 if TYPE_CHECKING:  # a client speaks of questions and loads neither records nor engines
     from whitecrow.data import Records
@@ -157,6 +168,9 @@ class Said:
     series: list[dict[str, JSON]] = field(default_factory=list)
 
 
+_SHOWN = 12
+"""How many rows of a table a notebook shows; the last, for series end with what is current."""
+
 Q = TypeVar("Q", bound=Question)
 F = TypeVar("F", bound=Facts)
 A = TypeVar("A")
@@ -219,6 +233,8 @@ class Description:
         The expected error, short.
     warning : str
         Why the answer would be worth nothing, where that is so.
+    labels : mapping
+        What the figures that people want are called; see :attr:`Question.figures`.
     """
 
     words: str
@@ -226,9 +242,14 @@ class Description:
     figures: Mapping[str, JSON] = field(default_factory=dict)
     error: str = ""
     warning: str = ""
+    labels: Mapping[str, tuple[str, str]] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        rows = look.figure_rows(self.labels, self.figures)
+        return look.notebook(f"Price: {_amount(self.price)}", rows, note=self.words)
 
     def to_json(self) -> dict[str, JSON]:
         """Return a plain JSON object."""
@@ -263,6 +284,8 @@ class Release:
         The expected error, from public facts as before asking: the true one is not released.
     warning : str
         Why the answer is worth nothing, where that is so; the statement ends with it.
+    said : Said, optional
+        The answer in words.
     """
 
     question: Mapping[str, JSON]
@@ -273,6 +296,71 @@ class Release:
     ledger: Mapping[str, JSON] = field(default_factory=dict)
     error: str = ""
     warning: str = ""
+    said: Said | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        said = self.in_words
+        return "\n".join(part for part in (said.headline, said.detail, self.statement) if part)
+
+    @property
+    def in_words(self) -> Said:
+        """The answer in words; its JSON where nobody said it."""
+        return self.said or Said(json.dumps(self.to_json()["answer"], ensure_ascii=False))
+
+    def _repr_html_(self) -> str:
+        said = self.in_words
+        if said.rows:
+            head, *rows = said.rows
+            body = look.notebook_table(rows[-_SHOWN:], head)
+        else:
+            body = look.paragraphs(said.detail)
+        return look.notebook(said.headline, self.costs, note=self.statement, body=body)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the answer as one HTML page that stands alone, and return its path.
+
+        It holds what the release holds: the answer, its price and its promise.
+        """
+        from whitecrow.look.answer import answer_page
+
+        target = Path(path)
+        target.write_text(
+            answer_page(
+                asked=self.question,
+                said=self.in_words,
+                costs=self.costs,
+                statement=self.statement,
+            ),
+            encoding="utf-8",
+        )
+        return target
+
+    def plot(self) -> look.Picture:
+        """Return a picture of the answer, where it is a series; notebooks show it.
+
+        Raises
+        ------
+        InvalidInput
+            If the answer is better read than seen.
+        """
+        if not self.in_words.series:
+            raise InvalidInput(
+                "There is a picture of a series only (publish). For a detector, see "
+                "release.answer.plot(path)."
+            )
+        return look.Picture(look.series(self.in_words.series))
+
+    @property
+    def costs(self) -> list[tuple[str, str]]:
+        """How far off it may be, what it cost and what is left, in words."""
+        price = _amount(self.guarantee)
+        rows = [("error", self.error)] if self.error else []
+        rows.append(("cost", price if self.charged else f"nothing: answered before (for {price})"))
+        left = self.ledger.get("remaining", {})
+        lines = {notion: rounded_down(Fraction(str(amount))) for notion, amount in left.items()}
+        if len(set(lines.values())) == 1:
+            lines = {"": next(iter(lines.values()))}
+        return rows + [(f"left {notion}".strip(), amount) for notion, amount in lines.items()]
 
     def to_json(self) -> dict[str, JSON]:
         """Return the JSON object of docs/interface.md 4."""
@@ -286,6 +374,14 @@ class Release:
             "error": self.error,
             "warning": self.warning,
         }
+
+
+def _amount(price: Guarantee) -> str:
+    """What a release costs, and by which notion."""
+    if isinstance(price, ZeroConcentrated):
+        return f"ρ = {rounded_up(price.rho)} (concentrated)"
+    delta = f", δ = {rounded_up(price.delta)}" if price.delta else ""
+    return f"ε = {rounded_up(price.epsilon)}{delta} ({price.notion})"
 
 
 def statement(question: Question, price: Guarantee, card: Card) -> str:

@@ -18,6 +18,7 @@ A plain ``"1"`` caps all three lines at 1, so it caps the joint loss of everythi
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -47,9 +48,8 @@ LINES = ("differential", "sensitive", "conditional")
 _NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 
 _BREAKS = {
-    "sensitive": "From then on no bound would hold for everyone alike: the differential total "
-    "becomes unbounded.",
-    "conditional": "From then on every unconditional total would be unbounded.",
+    "sensitive": "From then on the guarantee for everyone would no longer cover the total.",
+    "conditional": "From then on no guarantee without a condition would cover the total.",
 }
 
 
@@ -324,6 +324,9 @@ class Budget:
         return found
 
 
+_GONE = "The guarantee for everyone no longer covers the total"
+
+
 @dataclass(frozen=True)
 class Remaining(Mapping[str, Fraction]):
     """The largest epsilon that one more question of each notion may cost.
@@ -358,9 +361,25 @@ class Remaining(Mapping[str, Fraction]):
         words = ", ".join(f"{notion} {rounded_down(left)}" for notion, left in self.left.items())
         if self.delta:
             words += f", delta {rounded_down(self.delta)}"
-        if self.unbounded:
-            words += f" (the {' and the '.join(self.unbounded)} total is unbounded)"
-        return words
+        return f"{words}. {_GONE}." if "differential" in self.unbounded else words
+
+    def text(self, budget: Budget) -> str:
+        """Say what is left of a budget: "3.5 of 8", with the notions only where they differ.
+
+        Examples
+        --------
+        >>> Remaining({"differential": Fraction(7, 2)}).text(Budget.of("8"))
+        '3.5 of 8'
+        """
+        said = {
+            notion: f"{rounded_down(left)} of {rounded_down(budget.cap(notion))}"
+            for notion, left in self.left.items()
+        }
+        if len(set(said.values())) == 1:
+            words = next(iter(said.values()))
+        else:
+            words = ", ".join(f"{words} ({notion})" for notion, words in said.items())
+        return f"{words}. {_GONE}" if "differential" in self.unbounded else words
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
@@ -416,14 +435,19 @@ class Plan:
     def __str__(self) -> str:
         cost = max((self.price[line] for line in LINES if line in self.price), default=Fraction(0))
         words = (
-            f"{self.questions} questions, {self.charged} to be charged: epsilon "
-            f"{rounded_up(cost)} together"
+            f"{self.questions} questions, {self.charged} to be charged. Total ε {_decimals(cost)}"
         )
         if cost < self.apart:
-            words += f" ({rounded_up(self.apart)} if they all met in one place)"
+            words += f" ({_decimals(self.apart)} without the overlap discount)"
         if self.fits:
             return f"{words}. They fit."
         return f"{words}. The first {self.fitting} fit. {self.reason}"
+
+    def _repr_html_(self) -> str:
+        from whitecrow.look import notebook
+
+        rows = [(line, rounded_up(amount)) for line, amount in self.price.items() if amount]
+        return notebook(str(self), rows, head=("account", "adds") if rows else ())
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
@@ -436,3 +460,10 @@ class Plan:
             "reason": self.reason,
             "fitting": self.fitting,
         }
+
+
+def _decimals(amount: Fraction) -> str:
+    """A total with two decimals, rounded up; four significant digits where that says nothing."""
+    if amount < Fraction(1, 10):
+        return rounded_up(amount)
+    return f"{math.ceil(amount * 100) / 100:.2f}"

@@ -110,7 +110,7 @@ def clinic(tmp_path):
 
 
 EXPLAIN = [
-    "--metric",
+    "--of",
     "cost",
     "--record",
     '{"ward": "maternity", "insurance": "public", "year": "2023", "cost": 14000}',

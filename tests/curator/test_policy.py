@@ -22,7 +22,7 @@ def identify(**parameters: Any) -> wc.Identify:
 
 
 REFUSALS: list[tuple[dict[str, Any], Any, str]] = [
-    ({"notions": ["differential"]}, identify(), "no sensitive release.*becomes unbounded"),
+    ({"notions": ["differential"]}, identify(), "no sensitive release.*no longer cover the total"),
     ({"notions": ["sensitive"]}, Toy(1), "no differential release"),
     ({}, Toy(1, notion="conditional"), "no conditional release.*every unconditional total"),
     ({"notions": ["differential"]}, Toy(1, notion="concentrated"), "no concentrated release"),

@@ -20,7 +20,7 @@ DISTANCE = ("--detector", "distance", "--beta", "20", "--radius", "3000")
 def clinic(tmp_path):
     shutil.copy(DATA, tmp_path / "clinic.csv")
     data = str(tmp_path / "clinic.csv")
-    return ("explain", data, "--card", str(CARD), "--record", RECORD, "--metric", "cost")
+    return ("explain", data, "--card", str(CARD), "--record", RECORD, "--of", "cost")
 
 
 def run(*arguments, status=0):

@@ -46,9 +46,8 @@ def test_an_account_is_shown_verified_and_exported(data: str, tmp_path: Path) ->
     assert account["unsettled"] == []
     shown = run("ledger", "show", data).output
     # Spent is rounded up, what remains down.
-    assert "sensitive     spent 0.3334 of 1, a question may still cost 0.6666" in shown
-    assert "differential  spent unbounded of 1" in shown
-    assert "no bound holds" in shown
+    assert "sensitive     0.6666 of 1 left (0.3334 spent)" in shown
+    assert "differential  the guarantee for everyone no longer covers the total" in shown
     checked = said("ledger", "verify", data)
     assert checked["ok"]
     assert checked["accounts"][0]["head"] == account["head"]

@@ -128,7 +128,7 @@ def test_a_hostile_detector_imports_and_writes_nothing_on_the_terminal(tmp_path)
     for detector in hostile(tmp_path):
         with nothing_happens(tmp_path):
             assert plan(detector) == 2, detector
-    named = ["explain", data, *card, "--record", json.dumps(RECORD), "--metric", "cost"]
+    named = ["explain", data, *card, "--record", json.dumps(RECORD), "--of", "cost"]
     CliRunner().invoke(whitecrow, [*named, "--detector", "none"])  # loads the command itself
     with nothing_happens(tmp_path):
         for name in ("sklearn.manifold:TSNE", "os:system"):

@@ -19,23 +19,38 @@ from whitecrow.questions import BUILT_IN, kinds
 
 __all__ = ["main", "whitecrow"]
 
-COMMANDS = {
-    "demo": "The whole story on bundled data, in under a minute.",
-    "card": "Write and check dataset cards.",
-    "index": "Read a data file once, and start at once from then on.",
-    **{kind: asks for kind, (_, asks) in BUILT_IN.items()},
-    "score": "Score records with a learned detector; costs nothing.",
-    "merge": "Make one detector of several with equal cards; costs nothing.",
-    "price": "What would a question cost, and how accurate would it be?",
-    "plan": "What would a batch of questions cost together?",
-    "data": "Say that the records of an account have changed.",
-    "ledger": "Show, verify, export and mend the account.",
-    "attack": "Infer outliers from a series of releases.",
-    "verify": "Check every mechanism exhaustively on small universes.",
-    "audit": "Measure what every mechanism loses, from draws.",
-    "serve": "The curator as a service for many analysts.",
-    "bench": "Measure against the best peers (from a clone).",
+SECTIONS = {
+    "Start": {
+        "demo": "Every question once on bundled data, with a report.",
+        "doctor": "What is installed, what is compiled, what is missing.",
+        "card": "Write and check dataset cards.",
+        "index": "Read a data file once, and start at once from then on.",
+    },
+    "Before asking (free)": {
+        "price": "What would a question cost, and how accurate would it be?",
+        "plan": "What would a batch of questions cost together?",
+    },
+    "Ask": {kind: asks for kind, (_, asks) in BUILT_IN.items()},
+    "Detectors (free)": {
+        "score": "Score records with a learned detector.",
+        "merge": "Make one detector of several with equal cards.",
+    },
+    "For the custodian": {
+        "report": "The account, its promises and its answers as one page.",
+        "ledger": "Show, verify, export and mend the account.",
+        "data": "Say that the records of an account have changed.",
+        "serve": "The curator as a service for many analysts.",
+    },
+    "Check": {
+        "verify": "Check every mechanism exhaustively on small universes.",
+        "audit": "Measure what every mechanism loses, from draws.",
+        "attack": "Infer outliers from a series of releases.",
+        "bench": "Measure against the best peers (from a clone).",
+    },
 }
+"""The commands, as help lists them."""
+
+COMMANDS = {name: does for part in SECTIONS.values() for name, does in part.items()}
 
 ELSEWHERE = {"papers": "pip install ./research, in a clone"}
 """Commands of packages that come from this project but are installed apart."""
@@ -71,8 +86,21 @@ class LazyGroup(click.Group):
         added = dict.fromkeys(_added_questions(), "A question that an installed package adds.")
         for name, one in _plugins().items():
             added[name] = f"Added by {one.module.split('.')[0]}."
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items(), *added.items()])
+        parts = {**SECTIONS, **({"Added by packages": added} if added else {})}
+        for title, commands in parts.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()), col_max=14)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.list_commands(ctx), n=2)
+            hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = list(args)

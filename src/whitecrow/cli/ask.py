@@ -24,8 +24,12 @@ _SECTIONS = {
     "price": "Promise and price",
     "details": "Details",
     "": "Data and account",
+    "output": "Output",
 }
 """The parts of a help page, in order; options without a part are the account's."""
+
+_OUTPUT = frozenset({"out", "picture", "price_only", "help"})
+"""Options that decide what comes back."""
 
 _PLACEHOLDERS = {"number": "NUMBER", "names": "A,B,...", "record": "JSON", "object": "JSON"}
 
@@ -71,7 +75,7 @@ def question_command(kind: str) -> click.Command:
         callback=account.callback,
         params=[
             *[_option(one) for one in _inputs(question)],
-            *[_former(one) for one in _inputs(question) if one.parameter.former],
+            *[_former(one, name) for one in _inputs(question) for name in _formerly(one)],
             *account.params,
         ],
         help="\n\n".join(dict.fromkeys((question.asks, summary(question)))),
@@ -84,8 +88,8 @@ def read(question: type[Question], options: Mapping[str, Any]) -> tuple[Question
     given = {}
     for one in _inputs(question):
         typed = options.get(one.name)
-        if typed is None and one.parameter.former:
-            typed = options.get(one.parameter.former)
+        for name in _formerly(one):
+            typed = options.get(f"former_{name}") if typed is None else typed
         if typed is not None:
             given[one.name] = _value(one, typed, question.__name__)
     written = assembled(question, given)
@@ -118,7 +122,8 @@ class _QuestionCommand(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                parts.setdefault(getattr(parameter, "section", ""), []).append(record)
+                place = "output" if parameter.name in _OUTPUT else ""
+                parts.setdefault(getattr(parameter, "section", place), []).append(record)
         for section, title in _SECTIONS.items():
             if section in parts:
                 with formatter.section(title):
@@ -155,11 +160,19 @@ def _option(one: Input) -> click.Option:
     return found
 
 
-def _former(one: Input) -> click.Option:
+def _formerly(one: Input) -> list[str]:
+    """Earlier names of an option: the parameter's, and its own where the terminal has another."""
+    named = one.parameter.flag != "--" + one.name.replace("_", "-")
+    return [
+        *([one.parameter.former] if one.parameter.former else []),
+        *(["metric"] if named and one.name == "metric" else []),
+    ]
+
+
+def _former(one: Input, name: str) -> click.Option:
     """An earlier name of an option, which still works for one release."""
-    name = one.parameter.former
     return click.Option(
-        ["--" + name.replace("_", "-"), name],
+        ["--" + name.replace("_", "-"), f"former_{name}"],
         hidden=True,
         callback=functools.partial(_renamed, one.parameter.flag),
     )

@@ -25,7 +25,7 @@ def new(output: Output, file: str, out: str | None) -> None:
 
     written = template(file)
     if out is None:
-        output.show({"card": written}, written.rstrip("\n"))
+        output.show({"card": written}, written.rstrip("\n"), raw=True)
         return
     if Path(out).exists():
         raise InvalidInput(f"{out!r} exists already; name another file or remove it first.")

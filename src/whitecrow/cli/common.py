@@ -193,14 +193,13 @@ def answer(
         question.draw(release.answer, picture)
     if out is not None:
         question.keep(release.answer, out)
-    remaining = release.ledger.get("remaining", {})
     lines = [
         *_said(question.says(release.answer)),
-        *([f"error      {release.error}"] if release.error else []),
+        *[f"{what:<9}  {amount}" for what, amount in release.costs],
         f"promise    {release.statement}",
-        f"charged    {'yes' if release.charged else 'no: this question was answered before'}",
-        f"remaining  {', '.join(f'{notion} {left}' for notion, left in remaining.items())}",
     ]
+    if release.ledger.get("spent", {}).get("differential") == "unbounded":
+        lines.append("           The guarantee for everyone no longer covers the total.")
     given.output.show(release.to_json(), "\n".join(lines))
 
 

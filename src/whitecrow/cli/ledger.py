@@ -35,8 +35,8 @@ def command() -> None:
 @click.pass_obj
 def show(output: Output, source: str, dataset: str | None) -> None:
     """What was spent, what remains, what was promised, and which spends have no answer."""
-    with _opened(source) as ledger:
-        names = [_chosen(ledger, dataset)] if dataset else list(ledger.datasets())
+    with opened_ledger(source) as ledger:
+        names = [chosen(ledger, dataset)] if dataset else list(ledger.datasets())
         accounts = [_account(ledger, name) for name in names]
     words = "\n\n".join(_words(account) for account in accounts) or "The ledger is empty."
     output.show({"accounts": accounts}, words)
@@ -57,7 +57,7 @@ def verify(output: Output, source: str, head: str | None, full: bool, mark: bool
     from whitecrow.curator.spatial import new_atlas
     from whitecrow.ledger import verification
 
-    with _opened(source) as ledger:
+    with opened_ledger(source) as ledger:
         whole = full or head is not None
         check = verification.checkpoint if mark else verification.verify
         found = [check(ledger, one, atlas=new_atlas, full=whole) for one in ledger.datasets()]
@@ -90,12 +90,12 @@ def export(output: Output, source: str, dataset: str | None, form: str, out: str
     """Write the account out, entry by entry, for auditors and spreadsheets."""
     from whitecrow.ledger.export import to_csv, to_json
 
-    with _opened(source) as ledger:
-        name = _chosen(ledger, dataset)
+    with opened_ledger(source) as ledger:
+        name = chosen(ledger, dataset)
         exported = to_json(ledger, name) if form == "json" else {"csv": to_csv(ledger, name)}
     text = exported["csv"] if form == "csv" else json.dumps(exported, indent=1, ensure_ascii=False)
     if out is None:
-        output.show(exported, text.rstrip("\n"))
+        output.show(exported, text.rstrip("\n"), raw=True)
         return
     Path(out).write_text(text, encoding="utf-8")
     output.show({"written": out}, f"Wrote {out}.")
@@ -111,8 +111,8 @@ def export(output: Output, source: str, dataset: str | None, form: str, out: str
 @click.pass_obj
 def void(output: Output, source: str, entry: int, reason: str, dataset: str | None) -> None:
     """Give back the spend of ENTRY, which never led to an answer."""
-    with _opened(source) as ledger:
-        name = _chosen(ledger, dataset)
+    with opened_ledger(source) as ledger:
+        name = chosen(ledger, dataset)
         ledger.void(name, entry, reason=reason)
     output.show({"voided": entry}, f"Entry {entry} of {name!r} is void; its spend is given back.")
 
@@ -133,8 +133,8 @@ def review(output: Output, source: str, entry: int, reason: str, dataset: str | 
     """
     from whitecrow.ledger import failures
 
-    with _opened(source) as ledger:
-        name = _chosen(ledger, dataset)
+    with opened_ledger(source) as ledger:
+        name = chosen(ledger, dataset)
         failures.review(ledger, name, entry, reason=reason)
         left = ledger.snapshot(name).failures
     words = f"{left} failures are left to review" if left else f"{name!r} takes questions again"
@@ -157,8 +157,8 @@ def allow(
     from whitecrow.ledger import Budget
 
     cap = None if budget == "none" else Budget.of(budget)
-    with _opened(source) as ledger:
-        ledger.allow(_chosen(ledger, dataset), analyst, cap, reason=reason)
+    with opened_ledger(source) as ledger:
+        ledger.allow(chosen(ledger, dataset), analyst, cap, reason=reason)
     written = None if cap is None else cap.to_json()
     output.show({"analyst": analyst, "budget": written}, f"{analyst}: {written or 'no own cap'}")
 
@@ -186,8 +186,8 @@ def amend(
 
     if budget is None and policy is None:
         raise InvalidInput("Say what to amend: --budget, --policy, or both.")
-    with _opened(source) as ledger:
-        name = _chosen(ledger, dataset)
+    with opened_ledger(source) as ledger:
+        name = chosen(ledger, dataset)
         ledger.amend(
             name,
             reason=reason,
@@ -199,7 +199,7 @@ def amend(
 
 
 @contextmanager
-def _opened(source: str) -> Iterator[Ledger]:
+def opened_ledger(source: str) -> Iterator[Ledger]:
     """Open the ledger that belongs to a source, if there is one: looking never makes one."""
     from whitecrow.curator.opening import beside
     from whitecrow.curator.spatial import new_atlas
@@ -216,7 +216,7 @@ def _opened(source: str) -> Iterator[Ledger]:
         yield ledger
 
 
-def _chosen(ledger: Ledger, dataset: str | None) -> str:
+def chosen(ledger: Ledger, dataset: str | None) -> str:
     known = ledger.datasets()
     if dataset is None and len(known) == 1:
         return known[0]
@@ -263,6 +263,15 @@ def _analysts(snapshot: AccountSnapshot) -> dict[str, Any]:
     }
 
 
+_WHOM = {
+    "differential": "everyone",
+    "concentrated": "everyone",
+    "sensitive": "records with enough similar records",
+    "conditional": "those whose condition holds",
+}
+"""Whom each line of an account covers."""
+
+
 def _words(account: dict[str, Any]) -> str:
     """Show amounts rounded to the safe side: spent up, remaining down."""
     from whitecrow.privacy import rounded_down, rounded_up
@@ -273,10 +282,15 @@ def _words(account: dict[str, Any]) -> str:
     lines = [f"{account['dataset']}: {account['entries']} entries, head {account['head']}"]
     for line, amount in account["spent"].items():
         cap, left = account["budget"][line], account["remaining"].get(line)
-        words = f"  {line:<13} spent {up(amount)} of {up(cap)}"
-        if left is not None:
-            words += f", a question may still cost {rounded_down(Fraction(left))}"
-        lines.append(words)
+        rest = None if left is None else rounded_down(Fraction(left))
+        if amount == "unbounded":
+            words = f"the guarantee for {_WHOM[line]} no longer covers the total"
+            words += "" if rest is None else f". Budget left: {rest}"
+        elif rest is None:
+            words = f"{up(amount)} of {up(cap)} spent"
+        else:
+            words = f"{rest} of {up(cap)} left ({up(amount)} spent)"
+        lines.append(f"  {line:<14}{words}")
     lines += [f"  {statement}" for statement in account["promise"]]
     if len(account["revisions"]) > 1:
         lines += [

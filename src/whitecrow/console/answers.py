@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from whitecrow.console import show
-from whitecrow.privacy import Guarantee, ZeroConcentrated
+from whitecrow.look import figure_rows
+from whitecrow.privacy import Guarantee, ZeroConcentrated, odds_factor
 from whitecrow.question import Question
 
 __all__ = ["figures", "meaning"]
@@ -15,18 +16,7 @@ __all__ = ["figures", "meaning"]
 
 def figures(question: Question, found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The expected error of a description as rows of a table, in the question's own words."""
-    rows = []
-    for key, (words, form) in question.figures.items():
-        if key not in found or found[key] is None:
-            continue
-        value = found[key]
-        if form == "chance":
-            rows.append((words, show.chance(float(value))))
-        elif form == "range":
-            rows.append((words, f"{show.number(value[0])} to {show.number(value[-1])}"))
-        else:
-            rows.append((words, show.number(value)))
-    return rows
+    return figure_rows(question.figures, found)
 
 
 def meaning(price: Guarantee) -> str:
@@ -36,13 +26,13 @@ def meaning(price: Guarantee) -> str:
             f"Gaussian noise with ρ = {show.up(price.rho)}: typical losses are about "
             f"{show.number(float(2 * price.rho) ** 0.5)}, large ones are exponentially rare."
         )
-    factor = show.factor(Fraction(price.epsilon))
+    factor = odds_factor(Fraction(price.epsilon))
     whom = {
         "differential": "anybody",
         "sensitive": "a covered record",
         "conditional": "anybody else, while the condition holds,",
     }[price.notion]
     return (
-        f"Whatever you believe about {whom} before the answer, the odds of it change by a factor "
-        f"of at most {factor}."
+        f"Whatever you believe about {whom} before the answer, the odds of it change by at most "
+        f"{factor} times."
     )

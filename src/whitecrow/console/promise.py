@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whitecrow.console.show import factor
 from whitecrow.curator import Policy
 from whitecrow.data import Card
 from whitecrow.ledger import Budget
-from whitecrow.privacy import rounded_up
+from whitecrow.privacy import odds_factor, rounded_up
 
 __all__ = ["promise"]
 
@@ -21,8 +20,8 @@ def promise(policy: Policy, budget: Budget, card: Card | None) -> list[str]:
     >>> for sentence in promise(Policy(notions=("differential",)), Budget.of("1"), None):
     ...     print(sentence)
     What is protected is one record: whether it is in the data or not.
-    All answers together, to everybody, change the odds of any conclusion about anyone by a factor
-    of at most 2.719 (ε 1).
+    All answers together change the odds of any conclusion about anyone by at most 2.72 times
+    (ε = 1).
     """
     found = [_unit(policy, card)]
     if {"differential", "concentrated"} & set(policy.notions):
@@ -34,13 +33,10 @@ def promise(policy: Policy, budget: Budget, card: Card | None) -> list[str]:
             "Explanations may be promised on a condition. Where the condition fails, and for the "
             "record that is asked about, nothing is promised; from the first such answer on, no "
             "unconditional promise holds for all answers together. While the conditions hold, the "
-            f"factor is at most {factor(budget.conditional)} (ε {rounded_up(budget.conditional)})."
+            f"odds change by at most {_times(budget.conditional)}."
         )
     if policy.max_epsilon is not None:
-        found.append(
-            f"No single answer costs more than ε {rounded_up(policy.max_epsilon)}, a factor of "
-            f"{factor(policy.max_epsilon)}."
-        )
+        found.append(f"One answer alone changes the odds by at most {_times(policy.max_epsilon)}.")
     if policy.questions is not None:
         found.append(f"Only these questions are answered: {', '.join(policy.questions)}.")
     for name, kinds in policy.analysts.items():
@@ -61,21 +57,21 @@ def _unit(policy: Policy, card: Card | None) -> str:
 
 def _everyone(policy: Policy, budget: Budget) -> list[str]:
     alone = not {"sensitive", "conditional"} & set(policy.notions)
-    which = "All answers together" if alone else "The answers that protect everyone alike, together"
+    which = "All answers together" if alone else "The answers that protect everyone, together,"
     slip = f", except with a chance of {_small(budget.delta)}" if budget.delta else ""
     return [
-        f"{which}, to everybody, change the odds of any conclusion about anyone by a factor of at "
-        f"most {factor(budget.differential)} (ε {rounded_up(budget.differential)}){slip}."
+        f"{which} change the odds of any conclusion about anyone by at most "
+        f"{_times(budget.differential)}{slip}."
     ]
 
 
 def _sensitive(policy: Policy, budget: Budget) -> list[str]:
     cap = budget.sensitive
     found = [
-        "Answers may also protect only records that have company: whether a lone record, far from "
-        "all others, is in the data may be learned. From the first such answer on, no bound holds "
-        "for everyone alike; for the records covered by every answer the factor is at most "
-        f"{factor(cap)} (ε {rounded_up(cap)})."
+        "Some answers may protect only records with enough similar records: whether a record far "
+        "from all others is in the data may be learned. From the first such answer on, no bound "
+        "holds for everyone; for the records covered by every answer the odds change by at most "
+        f"{_times(cap)}."
     ]
     if policy.max_tau is not None and policy.min_radius is not None:
         found.append(
@@ -88,6 +84,10 @@ def _sensitive(policy: Policy, budget: Budget) -> list[str]:
             "smallest radius to promise it in advance."
         )
     return found
+
+
+def _times(epsilon: Fraction) -> str:
+    return f"{odds_factor(epsilon)} times (ε = {rounded_up(epsilon)})"
 
 
 def _small(delta: Fraction) -> str:

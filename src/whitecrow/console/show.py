@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from whitecrow.ledger import LINES
-from whitecrow.privacy import rounded_down, rounded_up
-from whitecrow.privacy.bounds import exp_upper
+from whitecrow.look import bound, chance, number
+from whitecrow.privacy import odds_factor, rounded_down, rounded_up
 
-__all__ = ["FILTERS", "factor", "gauges"]
+__all__ = ["FILTERS", "chance", "gauges", "number"]
 
 NOTIONS = {
-    "differential": "Everyone alike",
-    "concentrated": "Everyone alike, Gaussian noise",
-    "sensitive": "Records with company",
+    "differential": "Everyone",
+    "concentrated": "Everyone, Gaussian noise",
+    "sensitive": "Records with enough similar records",
     "conditional": "On a condition",
 }
 """What each notion means, in few words."""
@@ -53,58 +52,6 @@ def moment(at: object) -> str:
     else:
         found = datetime.datetime.fromisoformat(str(at))
     return f"{found:%Y-%m-%d %H:%M}"
-
-
-def number(value: object) -> str:
-    """A figure, short."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
-        return f"{int(value):,}"
-    if abs(value) < 1000:
-        return f"{value:.4g}"
-    return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3g}"
-
-
-def bound(value: object, type: str) -> str:
-    """A bound on a card; that of a date is a number of days since 1970.
-
-    Examples
-    --------
-    >>> bound(19723, "date"), bound(200000, "integer")
-    ('2024-01-01', '200,000')
-    """
-    if type == "date" and isinstance(value, int):
-        return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=value))
-    return number(value)
-
-
-def chance(value: float) -> str:
-    """A probability.
-
-    Examples
-    --------
-    >>> chance(0.25), chance(0.00001)
-    ('25 %', '1 in 100,000')
-    """
-    if 0.9995 <= value < 1:
-        return "over 99.9 %"
-    if value >= 0.001:
-        return f"{100 * value:.3g} %"
-    return "0" if value <= 0 else f"1 in {round(1 / value):,}"
-
-
-def factor(epsilon: Fraction) -> str:
-    """By which factor the odds may change, rounded up.
-
-    Examples
-    --------
-    >>> factor(Fraction(1)), factor(Fraction(100))
-    ('2.719', '10^44')
-    """
-    if epsilon > 14:
-        return f"10^{math.ceil(epsilon / Fraction(2302585, 1000000))}"
-    return rounded_up(exp_upper(epsilon))
 
 
 def written(value: object) -> str:
@@ -146,7 +93,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "number": number,
     "bound": bound,
     "chance": chance,
-    "factor": factor,
+    "factor": odds_factor,
     "written": written,
     "meaning": lambda notion: NOTIONS.get(notion, notion),
 }

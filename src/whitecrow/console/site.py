@@ -40,7 +40,7 @@ DONE = {
     "allowance": "The allowance is set. The ledger keeps your reason.",
     "void": "The spend was given back. The ledger keeps your reason.",
     "review": "The failure is reviewed. The ledger keeps your reason.",
-    "disabled": "This person is shut out; their sessions and tokens have ended.",
+    "disabled": "This person is deactivated; their sessions and tokens have ended.",
     "enabled": "This person may sign in again.",
     "password": "Your password is changed.",
     "revoked": "The token is revoked, with all that were made with it.",

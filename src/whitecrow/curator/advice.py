@@ -10,7 +10,7 @@ from typing import Any
 
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import Guarantee, rounded_up, text
+from whitecrow.privacy import Guarantee, odds_factor, rounded_up, text
 from whitecrow.question import Question
 
 __all__ = ["REFERENCES", "Advice", "Reference", "advise"]
@@ -96,9 +96,9 @@ class Advice:
     def __str__(self) -> str:
         epsilon = rounded_up(_epsilon(self.question))
         return (
-            f"At epsilon {epsilon} the {self.figure.replace('_', ' ')} is {self.error:.3g}; the "
-            f"odds of any conclusion about a covered record change by a factor of at most "
-            f"{self.odds:.4g}."
+            f"At ε = {epsilon} the {self.figure.replace('_', ' ')} is {self.error:.3g}. The odds "
+            f"of any conclusion about a covered record change by at most "
+            f"{odds_factor(_epsilon(self.question))} times."
         )
 
     def to_json(self) -> dict[str, Any]:

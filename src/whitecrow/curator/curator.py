@@ -28,6 +28,7 @@ from whitecrow.ledger import (
 )
 from whitecrow.ledger.failures import failures, review
 from whitecrow.limits import UNLIMITED, Limits
+from whitecrow.look import notebook
 from whitecrow.neighbours import Engine, open_engine
 from whitecrow.privacy import Guarantee, Totals, of_revision
 from whitecrow.question import (
@@ -177,6 +178,16 @@ class Curator(Asks):
     def __repr__(self) -> str:
         return f"<Curator of {self.name!r} for {self.analyst!r}>"
 
+    def _repr_html_(self) -> str:
+        left = self.remaining()
+        rows = [("budget left", left.text(self._ledger.snapshot(self.name).budget))]
+        rows += [
+            ("may be asked", ", ".join(self.policy.questions or ("every question",))),
+            ("columns", ", ".join(column.name for column in self.card.columns)),
+            ("unit of privacy", f"one {self.card.unit}"),
+        ]
+        return notebook(f"{self.name}, asked by {self.analyst}", rows)
+
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("a curator is never pickled: it holds private records")
 
@@ -230,6 +241,7 @@ class Curator(Asks):
             price=price,
             error=error_words(question, found.figures),
             warning=warning,
+            labels=question.figures,
         )
 
     def plan(self, questions: Sequence[Question]) -> Plan:
@@ -336,6 +348,7 @@ class Curator(Asks):
             },
             error=error_words(question, figures),
             warning=coin_warning(question, figures),
+            said=question.says(found.answer),
         )
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:

@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
-from whitecrow.demo.stage import CARD, DATA, Chapter, Stage, open_stage, write_report
+from whitecrow.demo.report import write_report
+from whitecrow.demo.stage import BUDGET, CARD, DATA, Asked, Chapter, Stage, open_stage
 
-__all__ = ["CARD", "CHAPTERS", "DATA", "Chapter", "Stage", "run"]
+__all__ = ["CARD", "CHAPTERS", "DATA", "Asked", "Chapter", "Stage", "Story", "run"]
 
-CHAPTERS = ("identify", "count", "subspaces", "explain", "publish", "ledger")
+CHAPTERS = ("screen", "count", "subspaces", "explain", "publish", "identify")
 
 
-def run(out: Path, tell: Callable[[str], None]) -> Path:
-    """Tell the story chapter by chapter and return the path of the report.
+@dataclass(frozen=True)
+class Story:
+    """What the demo asked, what is left of its budget, and where its report is."""
+
+    chapters: tuple[Chapter, ...]
+    left: Fraction
+    budget: Fraction
+    page: Path
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Every question with its answer, in order."""
+        return [one for chapter in self.chapters for one in chapter.asked]
+
+
+def run(out: Path, begin: Callable[[str], None]) -> Story:
+    """Tell the story chapter by chapter.
 
     Parameters
     ----------
     out : Path
         The folder of the report; made if missing.
-    tell : callable
-        Receives a line for each chapter as it is done.
+    begin : callable
+        Told the name of each chapter as it begins.
     """
     stage = open_stage(out)
     chapters = []
     for name in CHAPTERS:
-        chapter = importlib.import_module(f"whitecrow.demo.{name}").chapter(stage)
-        chapters.append(chapter)
-        tell(f"{chapter.title}\n{chapter.words}\n")
-    return write_report(chapters, out)
+        begin(name)
+        chapters.append(importlib.import_module(f"whitecrow.demo.{name}").chapter(stage))
+    left = stage.curator.remaining()["differential"]
+    page = write_report(chapters, left, BUDGET, out)
+    stage.curator.close()
+    return Story(tuple(chapters), left, BUDGET, page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.demo.stage import Chapter, Stage
+from whitecrow.demo.stage import Asked, Chapter, Stage
 from whitecrow.subspaces import Subspaces
 
 __all__ = ["chapter"]
@@ -19,14 +19,23 @@ def chapter(stage: Stage) -> Chapter:
         epsilon=1,
         count_share="1/2",
     )
+    figures = stage.curator.describe(question).figures
     release = stage.curator.ask(question)
     found = release.answer[0]
-    words = (
-        "Of all pairs among age, body mass index and blood pressure, in which are there the most "
-        f"patients with hardly anyone near? The curator says {' and '.join(found['columns'])}, "
-        f"with about {found['count']} outliers there.\n\n"
-        "Finding and counting were one question with one price: half of it chose the pair by the "
-        "exponential mechanism, half counted in the pair that was chosen.\n\n"
-        f"{release.statement}"
+    names = " and ".join(found["columns"])
+    error = f"± {figures['count_median_error']:.0f}"
+    asked = Asked(
+        "subspaces",
+        "In which two columns are there the most?",
+        f"{names}: {found['count']}",
+        error,
+        question.epsilon,
+        release.statement,
     )
-    return Chapter("Where do outliers live?", words)
+    words = (
+        "Of all pairs among age, body mass index and blood pressure, in which do most patients "
+        f"stand alone? In {names}, where about {found['count']} do ({error}, half the time).\n\n"
+        "Finding and counting are one question with one price: half of it chooses the pair, half "
+        "counts in the pair that was chosen."
+    )
+    return Chapter("In which columns do outliers live?", (asked,), words)

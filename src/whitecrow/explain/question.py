@@ -62,7 +62,7 @@ class Explain(Question):
     kind = "explain"
     asks = "In which context is this record an outlier?"
     example = (
-        "salaries.parquet --card salaries.toml --metric Salary --record "
+        "salaries.parquet --card salaries.toml --of Salary --record "
         '\'{"Employer": "A", "Year": 2004, "Salary": 312000}\' --beta 5 --radius 20000 '
         "--epsilon 0.2"
     )
@@ -87,6 +87,7 @@ class Explain(Question):
         types=("number", "integer"),
         help="The numeric column in which it may be an outlier.",
         label="In which column",
+        option="of",
     )
     attributes: Names = Names(
         help="The columns that make contexts; every other column of the record, unless given.",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 __all__ = ["TIME", "chance"]
 
-TIME = (
-    "Counting stops where more neighbours would not change the answer's law, so the time it takes "
-    "depends on the data; where that can be seen, pad it."
-)
-"""Said of every answer whose counting stops early."""
+TIME = "Response time can leak. Use the service if analysts can time answers."
+"""Said of every answer whose counting stops early: where more neighbours would change nothing."""
 
 
 def chance(probability: float) -> str:

@@ -1,6 +1,7 @@
 """What a release promises: guarantees, their order, conversion and composition, and the wall."""
 
 from whitecrow._former import former
+from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.composition import Totals, compose, totals
 from whitecrow.privacy.conversion import (
     at_least_as_strong,
@@ -45,6 +46,7 @@ __all__ = [
     "group_privacy",
     "guarantee",
     "intersect",
+    "odds_factor",
     "of_revision",
     "reading",
     "rounded_down",

@@ -6,11 +6,11 @@ proved upper bound. Budgets therefore never pass through binary floating point.
 
 from __future__ import annotations
 
+import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from math import isqrt
 
-__all__ = ["exp_upper", "log_inverse_upper", "sqrt_upper"]
+__all__ = ["exp_upper", "log_inverse_upper", "odds_factor", "sqrt_upper"]
 
 _DIGITS = 40
 
@@ -33,6 +33,20 @@ def exp_upper(x: Fraction) -> Fraction:
     """
     context = _context(ROUND_CEILING)
     return Fraction(context.next_plus(_decimal(x, ROUND_CEILING).exp(context)))
+
+
+def odds_factor(epsilon: Fraction) -> str:
+    """Write by how many times odds may change: e^ε with two decimals, never less than the truth.
+
+    Examples
+    --------
+    >>> [odds_factor(Fraction(one)) for one in ("0.25", "1", "8", "100")]
+    ['1.29', '2.72', '2,981', 'e^100']
+    """
+    if epsilon > 20:
+        return f"e^{math.ceil(epsilon * 100) / 100:g}"
+    upper = exp_upper(epsilon)
+    return f"{math.ceil(upper * 100) / 100:.2f}" if upper < 1000 else f"{math.ceil(upper):,}"
 
 
 def log_inverse_upper(delta: Fraction) -> Fraction:
@@ -60,6 +74,6 @@ def sqrt_upper(x: Fraction) -> Fraction:
     """
     scale = x.denominator << 64
     square = x.numerator * (scale * scale) // x.denominator
-    root = isqrt(square)
+    root = math.isqrt(square)
     exactly = root * root * x.denominator == x.numerator * scale * scale
     return Fraction(root if exactly else root + 1, scale)

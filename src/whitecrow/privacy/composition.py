@@ -137,7 +137,7 @@ class Totals:
         """One sentence a notion, the strongest first."""
         found = []
         if self.differential is None:
-            found.append("For everyone alike: no bound holds (the total is unbounded).")
+            found.append("The guarantee for everyone no longer covers the total.")
         lines = dict.fromkeys((self.differential, self.sensitive, self.conditional))
         return (*found, *(total.statement() for total in lines if total is not None))
 

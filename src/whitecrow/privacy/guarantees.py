@@ -84,10 +84,7 @@ class DifferentialPrivacy(Shown):
 
     def statement(self) -> str:
         """Say in one sentence what is protected, and for whom."""
-        delta = f", delta {rounded_up(self.delta)}" if self.delta else ""
-        return (
-            f"Everyone is protected: {UNITS[self.unit]}, {odds(self.epsilon, self.delta)}{delta})."
-        )
+        return f"Everyone is protected: {UNITS[self.unit]}, {odds(self.epsilon, self.delta)}."
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
@@ -309,7 +306,7 @@ class SensitivePrivacy(Shown):
         covered = " and ".join(who(self.zones))
         return (
             f"A record is protected if there are {covered}: whether such a record is in the data "
-            f"or not, {odds(self.epsilon, self.delta)}). "
+            f"or not, {odds(self.epsilon, self.delta)}. "
             "Records with fewer neighbours than that are not promised this."
         )
 
@@ -370,7 +367,7 @@ class ConditionalPrivacy(Shown):
         return (
             f"Only conditionally protected: as long as {' and '.join(needs)}, "
             f"whether any one other record is in the data or not, "
-            f"{odds(self.epsilon, self.delta)}). "
+            f"{odds(self.epsilon, self.delta)}. "
             "Where the condition fails, and for the record asked about, nothing is promised."
         )
 

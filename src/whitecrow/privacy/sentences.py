@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whitecrow.privacy.bounds import exp_upper
+from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.numbers import rounded_up, text, unrounded
 
 if TYPE_CHECKING:
@@ -36,17 +36,25 @@ class Shown:
                 parts.append(f"{one.name}={shown}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
+    def _repr_html_(self) -> str:
+        from whitecrow.look import notebook
+
+        promised: Any = self
+        amount = "ρ" if promised.notion == "concentrated" else "ε"
+        number = promised.rho if amount == "ρ" else promised.epsilon
+        headline = f"{amount} = {rounded_up(number)}, {promised.notion} privacy"
+        return notebook(headline, note=promised.statement())
+
 
 @lru_cache(maxsize=1024)
 def odds(epsilon: Fraction, delta: Fraction) -> str:
-    """Say how far the odds may change; whoever writes on closes the parenthesis."""
-    factor = rounded_up(exp_upper(epsilon)) if epsilon <= 20 else f"e^{rounded_up(epsilon)}"
-    words = (
-        f"the odds of any conclusion drawn from the answer change by a factor of at most {factor}"
+    """Say how far the odds may change: two decimals, never less than the truth."""
+    except_for = f", except with a chance of at most {rounded_up(delta)}," if delta else ""
+    and_delta = f", δ = {rounded_up(delta)}" if delta else ""
+    return (
+        f"the odds of any conclusion change{except_for} by at most {odds_factor(epsilon)} times "
+        f"(ε = {rounded_up(epsilon)}{and_delta})"
     )
-    if delta:
-        words += f", but for a chance of at most {rounded_up(delta)}"
-    return f"{words} (epsilon {rounded_up(epsilon)}"
 
 
 def who(zones: Iterable[Zone]) -> list[str]:

@@ -155,8 +155,10 @@ def _boxes(points: Floats, bounds: Ints) -> tuple[Floats, Floats]:
     upper = np.empty((2 * splits, d))
     for node in range(2 * splits - 1, 0, -1):
         if node >= splits:
-            lower[node] = points[bounds[node, 0]]
-            upper[node] = points[bounds[node, 0]]
+            # Number by number: an assignment of rows takes the compiler seconds, once and for all,
+            # to make the message for rows that do not match.
+            for c in range(d):
+                lower[node, c] = upper[node, c] = points[bounds[node, 0], c]
             for i in range(bounds[node, 0] + 1, bounds[node, 1]):
                 for c in range(d):
                     lower[node, c] = min(lower[node, c], points[i, c])
