@@ -24,7 +24,7 @@ def identify(**parameters: Any) -> wc.Identify:
 REFUSALS: list[tuple[dict[str, Any], Any, str]] = [
     ({"notions": ["differential"]}, identify(), "no sensitive release.*no longer cover the total"),
     ({"notions": ["sensitive"]}, Toy(1), "no differential release"),
-    ({}, Toy(1, notion="conditional"), "no conditional release.*every unconditional total"),
+    ({}, Toy(1, notion="conditional"), "no conditional release.*no guarantee without a condition"),
     ({"notions": ["differential"]}, Toy(1, notion="concentrated"), "no concentrated release"),
     ({"questions": ["count"]}, Toy(1), "allows no toy question; it allows count"),
     ({"max_epsilon": "1/20"}, identify(), "at most epsilon 1/20: requested 1/10, over by 0.05"),
@@ -83,7 +83,7 @@ def test_what_it_allows_is_answered(opened: Any) -> None:
         assert curator.ask(question).charged
     totals = curator.totals()
     assert (totals.differential, totals.sensitive) == (None, None)
-    assert "unbounded" in totals.statements()[0]
+    assert "no longer covers the total" in totals.statements()[0]
     assert curator.remaining().unbounded == ("differential", "sensitive")
 
 

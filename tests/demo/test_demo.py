@@ -43,7 +43,7 @@ def test_the_promise_to_everyone_is_kept_until_the_last_question(story):
 
 def test_the_report_is_one_file_with_the_summary_first(story):
     page = story.page.read_text(encoding="utf-8")
-    assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?!#)", page)
+    assert not re.search(r"(?:src|href)\s*=\s*(?:[\"'](?!#)|[^\"'#\s])", page)
     headings = re.findall(r"<h2[^>]*>([^<]+)", page)
     assert headings[0] == "Summary"
     assert headings[-1] == "Now your data"
