@@ -6,10 +6,12 @@ drawn anew, so the answers differ from run to run.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +29,7 @@ def main() -> None:
     """Draw both."""
     with tempfile.TemporaryDirectory() as folder:
         story = demo.run(Path(folder), lambda name: None)
-        _terminal(story)
+        _terminal(replace(story, page=Path("whitecrow-demo/report.html")))
         if chromium := shutil.which("chromium"):
             _page(chromium, story.page)
 
@@ -43,7 +45,8 @@ def _terminal(story: demo.Story) -> None:
     # The font is the reader's own: nothing is loaded from elsewhere.
     start, end = svg.index("@font-face"), svg.rindex("@font-face")
     end = svg.index("}", end) + 1
-    (HERE / "demo.svg").write_text(svg[:start] + svg[end:], encoding="utf-8")
+    drawn = re.sub(r"<!--.*?-->\s*", "", svg[:start] + svg[end:], flags=re.DOTALL)
+    (HERE / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
 def _page(chromium: str, page: Path) -> None:
@@ -62,7 +65,7 @@ def _page(chromium: str, page: Path) -> None:
     for place, shot in enumerate(shots):
         wide.paste(shot, (1000 * place, 0))
     small = wide.resize((1300, 767), Image.Resampling.LANCZOS)
-    small.quantize(64).save(HERE / "report.png", optimize=True)
+    small.quantize(160, method=Image.Quantize.FASTOCTREE).save(HERE / "report.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ class Output:
         shown.title_style, shown.header_style = "bold", "dim"
         for column, style in zip(shown.columns, ("", "bold green", "yellow"), strict=False):
             column.style, column.overflow = style, "fold"
-        shown.columns[-1].style, shown.columns[-1].no_wrap = "cyan", True
+        shown.columns[0].no_wrap = shown.columns[-1].no_wrap = True
+        shown.columns[-1].style = "cyan"
         for row in rows:
             shown.add_row(*map(Text, row))  # text, never markup: a card's names come from outside
         console().print(shown)

@@ -28,9 +28,9 @@ def chapter(stage: Stage) -> Chapter:
     bill = ", ".join(f"{name} {value}" for name, value in RECORD.items())
     asked = Asked(
         "explain",
-        "Among whom is this bill unusual?",
+        "In which group is a bill unusual?",
         str(release.answer["words"]),
-        f"wrong at most 5 % with a margin of {figures['margin_for_95']}",
+        f"wrong ≤ 5 % with a margin of {figures['margin_for_95']}",
         question.epsilon,
         release.statement,
     )

@@ -29,8 +29,8 @@ def chapter(stage: Stage) -> Chapter:
     everyone = _question("differential", EPSILON)
     member = _question("sensitive", EPSILON)
     answers = [
-        _asked(stage, everyone, "Is this patient an anomaly? (everyone covered)"),
-        _asked(stage, member, "The same, covering patients with others like them"),
+        _asked(stage, everyone, "Is this member an outlier?"),
+        _asked(stage, member, "The same, covering typical ones"),
     ]
     words = (
         "A patient in the data, of age 74 with a body mass index of 44 and a systolic pressure of "

@@ -46,8 +46,8 @@ def chapter(stage: Stage) -> Chapter:
     allowed = publisher_power(QUESTION.plan(stage.curator.card)).at(0.05)
     asked = Asked(
         "publish",
-        "What is the mean bill of each day?",
-        f"{shown[-1]['value']:,.0f} on the last of {len(shown)} days",
+        "The mean bill of each day?",
+        f"{shown[-1]['value']:,.0f} on the last day",
         f"± {shown[-1]['error']:,.0f} a day",
         QUESTION.price(stage.curator.card).epsilon,  # type: ignore[union-attr]
         release.statement,

@@ -21,7 +21,7 @@ def chapter(stage: Stage) -> Chapter:
     alone = question.wrong(0)
     asked = Asked(
         "screen",
-        "Would this new patient be an anomaly?",
+        "Is this new patient an outlier?",
         "yes" if release.answer else "no",
         f"wrong 1 time in {round(1 / alone):,}",
         question.epsilon,

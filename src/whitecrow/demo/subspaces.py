@@ -26,7 +26,7 @@ def chapter(stage: Stage) -> Chapter:
     error = f"± {figures['count_median_error']:.0f}"
     asked = Asked(
         "subspaces",
-        "In which two columns are there the most?",
+        "Which two columns have the most?",
         f"{names}: {found['count']}",
         error,
         question.epsilon,
