@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from whitecrow.errors import MissingExtra
 
-__all__ = ["new_figure"]
+__all__ = ["can_draw", "new_figure"]
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
 
 
 def new_figure(width: float, height: float) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 from whitecrow.column import TYPES, Column, day_number, first_repeated
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.look import bound, notebook
 
 __all__ = ["Card", "Column"]
 
@@ -114,8 +115,6 @@ class Card:
             )
 
     def _repr_html_(self) -> str:
-        from whitecrow.look import bound, notebook
-
         rows = []
         for one in self.columns:
             if one.categories:

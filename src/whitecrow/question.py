@@ -23,6 +23,7 @@ from whitecrow.card import Card
 from whitecrow.declaration import Declared
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import UNLIMITED, Limits
+from whitecrow.look.answer import answer_page
 from whitecrow.privacy import (
     Facts,
     Guarantee,
@@ -321,8 +322,6 @@ class Release:
 
         It holds what the release holds: the answer, its price and its promise.
         """
-        from whitecrow.look.answer import answer_page
-
         target = Path(path)
         target.write_text(
             answer_page(

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, NotAllowed, invalid
+from whitecrow.look import notebook
 from whitecrow.privacy import (
     ConditionalPrivacy,
     Guarantee,
@@ -444,8 +445,6 @@ class Plan:
         return f"{words}. The first {self.fitting} fit. {self.reason}"
 
     def _repr_html_(self) -> str:
-        from whitecrow.look import notebook
-
         rows = [(line, rounded_up(amount)) for line, amount in self.price.items() if amount]
         return notebook(str(self), rows, head=("account", "adds") if rows else ())
 

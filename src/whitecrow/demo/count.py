@@ -8,6 +8,8 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count
 from whitecrow.demo.stage import Asked, Chapter, Stage
 from whitecrow.look import Axis, Plot, escaped, figure, slider
+from whitecrow.neighbours import count_all
+from whitecrow.noise import laws
 
 __all__ = ["chapter"]
 
@@ -46,9 +48,6 @@ def chapter(stage: Stage) -> Chapter:
 
 def _picture(stage: Stage, answer: int) -> str:
     """The laws of the answer about the true count; only made-up data may be shown like this."""
-    from whitecrow.neighbours import count_all
-    from whitecrow.noise import laws
-
     degrees = count_all(stage.rows.matrix(COLUMNS), MODEL.radius, cap=MODEL.beta + 1)
     truth = int((degrees <= MODEL.beta).sum())
     low, high = truth - 80, truth + 80

@@ -10,6 +10,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.demo.stage import Asked, Chapter, Stage
 from whitecrow.identify import Identify
 from whitecrow.look import Axis, Dot, Plot, figure, slider
+from whitecrow.neighbours import count_all
 from whitecrow.place import law
 
 __all__ = ["chapter"]
@@ -58,8 +59,6 @@ def _asked(stage: Stage, question: Identify, words: str) -> Asked:
 
 def _picture(stage: Stage) -> str:
     """A privacy map, for the custodian's eyes only; made-up data may be shown like this."""
-    from whitecrow.neighbours import count_all
-
     data = stage.rows.matrix(COLUMNS)
     most = max(_most(_question("sensitive", price)) for price in PRICES)
     near = count_all(data, MODEL.radius, cap=most)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from importlib.resources import files
 
 from whitecrow.look.parts import escaped
@@ -47,12 +46,10 @@ def panel(title: str, body: str, *, name: str) -> str:
     )
 
 
-@cache
 def _text(*path: str) -> str:
     return files("whitecrow").joinpath(*path).read_text(encoding="utf-8").strip()
 
 
-@cache
 def theme(scope: str) -> str:
     """The colours, light and dark, and the rules of pictures, for what is inside ``scope``."""
     light, dark = _colours()
@@ -64,7 +61,6 @@ def theme(scope: str) -> str:
     )
 
 
-@cache
 def _colours() -> tuple[str, str]:
     """The console's own colours: light, dark."""
     light, dark = re.findall(
@@ -73,7 +69,6 @@ def _colours() -> tuple[str, str]:
     return light, dark
 
 
-@cache
 def _style() -> str:
     """The console's sheet, the report's own, and the light colours once more for paper."""
     paper = f"@media print {{ :root {{ {_colours()[0]} color-scheme: light; }} }}"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from whitecrow.look import notebook
 from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.numbers import rounded_up, text, unrounded
 
@@ -37,8 +38,6 @@ class Shown:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        from whitecrow.look import notebook
-
         promised: Any = self
         amount = "ρ" if promised.notion == "concentrated" else "ε"
         number = promised.rho if amount == "ρ" else promised.epsilon
