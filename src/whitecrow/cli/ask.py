@@ -31,6 +31,9 @@ _SECTIONS = {
 _OUTPUT = frozenset({"out", "picture", "price_only", "help"})
 """Options that decide what comes back."""
 
+_WIDE = 60
+"""Choices that take more columns are listed after the help of their option."""
+
 _PLACEHOLDERS = {"number": "NUMBER", "names": "A,B,...", "record": "JSON", "object": "JSON"}
 
 
@@ -153,6 +156,9 @@ def _option(one: Input) -> click.Option:
         named[0] = f"{parameter.flag}/{parameter.off}"
     elif choices := [each for each in getattr(parameter, "choices", ()) if each]:
         settings["type"] = click.Choice(choices)
+        if len("|".join(choices)) > _WIDE:
+            settings["metavar"] = "NAME"
+            settings["help"] = f"{settings['help']}  [{', '.join(choices)}]"
     else:
         settings["metavar"] = _PLACEHOLDERS.get(parameter.control, "TEXT")
     found = _Option(named, **settings)
