@@ -28,6 +28,7 @@ EXAMPLES = {
     "explain": wc.Explain({"ward": "icu", "cost": 9}, metric="cost", detector=MODEL, epsilon=1),
     "publish": wc.Publish("cost", time="day", start="2024-01-01", clip=(0, 9), epsilon=1),
     "lookahead": wc.Lookahead(["ward"], model=wc.DistanceAnomaly(5, 0), k=5, epsilon=1),
+    "profile": wc.Profile(["age"], epsilon=1, delta="1e-6", weights={"age": 2}),
     "learn": wc.Learn(["age"], epsilon=1, delta="1e-6"),
     "tune": wc.Tune(["age"], share="0.1", radii=[1, 2], beta=3, epsilon=1),
 }

@@ -34,12 +34,14 @@ from whitecrow.detector.grid import grid_of
 from whitecrow.detector.tables import Tables
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
+from whitecrow.histogram.table import Numbers, TableProfile
 from whitecrow.identify import Identify
 from whitecrow.learn import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import DifferentialPrivacy
+from whitecrow.profile import Profile
 from whitecrow.publish import Publish
 from whitecrow.question import Question, QuestionType
 from whitecrow.screen import Screen
@@ -79,6 +81,14 @@ def _detector() -> dict[str, Any]:
     return Detector((model,), CARD, promise, promise.statement(), {"kind": "learn"}).to_json()
 
 
+def _profile() -> dict[str, Any]:
+    """A profile of one empty column."""
+    promise = DifferentialPrivacy(Fraction(1, 10))
+    column = Numbers("x", "integer", (50.0,), (0, 0), 0, 1.0)
+    said = {"kind": "profile"}
+    return TableProfile((column,), 0, CARD, promise, promise.statement(), said).to_json()
+
+
 FROZEN: dict[str, Any] = {
     "identify": True,
     "screen": False,
@@ -88,6 +98,7 @@ FROZEN: dict[str, Any] = {
     "tune": 2.0,
     "explain": {"context": None, "words": "nowhere", "where": None},
     "publish": {"statistic": "count", "view": "to_date", "clip": None, "series": []},
+    "profile": _profile(),
     "learn": _detector(),
 }
 """What every mechanism says here, whatever the data."""
@@ -118,6 +129,7 @@ def questions() -> Iterator[Question]:
         yield Explain(person, metric="x", detector=model, epsilon="1/10", notion=notion)
     yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, epsilon=tenth)
     yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, rho=tenth**2)
+    yield Profile(["x", "ward"], epsilon="1/10")
     yield Learn(["x"], epsilon="1/10")
     yield Count(["x"], model=model, epsilon=500)  # cannot be paid
 

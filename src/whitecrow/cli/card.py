@@ -1,4 +1,4 @@
-"""``whitecrow card``: write and check dataset cards."""
+"""``whitecrow card``: write, check and accept dataset cards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whitecrow.errors import InvalidInput
 
 @click.group("card")
 def command() -> None:
-    """Write and check dataset cards: the public facts of a dataset."""
+    """Write, check and accept dataset cards: the public facts of a dataset."""
 
 
 @command.command("new", epilog="Example: whitecrow card new patients.parquet --out patients.toml")
@@ -56,3 +56,40 @@ def check(output: Output, card: str) -> None:
             "columns that nobody will ask about."
         )
     output.show({"ok": True, "card": found.to_json()}, "\n".join(lines))
+
+
+@command.command(
+    "accept", epilog="Example: whitecrow card accept draft.toml patients.csv --out patients.toml"
+)
+@click.argument("draft")
+@click.argument("source", metavar="SOURCE")
+@click.option("--dataset", help="Which account, if the ledger holds several.")
+@click.option("--out", type=click.Path(dir_okay=False), required=True, help="Where to write it.")
+@click.option("--reason", default="", help="Why, in words; the chain keeps it.")
+@click.pass_obj
+def accept(
+    output: Output, draft: str, source: str, dataset: str | None, out: str, reason: str
+) -> None:
+    """Put a card in force that a profile drafted, as it is or edited.
+
+    SOURCE is the data file (its ledger lies beside it), a ledger file, or a database URL. Lines
+    that were changed become the custodian's own word; the account's chain keeps the card.
+    """
+    from whitecrow.cli.ledger import chosen, opened_ledger
+    from whitecrow.curator.drafts import accept_draft
+    from whitecrow.data.template import written
+
+    if Path(out).exists():
+        raise InvalidInput(f"{out!r} exists already; name another file or remove it first.")
+    try:
+        text = Path(draft).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"The draft {draft!r} cannot be read.") from None
+    with opened_ledger(source) as ledger:
+        found = accept_draft(text, ledger, chosen(ledger, dataset), reason=reason)
+    Path(out).write_text(written(found.card), encoding="utf-8")
+    edited = f" Edited: {', '.join(found.edited)}." if found.edited else ""
+    output.show(
+        {"written": out, "card": found.card.to_json(), "edited": list(found.edited)},
+        f"Wrote {out}; the ledger keeps it.{edited}",
+    )
