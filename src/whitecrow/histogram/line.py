@@ -113,6 +113,13 @@ class Line:
         places = [first + (last - first) * part // count for part in range(1, count)]
         return self._inside(_at(places), lower, upper)
 
+    def within(self, lower: float, upper: float, part: float) -> float:
+        """Return the value at a part of the way through a cell, on the scale of the cuts."""
+        if self.kind == "date":
+            return lower + part * (upper - lower)
+        first, last = _place(lower), _place(upper)
+        return float(_at([min(last, first + round(part * (last - first)))])[0])
+
     def single(self, lower: float, upper: float) -> bool:
         """Whether a cell holds one value only."""
         if self.whole and upper - lower <= 1.0:

@@ -49,7 +49,7 @@ def quantile(line: Line, edges: Edges, counts: npt.NDArray[np.int64], rank: floa
     if not math.isfinite(lower) or not math.isfinite(upper):
         ends = [end for end in (lower, upper) if math.isfinite(end)]
         return ends[0] if ends else 0.0
-    value = lower + min(max(inside, 0.0), 1.0) * (upper - lower)
+    value = line.within(lower, upper, inside)
     if line.whole:
         return float(min(math.floor(value), math.ceil(upper) - 1))
     return _short(value, (upper - lower) * _NEAR, lower, upper)

@@ -22,8 +22,8 @@ from whitecrow.question import digest, statement
 
 __all__ = ["described", "release"]
 
-_MOST_CELLS = 4096
-_ALL_CELLS = 1 << 19
+_MOST_CELLS = 1 << 14
+_ALL_CELLS = 1 << 20
 
 
 def release(question: Profile, facts: ProfileFacts, source: Source | None = None) -> dict[str, Any]:

@@ -32,8 +32,8 @@ Floats = npt.NDArray[np.float64]
 
 _POWERS = Fraction(8, 100)
 _TWO_LOOKS = (Fraction(10, 100), Fraction(8, 100))
-_HEAVY = Fraction(5, 100)
-_HEAVY_LOOKS = 4
+_HEAVY = Fraction(4, 100)
+_HEAVY_LOOKS = 5
 LOOKS = 1 + len(_TWO_LOOKS) + _HEAVY_LOOKS + 1
 """How many histograms a search asks for at the most."""
 
@@ -41,14 +41,17 @@ LEAST_SHARE = _HEAVY
 """The smallest part of a column's price that a histogram gets."""
 
 _CELLS = 32
-_TAIL = 0.03  # of the records at either end, where cells are finer
-_FINER = 4
+_TAIL = 0.1  # of the records at either end, where cells are finer
+_FINER = 2
 _FINEST = 64  # cells that the two looks aim at
 _MOST_PARTS = 16
-_HEAVY_FROM = 0.03  # of the records
-_MOST_HEAVY = 12
-_NEAR = 8.0  # times the largest value found: so far out rare values are looked for
-_FAR_BELOW = 128.0
+_HEAVY_FROM = 0.06  # of the records
+_RANKS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_HEAVY_AT_RANKS = 0.01
+_ABOUT = 0.03  # so near to such a rank, a value that many share keeps its own cell
+_MOST_HEAVY = 16
+_NEAR = 8.0  # times what was found: so far about it rarer values are looked for
+_SELDOM = 8  # once in so many columns noise may feign a power where there is nothing
 _BEYOND = 3  # cells outside the bulk, for the bounds
 
 
@@ -85,7 +88,11 @@ def search(line: Line, most_cells: int) -> Search:
     left = 1 - _POWERS
     edges = line.root
     counts, noise = yield Look(edges, _POWERS)
+    # Scales and variances go with the inverse of what is paid.
+    looked = Noise(noise.law, noise.size * _POWERS / _HEAVY)
+    feigned = _feigned(looked, most_cells)
     edges, weight = _around(line, edges, counts, noise)
+    outline = edges
     for share in _TWO_LOOKS:
         finer = _halved(line, edges, weight)
         if len(finer) == len(edges):
@@ -95,20 +102,17 @@ def search(line: Line, most_cells: int) -> Search:
         left -= share
         edges, weight = finer, _updated(guess, counts, noise)
     for _ in range(_HEAVY_LOOKS):
-        share = _HEAVY
-        # What this look's noise may feign; the noise before was smaller or about as large.
-        feigned = _feigned(noise, most_cells) * float(_TWO_LOOKS[-1] / share)
         heavy = _heavy_cells(line, edges, weight, feigned)
         if not heavy:
             break
         finer = _cut(line, edges, [(cell, most_cells // len(heavy)) for cell in heavy])
-        counts, noise = yield Look(finer, share)
-        left -= share
-        found = _alone(edges, finer, counts, heavy, _feigned(noise, most_cells))
+        counts, noise = yield Look(finer, _HEAVY)
+        left -= _HEAVY
+        found = _alone(edges, finer, counts, heavy, feigned)
         if not len(found):
             break
         edges, weight = _set_apart(line, edges, weight, finer, counts, found)
-    yield Look(_even(line, edges, weight), left)
+    yield Look(_even(line, edges, weight, outline), left)
 
 
 def _feigned(noise: Noise, cells: int) -> float:
@@ -120,21 +124,20 @@ def _feigned(noise: Noise, cells: int) -> float:
 
 def _around(line: Line, edges: Edges, counts: Ints, noise: Noise) -> tuple[Edges, Floats]:
     """Keep the cells that surely hold something and those about them; merge all others."""
-    sure = np.flatnonzero(counts > _feigned(noise, len(counts)))
+    sure = np.flatnonzero(counts > _feigned(noise, len(counts) * _SELDOM))
     if not len(sure):
         sure = np.array([int(np.argmax(counts))])
     borders = line.borders(edges)
-    lower, upper = float(borders[sure[0]]), float(borders[sure[-1] + 1])
     if line.kind == "date":
         near = (edges >= borders[max(sure[0] - 1, 0)]) & (
             edges <= borders[min(sure[-1] + 2, len(borders) - 1)]
         )
     else:
-        far = max(abs(lower) if math.isfinite(lower) else 0.0, abs(upper))
-        far = min(far, 2.0**1000) * _NEAR
-        small = np.abs(edges) < far / _FAR_BELOW / _NEAR
-        beside = np.isin(edges, borders[sure]) | np.isin(edges, borders[sure + 1])
-        near = ((np.abs(edges) <= far) & ~small) | (edges == 0.0) | beside
+        near = edges == 0.0
+        for border in np.concatenate([borders[sure], borders[sure + 1]]).tolist():
+            # Of either sign: where there is 1, there may be -1.
+            size = min(abs(border), 2.0**1000)
+            near |= (np.abs(edges) <= size * _NEAR) & (np.abs(edges) >= size / _NEAR / 2.0)
     kept = edges[near]
     groups = np.searchsorted(kept, np.concatenate([[-np.inf], edges]), side="right")
     merged = np.bincount(groups, weights=counts.astype(np.float64), minlength=len(kept) + 1)
@@ -174,10 +177,15 @@ def _updated(guess: Floats, counts: Ints, noise: Noise) -> Floats:
 
 def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> list[int]:
     borders = line.borders(edges)
-    heavy = np.flatnonzero(weight > max(feigned, _HEAVY_FROM * float(weight.sum())))
+    total = float(weight.sum())
+    heavy = weight > _HEAVY_FROM * total
+    # About the ranks that people ask for, a value that one record in a hundred has matters too.
+    rank = (np.cumsum(weight) - weight / 2.0) / total
+    away = np.abs(rank[:, None] - np.array(_RANKS)).min(axis=1) - weight / total / 2.0
+    heavy |= (away < _ABOUT) & (weight > _HEAVY_AT_RANKS * total)
     found = [
         int(cell)
-        for cell in heavy
+        for cell in np.flatnonzero(heavy & (weight > feigned))
         if not line.single(float(borders[cell]), float(borders[cell + 1]))
     ]
     return sorted(sorted(found, key=lambda cell: -weight[cell])[:_MOST_HEAVY])
@@ -206,7 +214,7 @@ def _set_apart(
     return joined, guess
 
 
-def _even(line: Line, edges: Edges, weight: Floats) -> Edges:
+def _even(line: Line, edges: Edges, weight: Floats, outline: Edges) -> Edges:
     """Return the edges of cells of about equal weight; those of heavy values stay."""
     borders = line.borders(edges)
     total = float(weight.sum())
@@ -217,6 +225,9 @@ def _even(line: Line, edges: Edges, weight: Floats) -> Edges:
         wanted = total / (_CELLS * (_FINER if min(rank, 1.0 - rank) < _TAIL else 1))
         below += mine
         lower, upper = float(borders[cell]), float(borders[cell + 1])
+        alone = line.single(lower, upper) and mine > _HEAVY_AT_RANKS * total / 2.0
+        if alone and min(abs(rank - one) for one in _RANKS) < _ABOUT:
+            wanted = mine
         if mine > 0.8 * wanted:
             found.extend((lower, upper))
             held = 0.0
@@ -231,8 +242,8 @@ def _even(line: Line, edges: Edges, weight: Floats) -> Edges:
     inner = sorted(edge for edge in found if edges[0] < edge < edges[-1]) if len(edges) else []
     if inner:
         # A few cells beyond, so that bounds do not end at the end of the line.
-        found.extend(edges[edges > inner[-1]][:_BEYOND].tolist())
-        found.extend(edges[edges < inner[0]][-_BEYOND:].tolist())
+        found.extend(outline[outline > inner[-1]][:_BEYOND].tolist())
+        found.extend(outline[outline < inner[0]][-_BEYOND:].tolist())
     return np.unique([edge for edge in found if line.lower < edge < line.end])
 
 
