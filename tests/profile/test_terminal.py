@@ -1,4 +1,4 @@
-"""From a bare CSV to a private answer, at the terminal; none of the numbers is read off the data."""
+"""From a bare CSV to a private answer at the terminal; no number is read off the data."""
 
 from __future__ import annotations
 

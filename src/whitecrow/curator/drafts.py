@@ -1,4 +1,4 @@
-"""Cards that a profile drafted: a custodian reads, edits and accepts them, and the chain keeps it."""
+"""Cards that a profile drafted: a custodian edits and accepts them, and the chain keeps that."""
 
 from __future__ import annotations
 

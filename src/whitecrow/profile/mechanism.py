@@ -51,11 +51,16 @@ def release(question: Profile, facts: ProfileFacts, source: Source | None = None
 
 
 def described(
-    parts: Iterable[Part], facts: ProfileFacts, money: Money, source: Source | None
+    parts: Iterable[Part],
+    facts: ProfileFacts,
+    money: Money,
+    source: Source | None,
+    *,
+    most_cells: int = _MOST_CELLS,
 ) -> dict[str, Numbers]:
     """Release the histograms of columns of numbers: all searches take their steps together."""
     parts = list(parts)
-    cells = max(64, min(_MOST_CELLS, _ALL_CELLS // max(len(parts), 1)))
+    cells = max(64, min(most_cells, _ALL_CELLS // max(len(parts), 1)))
     lines = {part.name: line_of(facts.card.column(part.name)) for part in parts}
     searches: dict[str, Search] = {name: search(line, cells) for name, line in lines.items()}
     shares = {part.name: part.share for part in parts}

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from whitecrow.histogram.line import Edges, Line
 from whitecrow.histogram.money import Noise
 
-__all__ = ["LEAST_SHARE", "Look", "Search", "search", "usual_share"]
+__all__ = ["LAST_SHARE", "LEAST_SHARE", "Look", "Search", "search", "usual_share"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -34,8 +34,8 @@ _POWERS = Fraction(8, 100)
 _TWO_LOOKS = (Fraction(10, 100), Fraction(8, 100))
 _HEAVY = Fraction(4, 100)
 _HEAVY_LOOKS = 5
-LOOKS = 1 + len(_TWO_LOOKS) + _HEAVY_LOOKS + 1
-"""How many histograms a search asks for at the most."""
+LAST_SHARE = 1 - _POWERS
+"""What is left for the last histogram where the first has shown all that there is."""
 
 LEAST_SHARE = _HEAVY
 """The smallest part of a column's price that a histogram gets."""

@@ -1,18 +1,14 @@
 """Learn, checked: what the shipped stages ask noise for, on every edge of a small universe.
 
-The stages are run with a tape instead of noise: whatever they count, they are handed the same
-released numbers, so that two neighbouring databases go the same public way. What is added up is the
-loss of every histogram on that way. A stage whose way depends on records shows as an infinite loss.
+The stages are run with a tape instead of noise (:mod:`whitecrow.verify.tape`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
 from functools import partial
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,12 +16,13 @@ import numpy.typing as npt
 
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
-from whitecrow.histogram.money import Money, Noise
+from whitecrow.histogram.money import Money
 from whitecrow.learn import threshold
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.privacy import Unit
 from whitecrow.verify.exhaustive import Check, Report, exhaust
+from whitecrow.verify.tape import Tape, worst_of
 from whitecrow.verify.universes import Histogram, databases, edges
 
 __all__ = ["CHECKS"]
@@ -41,46 +38,13 @@ GRIDS = (
 MOST = 2
 
 
-@dataclass
-class Tape:
-    """Money that hands out fixed numbers for noisy ones, and writes down what was counted."""
-
-    money: Money
-    seed: int
-    tables: int | None = None
-    left_out: bool = False
-    asked: list[tuple[Noise, npt.NDArray[np.int64]]] = field(default_factory=list)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.money, name)
-
-    def histograms(self, share: Fraction, tables: int) -> _Taped:
-        return _Taped(self, self.money.histograms(share, self.tables or tables))
-
-
-@dataclass
-class _Taped:
-    tape: Tape
-    noise: Noise
-
-    @property
-    def deviation(self) -> float:
-        return self.noise.deviation
-
-    def added(self, counts: npt.NDArray[np.int64], source: object) -> npt.NDArray[np.int64]:
-        self.tape.asked.append((self.noise, counts))
-        lots = Random(1000 * self.tape.seed + len(self.tape.asked))
-        released = np.array([lots.randrange(-20, 60) for _ in counts])
-        return np.where(counts > 0, released, 0) if self.tape.left_out else released
-
-
 def _rows(x: Histogram) -> npt.NDArray[np.float64]:
     chosen = [value for value, count in zip(VALUES, x, strict=True) for _ in range(count)]
     return np.array(chosen, dtype=np.float64).reshape(-1, len(GRIDS))
 
 
-def _way(x: Histogram, tape: Tape, **broken: Any) -> tuple[Hashable, Tape]:
-    """Run the stages on a database; return what is public of it, and what was counted."""
+def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+    """Run the stages on a database; return what is public of it."""
     rows = _rows(x)
     grids = GRIDS
     if broken.get("data_bounds") and len(rows):
@@ -96,54 +60,15 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> tuple[Hashable, Tape]:
         size=len(rows) if broken.get("exact_n") else None,
     )
     layout = (model.grids, model.tables.axis.tobytes(), model.tables.offset.tobytes())
-    return (layout, model.records, model.counts.tobytes()), tape
-
-
-def _difference(one: Tape, two: Tape) -> float:
-    """Add up the loss of all histograms, in the currency of the law."""
-    total = Fraction(0)
-    for (noise, first), (_, second) in zip(one.asked, two.asked, strict=True):
-        away = [abs(int(value)) for value in (first - second)]
-        if noise.law == "laplace":
-            total += sum(away) / noise.size
-        else:
-            total += sum(value * value for value in away) / (2 * noise.size)
-    return float(total)
-
-
-def _neighbours(relation: Unit) -> Iterator[tuple[Histogram, Histogram]]:
-    if relation == "add_remove":
-        for x, y, _ in edges(len(VALUES), MOST):
-            yield x, y
-        return
-    for x in databases(len(VALUES), MOST):
-        for gone in range(len(VALUES)):
-            for come in range(len(VALUES)):
-                if gone != come and x[gone] > 0 and x[come] < MOST:
-                    moved = list(x)
-                    moved[gone] -= 1
-                    moved[come] += 1
-                    yield x, tuple(moved)
+    return layout, model.records, model.counts.tobytes()
 
 
 def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
     """Return the worst loss of stages 1 and 2 on every edge, over some public ways."""
     money = Money(law, Fraction(1, 2), relation, 1)
-    worst, where, count, seen = 0.0, "", 0, 0
-    tables, left_out = broken.pop("tables", None), broken.pop("left_out", False)
-    for seed in range(ways):
-        known = {
-            x: _way(x, Tape(money, seed, tables, left_out), **broken)
-            for x in databases(len(VALUES), MOST)
-        }
-        seen += len(known)
-        for x, y in _neighbours(relation):
-            count += 1
-            (public, one), (other, two) = known[x], known[y]
-            found = _difference(one, two) if public == other else math.inf
-            if found > worst:
-                worst, where = found, f"{x} ~ {y}"
-    return Report(seen, count, worst, float(money.total), where)
+    tape = {key: broken.pop(key) for key in ("tables", "left_out") if key in broken}
+    way = partial(_way, **broken)
+    return worst_of(way, money, len(VALUES), MOST, ways, **tape)
 
 
 def thresholds(relation: Unit, eta_factor: Fraction = Fraction(1)) -> Report:
