@@ -35,12 +35,16 @@ def _column(answer: Any) -> dict[str, Any]:
     return found
 
 
+def _near(count: int) -> int:
+    return max(-FAR, min(FAR, count))
+
+
 def _first_count(answer: Any) -> Hashable:
-    return max(-FAR, min(FAR, _column(answer)["counts"][0]))
+    return _near(_column(answer)["counts"][0])
 
 
 def _missing(answer: Any) -> Hashable:
-    return max(-FAR, min(FAR, _column(answer)["missing"]))
+    return _near(_column(answer)["missing"])
 
 
 def _law(count: int, share: Fraction, factor: Fraction) -> Law:
@@ -48,7 +52,7 @@ def _law(count: int, share: Fraction, factor: Fraction) -> Law:
     scale = 1 / (EPSILON * share * factor)
     found: dict[Hashable, float] = {}
     for noise in range(-_REACH, _REACH + 1):
-        seen = max(-FAR, min(FAR, count + noise))
+        seen = _near(count + noise)
         found[seen] = found.get(seen, 0.0) + discrete_laplace_pmf(noise, scale)
     total = sum(found.values())
     return {seen: chance / total for seen, chance in found.items()}

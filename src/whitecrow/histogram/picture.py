@@ -22,6 +22,7 @@ __all__ = ["column_svg", "draw", "fragment"]
 _WIDE, _TALL = 260, 90
 _MOST_BARS = 12
 _MOST_DRAWN = 24
+_FARTHEST = 2.0**1020
 _INK, _PALE = "#1f4e79", "#7aa6c2"
 
 
@@ -85,10 +86,9 @@ def _number_bars(profile: TableProfile, name: str) -> Iterator[str]:
     lower, upper = float(borders[0]), float(borders[-1])
     floor = _TALL - 16
     top = float(heights.max()) or 1.0
-    scale = _WIDE / (upper / 2 - lower / 2)
     for place, height in enumerate(heights.tolist()):
-        left = (float(borders[place]) / 2 - lower / 2) * scale
-        right = (float(borders[place + 1]) / 2 - lower / 2) * scale
+        left = _WIDE * (float(borders[place]) - lower) / (upper - lower)
+        right = _WIDE * (float(borders[place + 1]) - lower) / (upper - lower)
         tall = floor * height / top
         yield (
             f'<rect x="{left:.1f}" y="{floor - tall:.1f}" width="{max(0.5, right - left):.1f}" '
@@ -118,14 +118,15 @@ def densities(
     first = int(np.argmax(below >= 0.01))
     last = int(np.argmax(below >= 0.99 - 1e-9)) if below[-1] > 0 else len(shares) - 1
     kept = slice(first, max(first, last) + 1)
-    ends = borders[first : kept.stop + 1].copy()
-    if not math.isfinite(ends[0]):
-        ends[0] = ends[1] - abs(ends[1]) if len(ends) > 1 and math.isfinite(ends[1]) else -1.0
-    if not math.isfinite(ends[-1]):
-        ends[-1] = ends[-2] + abs(ends[-2]) + 1.0
+    ends = np.clip(borders[first : kept.stop + 1], -_FARTHEST, _FARTHEST)
+    if len(ends) > 2:  # a line has no end: of the outermost cell so much is drawn as of the next
+        if not math.isfinite(borders[first]):
+            ends[0] = max(-_FARTHEST, 2.0 * ends[1] - ends[2])
+        if not math.isfinite(borders[kept.stop]):
+            ends[-1] = min(_FARTHEST, 2.0 * ends[-2] - ends[-3])
     # A cell of one value is drawn as wide as can be seen.
-    widths = np.maximum(np.diff(ends), (ends[-1] / 2 - ends[0] / 2) / 130 or 1.0)
-    return ends, shares[kept] / widths
+    parts = np.maximum(np.diff(ends) / (ends[-1] - ends[0]), 1.0 / (2 * _WIDE))
+    return ends, shares[kept] / parts
 
 
 def _category_bars(profile: TableProfile, name: str) -> Iterator[str]:

@@ -44,11 +44,11 @@ def quantile(line: Line, edges: Edges, counts: npt.NDArray[np.int64], rank: floa
     inside = (wanted - below[cell]) / max(below[cell + 1] - below[cell], 1e-9)
     borders = line.borders(edges)
     lower, upper = float(borders[cell]), float(borders[cell + 1])
-    if line.single(lower, upper):
-        return lower
     if not math.isfinite(lower) or not math.isfinite(upper):
         ends = [end for end in (lower, upper) if math.isfinite(end)]
         return ends[0] if ends else 0.0
+    if line.single(lower, upper):
+        return lower
     value = line.within(lower, upper, inside)
     if line.whole:
         return float(min(math.floor(value), math.ceil(upper) - 1))

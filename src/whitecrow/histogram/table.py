@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -183,7 +184,7 @@ class TableProfile:
         line = self.line(name)
         borders = line.borders(np.array(column.edges))
         lower, upper = float(borders[full[0]]), float(borders[full[-1] + 1])
-        most = np.finfo(np.float64).max
+        most = sys.float_info.max
         lower, upper = max(lower, -most), min(upper, most)
         if line.whole:
             upper = max(lower, upper - 1.0)

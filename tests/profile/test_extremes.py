@@ -1,0 +1,103 @@
+"""No records make a profile fail: extreme values, nothing, one value, 2,000 columns."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pyarrow
+import pytest
+
+import whitecrow as wc
+
+EXTREMES = {
+    "nothing": [],
+    "one record": [1.0],
+    "one value": [7.25] * 300,
+    "all missing": [None] * 300,
+    "subnormal": [5e-324, -5e-324, 2.2e-308] * 100,
+    "largest": [1.7976931348623157e308, -1.7976931348623157e308] * 150,
+    "infinite": [float("inf"), float("-inf"), float("nan")] * 100,
+    "whole and beyond": [2.0**53 - 1, 2.0**53, 2.0**53 + 2, -(2.0**63)] * 75,
+    "all sizes": [10.0**power for power in range(-308, 309, 2)],
+    "zeros": [0.0, -0.0] * 150,
+}
+
+
+@pytest.mark.parametrize("kind", ["number", "integer"])
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("name", EXTREMES)
+def test_no_numbers_make_it_fail(name: str, kind: str, delta: str) -> None:
+    data = pyarrow.table({"x": pyarrow.array(EXTREMES[name], pyarrow.float64())})
+    curator = wc.Curator.open(
+        data, card=wc.Card("t", (wc.Column("x", kind),)), ledger="sqlite://", budget="20, 1e-3"
+    )
+    for epsilon in ("1/5", "1", "8"):
+        found = curator.profile(epsilon=epsilon, delta=delta).answer
+        assert found.rows()
+        assert np.isfinite(found.quantile("x", 0.5))
+        assert found.card().column("x").type == kind
+        assert "<table" in found._repr_html_()
+
+
+def test_one_value_is_found_and_gets_bounds_about_it() -> None:
+    data = pyarrow.table({"x": [7.25] * 3000})
+    found = wc.Curator.open(data, ledger="sqlite://").profile(epsilon=1).answer
+    assert found.quantile("x", 0.5) == 7.25
+    lower, upper = found.bounds("x")
+    assert lower < 7.25 < upper
+
+
+@pytest.mark.parametrize(
+    "texts", [[], [None] * 50, ["x"] * 5000, [f"id {n}" for n in range(3000)], ["", "\n'\\"] * 999]
+)
+def test_no_texts_make_it_fail(texts: list[str | None]) -> None:
+    data = pyarrow.table({"t": pyarrow.array(texts, pyarrow.string())})
+    curator = wc.Curator.open(data, ledger="sqlite://", budget="1, 1e-6")
+    found = curator.profile(epsilon=1, delta="1e-6").answer
+    common = {text for text in set(texts) if texts.count(text) > 500 and text is not None}
+    assert set(found.categories("t")) == common
+    drafted = found.card().column("t")
+    assert drafted.type == ("category" if common else "text")
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        [datetime.date.min, datetime.date.max] * 200,
+        [datetime.date(1970, 1, 1)] * 400,
+        [None] * 10,
+        ["0000-00-00", "2020-02-30", "infinity", "2020-02-29"] * 100,
+    ],
+)
+def test_no_dates_make_it_fail(days: list[object]) -> None:
+    data = pyarrow.table({"d": pyarrow.array(days)})
+    card = wc.Card("t", (wc.Column("d", "date"),))
+    found = wc.Curator.open(data, card=card, ledger="sqlite://").profile(epsilon=1).answer
+    assert found.shown("d", found.quantile("d", 0.5))
+    found.card()
+
+
+def test_two_thousand_columns_are_described_and_more_are_refused_before_anything_is_spent() -> None:
+    data = pyarrow.table({f"c{n}": np.arange(50.0) for n in range(2000)})
+    curator = wc.Curator.open(data, ledger="sqlite://")
+    assert len(curator.profile(epsilon=1).answer.columns) == 2000
+    wide = pyarrow.table({f"c{n}": [1.0] for n in range(2100)})
+    curator = wc.Curator.open(wide, ledger="sqlite://")
+    with pytest.raises(wc.InvalidInput, match="2,048"):
+        curator.profile(epsilon=1)
+    assert curator.remaining().to_json()["differential"] == "1"
+
+
+def test_a_column_of_junk_counts_as_missing() -> None:
+    data = pyarrow.table({"x": ["12", "n/a", "", "10^400", "1e400", None, "x"] * 500})
+    card = wc.Card("t", (wc.Column("x"),))
+    found = wc.Curator.open(data, card=card, ledger="sqlite://").profile(epsilon=1).answer
+    assert 0.6 < found.missing("x") < 0.8  # 12 is a number, and 1e400 is infinitely large
+    assert found.quantile("x", 0.25) == 12
+
+
+def test_a_price_too_small_to_draw_noise_for_is_refused() -> None:
+    curator = wc.Curator.open(pyarrow.table({"x": [1.0]}), ledger="sqlite://")
+    with pytest.raises(wc.InvalidInput, match="larger price"):
+        curator.price(wc.Profile(epsilon="1e-18"))
