@@ -84,15 +84,28 @@ def verify(output: Output, source: str, head: str | None, full: bool, mark: bool
 @_SOURCE
 @_DATASET
 @click.option("--format", "form", type=click.Choice(["json", "csv"]), default="json")
+@click.option(
+    "--registry",
+    is_flag=True,
+    help="A draft entry for the Differential Privacy Deployments Registry instead.",
+)
 @click.option("--out", type=click.Path(dir_okay=False), help="Where to (default: print).")
 @click.pass_obj
-def export(output: Output, source: str, dataset: str | None, form: str, out: str | None) -> None:
+def export(
+    output: Output, source: str, dataset: str | None, form: str, registry: bool, out: str | None
+) -> None:
     """Write the account out, entry by entry, for auditors and spreadsheets."""
+    from whitecrow.curator.registry import registry_entry
     from whitecrow.ledger.export import to_csv, to_json
 
+    if registry and form == "csv":
+        raise InvalidInput("An entry of the registry is JSON: leave out --format csv.")
     with opened_ledger(source) as ledger:
         name = chosen(ledger, dataset)
-        exported = to_json(ledger, name) if form == "json" else {"csv": to_csv(ledger, name)}
+        if registry:
+            exported = registry_entry(ledger, name)
+        else:
+            exported = to_json(ledger, name) if form == "json" else {"csv": to_csv(ledger, name)}
     text = exported["csv"] if form == "csv" else json.dumps(exported, indent=1, ensure_ascii=False)
     if out is None:
         output.show(exported, text.rstrip("\n"), raw=True)

@@ -28,7 +28,7 @@ from whitecrow.ledger import Ledger
 from whitecrow.ledger.revisions import bind
 from whitecrow.ledger.states import States
 
-__all__ = ["Identity", "Recognition", "keep_unit"]
+__all__ = ["Identity", "Recognition", "keep_unit", "unit_of"]
 
 _DIGESTS = "file digests"
 _UNIT = "unit of privacy"
@@ -160,6 +160,12 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
             "'user_column' as they were, or give the data an account of their own with "
             "name='...' (--name)."
         )
+
+
+def unit_of(ledger: Ledger, account: str) -> str:
+    """Return whom an account protects: a ``record`` or a ``user``."""
+    found = States(ledger, account, released=False).load(_UNIT)
+    return "record" if found is None else str(found[1]["unit"])
 
 
 def _existing(source: object) -> Path | None:
