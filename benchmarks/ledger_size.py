@@ -18,12 +18,12 @@ import numpy as np
 
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.account import Located
 from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.spatial import Ball, SpatialIndex
 from whitecrow.ledger.verification import checkpoint, verify
+from whitecrow.place.balls import BALLS
 
 ANALYSTS = ("ana", "bo", "cy", "di")
 SMALL, PLACED = Fraction(1, 10**6), Fraction(1, 100)
@@ -66,7 +66,7 @@ def build(ledger: Ledger, count: int) -> None:
     rows: list[tuple[Any, ...]] = []
     balls: list[tuple[Any, ...]] = []
     spent = {"": [Fraction(0), Fraction(0)], **{a: [Fraction(0), Fraction(0)] for a in ANALYSTS}}
-    index = SpatialIndex(None, 1, new_atlas)  # type: ignore[arg-type]  # only places are asked for
+    index = SpatialIndex(None, 1, BALLS)  # type: ignore[arg-type]  # only places are asked for
     sheet = bands = ""
 
     def append(kind: str, order: ChargeRequest, closes: int | None, body: dict[str, Any]) -> None:
@@ -198,10 +198,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         path = Path(folder) / "big.db"
         start = time.perf_counter()
-        with Ledger(path, atlas=new_atlas) as ledger:
+        with Ledger(path, atlas=BALLS) as ledger:
             build(ledger, entries // 2)
         print(f"{entries} entries built in {time.perf_counter() - start:.0f} s")
-        with Ledger(path, atlas=new_atlas) as ledger:
+        with Ledger(path, atlas=BALLS) as ledger:
             crowd = [ball(*(float(x) for x in draw.uniform(-50.5, -49.5, 2))) for _ in range(500)]
             known = list(questions(2))
 
@@ -255,7 +255,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             measured("spends without an answer", lambda i: lambda: ledger.unsettled(NAME), repeats)
             whole = measured(
                 "verify, full",
-                lambda i: lambda: _right(verify(ledger, NAME, atlas=new_atlas, full=True)),
+                lambda i: lambda: _right(verify(ledger, NAME, atlas=BALLS, full=True)),
                 1,
             )
             _right(checkpoint(ledger, NAME))

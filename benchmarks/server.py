@@ -19,9 +19,9 @@ import uvloop
 
 from benchmarks.common import emit, parser, print_table
 from benchmarks.service import in_folder, prepared, running
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.verification import verify
+from whitecrow.place.balls import BALLS
 
 ANALYSTS = 32
 _PRICE = "1/1000000"
@@ -125,7 +125,7 @@ def _analysts_again(port: int, tokens: list[str], seconds: float) -> Load:
 
 def _check(database: str, load: Load) -> None:
     """Zero overspend: the chain verifies, and every charge led to one answer."""
-    with Ledger(database, atlas=new_atlas) as ledger:
+    with Ledger(database, atlas=BALLS) as ledger:
         finding = verify(ledger, "clinic")
         standing = ledger.snapshot("clinic")
         kinds = [entry.kind for entry in ledger.entries("clinic")]

@@ -38,7 +38,7 @@ CACHES = {
     ("explain/graph.py", "__init__"): "the shape of a context, and it ends with the question",
     ("explain/law.py", "_flip_law"): "exact laws, for hazmat and the checks; no question uses it",
     ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
-    ("place/overlap.py", "_sheet_name"): "a queried ball",
+    ("place/balls.py", "_sheet_name"): "a queried ball",
     ("histogram/money.py", "concentrated"): "a price",
     ("learn/question.py", "rates"): "the question",
     ("ledger/account.py", "_plain"): "nothing",

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whitecrow.curator import Curator
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card
 from whitecrow.data.marks import RowMark
 from whitecrow.errors import InvalidInput, MissingExtra
 from whitecrow.ledger import Ledger
+from whitecrow.place.balls import BALLS
 
 try:
     from sklearn.base import BaseEstimator, OutlierMixin
@@ -34,7 +34,7 @@ def _common_ledger() -> Ledger:
 
     It is found by the records themselves, so that fitting again does not open a new budget.
     """
-    return Ledger("sqlite://", atlas=new_atlas)
+    return Ledger("sqlite://", atlas=BALLS)
 
 
 class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]

@@ -106,6 +106,16 @@ class Question(Declared):
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 
+    def made(self) -> None:
+        """Write the question down once: it is asked for several times on its way."""
+        self.put("_canonical", _spelled({"kind": self.kind, "question": self.to_json()}))
+
+    @property
+    def canonical(self) -> str:
+        """Kind and parameters as JSON, in its one spelling."""
+        found: str = vars(self)["_canonical"]
+        return found
+
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         raise NotImplementedError
@@ -269,14 +279,13 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
     changed, or the records, the same words ask something else, and a stored answer does not answer
     it.
     """
-    said: dict[str, JSON] = {"kind": question.kind, "question": question.to_json()}
-    if card is not None:
-        said["card"] = reading(card.fingerprint(), revision)
-    canonical = json.dumps(
-        said,
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=True,
-        allow_nan=False,
+    said = question.canonical
+    if card is not None:  # the keys of an object are sorted, and this is the first of them
+        said = f'{{"card":"{reading(card.fingerprint(), revision)}",{said[1:]}'
+    return hashlib.sha256(said.encode("ascii")).hexdigest()
+
+
+def _spelled(value: JSON) -> str:
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -38,7 +38,6 @@ from whitecrow.privacy import (
     exact,
     rounded_down,
     rounded_up,
-    text,
 )
 
 __all__ = ["LINES", "Budget", "Plan", "Policy", "Remaining", "policy_of"]
@@ -164,7 +163,7 @@ class Policy:
         if self.analysts:
             found["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()}
         if self.max_epsilon is not None:
-            found["max_epsilon"] = text(self.max_epsilon)
+            found["max_epsilon"] = str(self.max_epsilon)
         for name in ("max_tau", "min_radius", "min_tau", "max_radius"):
             if getattr(self, name) is not None:
                 found[name] = getattr(self, name)
@@ -185,8 +184,8 @@ class Policy:
                 unit, requested, most = "epsilon", price.epsilon, self.max_epsilon
             if requested > most:
                 raise NotAllowed(
-                    f"One question may cost at most {unit} {text(most)}: requested "
-                    f"{text(requested)}, over by {rounded_up(requested - most)}."
+                    f"One question may cost at most {unit} {most!s}: requested "
+                    f"{requested!s}, over by {rounded_up(requested - most)}."
                 )
         if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
             for zone in price.zones:
@@ -317,7 +316,7 @@ class Budget:
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        return {line: text(getattr(self, line)) for line in (*LINES, "delta")}
+        return {line: str(getattr(self, line)) for line in (*LINES, "delta")}
 
     def cap(self, line: str) -> Fraction:
         """The cap of one line."""
@@ -384,8 +383,8 @@ class Remaining(Mapping[str, Fraction]):
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        found = {notion: text(left) for notion, left in self.left.items()}
-        return {**found, "delta": text(self.delta)} if self.delta else found
+        found = {notion: str(left) for notion, left in self.left.items()}
+        return {**found, "delta": str(self.delta)} if self.delta else found
 
 
 @dataclass(frozen=True)
@@ -453,8 +452,8 @@ class Plan:
         return {
             "questions": self.questions,
             "charged": self.charged,
-            "price": {line: text(amount) for line, amount in self.price.items()},
-            "apart": text(self.apart),
+            "price": {line: str(amount) for line, amount in self.price.items()},
+            "apart": str(self.apart),
             "fits": self.fits,
             "reason": self.reason,
             "fitting": self.fitting,

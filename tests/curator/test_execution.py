@@ -300,7 +300,7 @@ def test_an_answer_that_is_not_plain_json_is_a_failure(monkeypatch: pytest.Monke
         )
         with monkeypatch.context() as patch:
             patch.setattr(execution, "type_of", lambda question, code=code: code)
-            found = curator._execution.answer(Toy(1), limits=UNLIMITED, progress=None)
+            found = curator._execution.answer(Toy(1), limits=lambda: UNLIMITED, progress=None)
         assert found is None
 
 

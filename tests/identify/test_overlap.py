@@ -16,8 +16,8 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
-from whitecrow.place.depth import deepest, no_deeper_than
-from whitecrow.place.overlap import Atlas, Balls, batch_price, extra_price, location
+from whitecrow.place.atlas import Atlas, batch_price, extra_price
+from whitecrow.place.balls import Balls, deepest, no_deeper_than
 from whitecrow.screen import Screen
 
 TENTH = Fraction(1, 10)
@@ -278,12 +278,12 @@ def test_questions_know_their_location():
         Identify({"age": 61}, model=model, k=1, epsilon="0.1"),
         Screen({"age": 61}, model=model, epsilon="0.1"),
     ):
-        found = location(question, card)
+        found = question.location(card)
         assert found == json.loads(json.dumps(found))
         assert found["center"] == [61.0]
         assert found["radius"] == 5.0
     histogram = Lookahead(["ward"], model=DistanceAnomaly(3, 0), k=1, epsilon="0.1")
-    assert location(histogram, card) is None
+    assert not hasattr(histogram, "location")
 
 
 def test_a_thousand_questions_are_priced_in_a_second_or_two():
@@ -308,7 +308,7 @@ def test_questions_under_another_card_are_added_up():
         question = Screen(
             {"ward": "A"}, model=DistanceAnomaly(3, 0, "hamming"), epsilon=TENTH, error_floor="1e-9"
         )
-        return location(question, card)
+        return question.location(card)
 
     one, other = located("A", "B"), located("B", "A")
     assert one["center"] != other["center"]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import QUICK
 from whitecrow.ledger.verification import verify
+from whitecrow.place.balls import BALLS
 
 SMALL = wc.DifferentialPrivacy("1/1000")
 
@@ -32,7 +32,7 @@ def reserved(ledger: Ledger, order: ChargeRequest) -> Reservation:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger(tmp_path / "l.db", atlas=new_atlas) as made:
+    with Ledger(tmp_path / "l.db", atlas=BALLS) as made:
         made.open("d", budget=Budget.of("10"))
         yield made
 
@@ -60,13 +60,13 @@ def test_a_plan_a_void_and_a_page_do_not_read_the_account(
         ledger.void("d", held.seq, reason="never answered")
         ledger.entries("d", limit=20, newest_first=True)
         ledger.unsettled("d")
-        with Ledger(ledger.database.path or "", atlas=new_atlas) as fresh:
+        with Ledger(ledger.database.path or "", atlas=BALLS) as fresh:
             reserved(fresh, located(f"fresh {stop}", -9.0 * stop))
             fresh.void("d", fresh.snapshot("d").seq, reason="never answered")
         costs.append(sum(read))
     assert costs[0] == costs[1] < 100
     monkeypatch.undo()
-    assert verify(ledger, "d", atlas=new_atlas).ok
+    assert verify(ledger, "d", atlas=BALLS).ok
 
 
 def test_a_crowd_is_weighed_before_the_write_transaction(
@@ -74,7 +74,7 @@ def test_a_crowd_is_weighed_before_the_write_transaction(
 ) -> None:
     writing: list[bool] = []
     weighed: list[tuple[bool, int]] = []
-    plain_write, plain_depth = ledger.database.write, type(new_atlas).depth
+    plain_write, plain_depth = ledger.database.write, type(BALLS).depth
 
     def write(act: Any) -> Any:
         def noted(session: Session) -> Any:
@@ -91,13 +91,13 @@ def test_a_crowd_is_weighed_before_the_write_transaction(
         return plain_depth(self, ball, epsilon, met, enough)
 
     monkeypatch.setattr(ledger.database, "write", write)
-    monkeypatch.setattr(type(new_atlas), "depth", depth)
+    monkeypatch.setattr(type(BALLS), "depth", depth)
     for number in range(3 * QUICK):
         reserved(ledger, located(str(number), number / 1000, number / 997))
     assert max(met for inside, met in weighed if inside) <= QUICK
     assert max(met for inside, met in weighed if not inside) == 3 * QUICK - 1
     assert ledger.snapshot("d").spent.located.differential == 3 * QUICK * SMALL.epsilon
-    assert verify(ledger, "d", atlas=new_atlas).ok
+    assert verify(ledger, "d", atlas=BALLS).ok
 
 
 def test_one_more_ball_never_costs_more_than_itself(ledger: Ledger) -> None:

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whitecrow as wc
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.ledger.export import to_csv, to_json
 from whitecrow.ledger.failures import failures, halt, review
@@ -24,6 +23,7 @@ from whitecrow.ledger.states import States
 from whitecrow.ledger.store import CLOSED
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.verification import checkpoint, verify
+from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Guarantee
 
 QUARTER = wc.DifferentialPrivacy("1/4")
@@ -31,7 +31,7 @@ QUARTER = wc.DifferentialPrivacy("1/4")
 
 @pytest.fixture
 def ledger() -> Any:
-    with Ledger("sqlite://", atlas=new_atlas) as made:
+    with Ledger("sqlite://", atlas=BALLS) as made:
         made.open("clinic", budget=Budget.of("1"))
         yield made
 
@@ -151,7 +151,7 @@ def test_an_interrupted_question_is_taken_up_and_not_charged_twice(ledger: Ledge
 
 def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
     """Eight threads, each with some that are refused and some that break; only those are undone."""
-    with Ledger(tmp_path / "l.db", atlas=new_atlas) as ledger:
+    with Ledger(tmp_path / "l.db", atlas=BALLS) as ledger:
         ledger.open("clinic", budget=Budget.of("1"))
 
         def ask(thread: int) -> list[str]:
@@ -207,7 +207,7 @@ def test_a_void_gives_back_what_was_never_answered(ledger: Ledger) -> None:
     with pytest.raises(wc.PolicyViolation, match="given back"):
         ledger.settle("clinic", held, "too late")
     assert charge(ledger, order("a")).seq != held.seq
-    assert verify(ledger, "clinic", atlas=new_atlas).ok
+    assert verify(ledger, "clinic", atlas=BALLS).ok
 
 
 def test_what_was_answered_stays_spent(ledger: Ledger) -> None:
@@ -228,7 +228,7 @@ def test_a_failure_keeps_its_spend_until_it_is_voided(ledger: Ledger) -> None:
     ledger.void("clinic", held.seq, reason="a bug, mended")
     assert (spent(ledger), ledger.unsettled("clinic")) == (0, [])
     ledger.settle("clinic", charge(ledger, order("a")), True)
-    assert verify(ledger, "clinic", atlas=new_atlas).ok
+    assert verify(ledger, "clinic", atlas=BALLS).ok
 
 
 def test_a_failure_closes_the_dataset_until_the_custodian_has_looked(ledger: Ledger) -> None:
@@ -259,11 +259,11 @@ def test_a_failure_closes_the_dataset_until_the_custodian_has_looked(ledger: Led
     before = spent(ledger)
     ledger.void("clinic", held.seq, reason="after all")  # a reviewed spend may still be given back
     assert spent(ledger) < before
-    assert verify(ledger, "clinic", atlas=new_atlas).ok
+    assert verify(ledger, "clinic", atlas=BALLS).ok
 
 
 def test_a_failure_that_is_hidden_from_the_account_is_found(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "l.db", atlas=new_atlas) as ledger:
+    with Ledger(tmp_path / "l.db", atlas=BALLS) as ledger:
         ledger.open("clinic", budget=Budget.of("10"))
         ledger.fail("clinic", charge(ledger, order("a")))
         with ledger.database.connection() as connection:
@@ -298,7 +298,7 @@ def test_balls_far_apart_share_one_price_and_voids_count_again(ledger: Ledger) -
     assert spent(ledger) == Fraction(1, 2)
     charge(ledger, order("here", wc.DifferentialPrivacy("1/100"), place=0.5))
     assert spent(ledger) == Fraction(51, 100)
-    assert verify(ledger, "clinic", atlas=new_atlas).ok
+    assert verify(ledger, "clinic", atlas=BALLS).ok
 
 
 def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(
@@ -334,7 +334,7 @@ def test_what_places_cost_is_kept_up_to_date_whatever_happens(
 ) -> None:
     """Two ledgers on one store, each with its own map; voids in between."""
     with TemporaryDirectory() as folder:
-        ledgers = [Ledger(Path(folder) / "l.db", atlas=new_atlas) for _ in range(2)]
+        ledgers = [Ledger(Path(folder) / "l.db", atlas=BALLS) for _ in range(2)]
         ledgers[0].open("clinic", budget=Budget.of("100"))
         held: list[int] = []
         for number, (step, analyst, place, sensitive) in enumerate(steps):
@@ -346,7 +346,7 @@ def test_what_places_cost_is_kept_up_to_date_whatever_happens(
                 ball = None if place == 6 else float(place)
                 charged = charge(ledger, order(str(number), price, analyst=analyst, place=ball))
                 held.append(charged.seq)
-        finding = verify(ledgers[0], "clinic", atlas=new_atlas)
+        finding = verify(ledgers[0], "clinic", atlas=BALLS)
         assert finding.ok, finding
         for ledger in ledgers:
             ledger.close()
@@ -426,7 +426,7 @@ def test_bad_budgets_are_named() -> None:
 
 def busy(path: Path) -> Ledger:
     """A ledger with an entry of every kind."""
-    ledger = Ledger(path, atlas=new_atlas)
+    ledger = Ledger(path, atlas=BALLS)
     ledger.open("clinic", budget=Budget.of("10"))
     ledger.allow("clinic", "ana", Budget.of("5"), reason="a share")
     ledger.amend("clinic", budget=Budget.of("20"), reason="voted")
@@ -444,7 +444,7 @@ def busy(path: Path) -> Ledger:
 
 def test_an_honest_ledger_verifies_with_and_without_an_atlas(tmp_path: Path) -> None:
     with busy(tmp_path / "l.db") as ledger:
-        for atlas in (None, new_atlas):
+        for atlas in (None, BALLS):
             finding = verify(ledger, "clinic", atlas=atlas)
             assert finding.ok, finding
             assert finding.entries == len(ledger.entries("clinic"))
@@ -480,12 +480,12 @@ def test_a_check_goes_on_from_a_checkpoint_and_a_full_one_finds_what_lies_before
     tmp_path: Path,
 ) -> None:
     with busy(tmp_path / "l.db") as ledger:
-        assert checkpoint(ledger, "clinic", atlas=new_atlas, actor="cleo", least=5).ok
+        assert checkpoint(ledger, "clinic", atlas=BALLS, actor="cleo", least=5).ok
         assert checkpoint(ledger, "clinic", least=5).since == 16  # too soon for another
         ledger.allow("clinic", "bo", Budget.of("3"), reason="a share")
-        finding = verify(ledger, "clinic", atlas=new_atlas)
+        finding = verify(ledger, "clinic", atlas=BALLS)
         assert (finding.ok, finding.since, finding.entries) == (True, 16, 17)
-        assert verify(ledger, "clinic", atlas=new_atlas, full=True).since == 0
+        assert verify(ledger, "clinic", atlas=BALLS, full=True).since == 0
         tamper(ledger, "UPDATE entries SET at = '1999' WHERE seq = 6")
         assert verify(ledger, "clinic").ok
         found = verify(ledger, "clinic", full=True)
@@ -547,7 +547,7 @@ def test_tampering_with_what_is_derived_from_the_entries_is_found(
         held = charge(ledger, order("s", wc.SensitivePrivacy("1/4", 5, 1.0)))
         ledger.settle("clinic", held, 1)
         tamper(ledger, statement)
-        finding = verify(ledger, "clinic", atlas=new_atlas)
+        finding = verify(ledger, "clinic", atlas=BALLS)
         assert INDEX_TAMPERINGS[statement] in finding.reason, finding
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.errors import Unavailable
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation, locks
 from whitecrow.ledger.group_commit import GroupCommit
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.writer_queue import WriterQueue
+from whitecrow.place.balls import BALLS
 
 TENTH = wc.DifferentialPrivacy("1/10")
 
@@ -29,7 +29,7 @@ def located(name: str, center: float, analyst: str = "ana") -> ChargeRequest:
 
 
 def opened(path: Path) -> Ledger:
-    ledger = Ledger(path, atlas=new_atlas)
+    ledger = Ledger(path, atlas=BALLS)
     ledger.open("d", budget=Budget.of("1"))
     return ledger
 
@@ -42,7 +42,7 @@ def charge(ledger: Ledger, order: ChargeRequest) -> None:
 
 
 def books(ledger: Ledger) -> Any:
-    finding = verify(ledger, "d", atlas=new_atlas)
+    finding = verify(ledger, "d", atlas=BALLS)
     assert finding.ok, finding
     return ledger.snapshot("d").spent.located.differential
 

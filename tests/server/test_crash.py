@@ -11,9 +11,9 @@ import pytest
 from benchmarks.service import Running, free_port, in_folder, prepared, running
 
 import whitecrow as wc
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.verification import verify
+from whitecrow.place.balls import BALLS
 
 MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
 PRICE = Fraction(1, 1000)
@@ -71,8 +71,8 @@ def test_a_killed_service_comes_back_with_every_answer(tmp_path: Path, workers: 
             with wc.Client(first.url, tokens[ANALYSTS[who]]) as client:
                 again = client.ask(_question(who, i))
             assert (again.answer, again.charged) == (answer, False)
-    with Ledger(database, atlas=new_atlas) as ledger:
-        assert verify(ledger, "clinic", atlas=new_atlas).ok
+    with Ledger(database, atlas=BALLS) as ledger:
+        assert verify(ledger, "clinic", atlas=BALLS).ok
         assert not ledger.unsettled("clinic")
         entries = ledger.entries("clinic")
     kinds = [entry.kind for entry in entries]

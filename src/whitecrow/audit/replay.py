@@ -27,7 +27,6 @@ from whitecrow.audit.shipped import Records, table
 from whitecrow.count import Count
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import InProcess
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.detector import Detector, Model
 from whitecrow.detector.grid import grid_of
@@ -40,6 +39,7 @@ from whitecrow.learn import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import Engine
+from whitecrow.place.balls import BALLS
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.profile import Profile
 from whitecrow.publish import Publish
@@ -247,7 +247,7 @@ def transcript(
     records: Records, leak: Callable[[_Frozen, Question], None] | None = None
 ) -> list[str]:
     """Return everything that can be seen while a curator of these records is asked."""
-    notes, ledger = _Notes(), _Told("sqlite://", atlas=new_atlas)
+    notes, ledger = _Notes(), _Told("sqlite://", atlas=BALLS)
     curator = _Frozen.open(
         table(records), card=CARD, budget="3, 1e-6", ledger=ledger, name="members"
     )

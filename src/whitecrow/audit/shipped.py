@@ -23,10 +23,10 @@ import numpy as np
 from whitecrow.audit.bounds import Claim
 from whitecrow.audit.case import Draw, claim_of
 from whitecrow.curator import Curator
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, read
 from whitecrow.ledger import Ledger
 from whitecrow.neighbours import open_engine
+from whitecrow.place.balls import BALLS
 from whitecrow.question import Question
 from whitecrow.questions import type_of
 
@@ -97,7 +97,7 @@ class Asked:
 
     def asks(self) -> tuple[Draw, Draw]:
         """Return a way to ask a curator of each database, on a fresh account each time."""
-        ledger = Ledger("sqlite://", atlas=new_atlas)
+        ledger = Ledger("sqlite://", atlas=BALLS)
         one, two = (partial(self._ask, records, ledger) for records in self.pair)
         return one, two
 

@@ -54,13 +54,13 @@ def show(output: Output, source: str, dataset: str | None) -> None:
 @click.pass_obj
 def verify(output: Output, source: str, head: str | None, full: bool, mark: bool) -> None:
     """Recompute every chain and every sum; exit 1 and name the first bad entry otherwise."""
-    from whitecrow.curator.spatial import new_atlas
     from whitecrow.ledger import verification
+    from whitecrow.place.balls import BALLS
 
     with opened_ledger(source) as ledger:
         whole = full or head is not None
         check = verification.checkpoint if mark else verification.verify
-        found = [check(ledger, one, atlas=new_atlas, full=whole) for one in ledger.datasets()]
+        found = [check(ledger, one, atlas=BALLS, full=whole) for one in ledger.datasets()]
         known = head is None or ledger.has_hash(head)
     for finding in found:
         if not finding.ok:
@@ -215,8 +215,8 @@ def amend(
 def opened_ledger(source: str) -> Iterator[Ledger]:
     """Open the ledger that belongs to a source, if there is one: looking never makes one."""
     from whitecrow.curator.opening import beside
-    from whitecrow.curator.spatial import new_atlas
     from whitecrow.ledger import Ledger
+    from whitecrow.place.balls import BALLS
 
     url: str | Path = source
     if "://" not in source:
@@ -225,7 +225,7 @@ def opened_ledger(source: str) -> Iterator[Ledger]:
         url = path if is_ledger else beside(path) or path
         if not Path(url).exists():
             raise InvalidInput(f"There is no ledger {str(url)!r}; asking a question makes one.")
-    with Ledger(url, atlas=new_atlas) as ledger:
+    with Ledger(url, atlas=BALLS) as ledger:
         yield ledger
 
 

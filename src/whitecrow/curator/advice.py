@@ -10,7 +10,7 @@ from typing import Any
 
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import Guarantee, odds_factor, rounded_up, text
+from whitecrow.privacy import Guarantee, odds_factor, rounded_up
 from whitecrow.question import Question
 
 __all__ = ["REFERENCES", "Advice", "Reference", "advise"]
@@ -168,7 +168,7 @@ def _at(question: Question, epsilon: Fraction) -> Question:
         raise InvalidInput(
             f"Advice on a wanted error needs a {question.kind} question priced by epsilon."
         )
-    return type(question).from_json({**written, "epsilon": text(epsilon)})
+    return type(question).from_json({**written, "epsilon": str(epsilon)})
 
 
 def _epsilon(question: Question) -> Fraction:

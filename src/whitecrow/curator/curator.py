@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,6 @@ from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.simulate import simulated
-from whitecrow.curator.spatial import location
 from whitecrow.data import Card, Records
 from whitecrow.errors import AccountConflict, InvalidInput, NotAllowed
 from whitecrow.ledger import (
@@ -30,7 +30,7 @@ from whitecrow.ledger.failures import failures, review
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.look import notebook
 from whitecrow.neighbours import Engine, open_engine
-from whitecrow.privacy import Guarantee, Totals, of_revision
+from whitecrow.privacy import Guarantee, Totals, of_revision, reading
 from whitecrow.question import (
     Description,
     Progress,
@@ -337,7 +337,7 @@ class Curator(Asks):
             raise failure()
         figures = known_figures(question, self.card)
         return Release(
-            question={"kind": question.kind, **question.to_json()},
+            question={"kind": question.kind, **json.loads(question.canonical)["question"]},
             answer=question.reads(found.answer),
             guarantee=price,
             statement=statement(question, price, self.card),
@@ -363,14 +363,31 @@ class Curator(Asks):
         )
 
     def _order(self, question: Question, price: Guarantee, who: str) -> ChargeRequest:
-        self._identity.check()
+        if self._identity.path is not None:  # questions go to a file, not to a copy of it
+            self._identity.check()
         return ChargeRequest(
             analyst=who,
             digest=digest(question, self.card, self._identity.revision),
-            question={"kind": question.kind, "question": question.to_json()},
+            question=json.loads(question.canonical),
             price=price,
-            location=location(question, price, self.card, self._identity),
+            location=self._location(question, price),
         )
+
+    def _location(self, question: Question, price: Guarantee) -> dict[str, Any] | None:
+        """Return the ball a question looks at, or None.
+
+        Only pure releases are located: the filter per place holds for pure epsilon
+        (docs/mechanisms.md 10.2). And only balls in one database: a person whose record changes
+        between two questions may lie in both. So a ball carries the revision of the data, and
+        records that may change unseen have none.
+        """
+        ball = getattr(question, "location", None)
+        if ball is None or getattr(price, "delta", None) != 0 or not self._identity.steady:
+            return None
+        found: dict[str, Any] | None = ball(self.card)
+        if found is None:
+            return None
+        return {**found, "card": reading(self.card.fingerprint(), self._identity.revision)}
 
     def _reserve(
         self, order: ChargeRequest
@@ -389,7 +406,7 @@ class Curator(Asks):
         """Compute behind the boundary, and store what came of it before anybody sees it."""
         try:
             released = self._execution.answer(
-                question, limits=self.limits(question), progress=progress
+                question, limits=lambda: self.limits(question), progress=progress
             )
             if released is None:
                 return self._ledger.fail(self.name, held)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 import traceback
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -53,7 +55,7 @@ class Execution(Protocol):
     """
 
     def answer(
-        self, question: Question, *, limits: Limits, progress: Progress | None
+        self, question: Question, *, limits: Callable[[], Limits], progress: Progress | None
     ) -> Answer | None:
         """Gather facts and release an answer; None if anything went wrong."""
 
@@ -88,13 +90,13 @@ class InProcess:
         self,
         question: Question,
         *,
-        limits: Limits,
+        limits: Callable[[], Limits],
         progress: Progress | None,
     ) -> Answer | None:
         """Gather facts and release an answer; None if anything went wrong."""
         try:
             code, shown = self.code(question), steady(progress)
-            with reporting(shown):
+            with nullcontext() if shown is None else reporting(shown):
                 facts = code.gather(question, self._dataset, self._engine, shown)
                 released = code.release(question, facts, None)
             # Through text and back: a stored answer and a fresh one are the same value.

@@ -55,9 +55,8 @@ class Identity:
     steady: bool = True
 
     def check(self) -> None:
-        """Raise :class:`~whitecrow.errors.DataChanged` if a file changed since it was opened."""
-        if self.path is None:
-            return
+        """Raise :class:`~whitecrow.errors.DataChanged` if the file changed since it was opened."""
+        assert self.path is not None
         try:
             same = file_states(self.path) == self.files
         except OSError:

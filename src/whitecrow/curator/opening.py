@@ -10,12 +10,12 @@ from typing import Any
 from whitecrow import neighbours
 from whitecrow.curator.execution import CUSTODIAN_LOG
 from whitecrow.curator.identity import Identity, Recognition, keep_unit
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import Card, Records
 from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger import AccountSnapshot, Ledger
 from whitecrow.ledger.revisions import bind, first_records
 from whitecrow.neighbours import REMOTE, Engine, open_data
+from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
 from whitecrow.terms import Budget, Policy
 
@@ -97,7 +97,7 @@ def opened(
         watch=None if private or seen.rows is None else seen.rows.add,
     )
     account = account or dataset.card.name
-    store = where if isinstance(where, Ledger) else Ledger(where, atlas=new_atlas)
+    store = where if isinstance(where, Ledger) else Ledger(where, atlas=BALLS)
     try:
         mark = None if private else seen.mark(dataset, store, account)
         opened_account(store, account, budget, policy, mark)

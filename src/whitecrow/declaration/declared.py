@@ -32,7 +32,7 @@ __all__ = ["Declared"]
 
 @dataclass_transform(
     eq_default=True,
-    frozen_default=False,  # the parameters themselves refuse to be set
+    frozen_default=False,  # the class itself refuses to set them
     kw_only_default=True,
     field_specifiers=(
         Choice,
@@ -92,6 +92,10 @@ class Declared:
             optional = value is None and parameter.default is None
             vars(self)[name] = None if optional else parameter.parse(value, owner)
         self.settle()
+        self.made()
+
+    def made(self) -> None:
+        """Keep what follows from all parameters and is needed often."""
 
     def settle(self) -> None:
         """Check what concerns several parameters at once; :meth:`put` what follows from others."""
@@ -99,6 +103,9 @@ class Declared:
     def put(self, name: str, value: object) -> None:
         """Set a parameter while the object is made; never afterwards."""
         vars(self)[name] = value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; make another with replace().")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._values() == other._values()

@@ -15,10 +15,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
 
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import Exactly, exact, text
+from whitecrow.privacy import Exactly, exact
 
 __all__ = [
     "FARTHEST",
@@ -105,20 +105,15 @@ class Parameter(Generic[T, G]):
         """The option of the terminal."""
         return "--" + (self._option or self.name.replace("_", "-"))
 
-    # A data descriptor: reading it on an object gives the checked value.
+    if TYPE_CHECKING:  # the class has the parameter, an object the value that was checked
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | T:
-        if instance is None:
-            return self
-        found: T = vars(instance)[self.name]
-        return found
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: type) -> T: ...
+        def __get__(self, instance: object | None, owner: type) -> Self | T: ...
 
-    def __set__(self, instance: object, value: G) -> None:
-        raise AttributeError(f"{type(instance).__name__} is frozen; make another with replace().")
+        def __set__(self, instance: object, value: G) -> None: ...
 
     # What follows from it
 
@@ -184,7 +179,7 @@ class Exact(Parameter[Fraction, Exactly]):
         return found
 
     def dump(self, value: Fraction) -> str:
-        return text(value)
+        return str(value)
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "number"], "examples": ["1/10"]}

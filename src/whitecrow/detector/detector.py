@@ -24,7 +24,7 @@ from whitecrow.detector.reading import fields_of
 from whitecrow.detector.records import Progress, batches
 from whitecrow.detector.threshold import Threshold
 from whitecrow.errors import InvalidInput
-from whitecrow.privacy import DifferentialPrivacy, exact, text
+from whitecrow.privacy import DifferentialPrivacy, exact
 
 if TYPE_CHECKING:
     from whitecrow.detector.strangest import Strangest
@@ -253,9 +253,9 @@ class Detector:
                         "for a larger rate, pay more, or compare scores without a threshold."
                     )
                 return known.score
-        bought = ", ".join(text(known.rate) for known in self.thresholds) or "none"
+        bought = ", ".join(str(known.rate) for known in self.thresholds) or "none"
         raise InvalidInput(
-            f"No threshold for a false-alarm rate of {text(wanted)} was bought with this detector "
+            f"No threshold for a false-alarm rate of {wanted!s} was bought with this detector "
             f"({bought}). Name the rate when you learn: false_alarms=[...]."
         )
 
@@ -369,7 +369,7 @@ class Detector:
             "guarantee": self.guarantee.to_json(),
             "statement": self.statement,
             "question": dict(self.question),
-            "thresholds": [{"rate": text(one.rate), "score": one.score} for one in self.thresholds],
+            "thresholds": [{"rate": str(one.rate), "score": one.score} for one in self.thresholds],
             "entry": self.entry,
             "notes": list(self.notes),
         }

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whitecrow.card import Column
-from whitecrow.privacy import text
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
@@ -96,7 +95,7 @@ def reported(detector: Detector) -> str:
     ]
     for one in detector.thresholds:
         where = "too few records" if one.score is None else f"scores above {one.score:.3f}"
-        lines.append(f"False alarms {text(one.rate)}: {where}.")
+        lines.append(f"False alarms {one.rate!s}: {where}.")
     lines.extend(detector.notes)
     lines.extend(f"{name}: usual is {usual(detector, name)}." for name in detector.columns)
     return "\n".join(lines)

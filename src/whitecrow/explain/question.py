@@ -22,7 +22,7 @@ from whitecrow.explain.parameters import DetectorChoice, Start, UtilityChoice, n
 from whitecrow.explain.search import SEARCHES, draws_of
 from whitecrow.explain.text import describe_words
 from whitecrow.explain.utilities import CustomUtility, Isolation, Population, Utility
-from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, text, unrounded
+from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, unrounded
 from whitecrow.question import Description, Question, Said
 
 __all__ = ["Explain"]
@@ -267,13 +267,13 @@ class Explain(Question):
             self.to_json()["detector"],
             self.rule(),
             self.metric,
-            [grid.origin, text(grid.step)],
+            [grid.origin, str(grid.step)],
             [[name, self.record[name]] for name in (*self.attributes, self.metric)],
             reading,
         ]
         return (
             f"the contexts over {', '.join(self.attributes)} in which the record ({record}) is an "
-            f"outlier in {self.metric}, in steps of {text(grid.step)} ({self.rule()}), stay the "
+            f"outlier in {self.metric}, in steps of {grid.step!s} ({self.rule()}), stay the "
             f"same under the card {reading} (condition {_digest(decides)})"
         )
 

@@ -11,7 +11,6 @@ from whitecrow.data import Card
 from whitecrow.errors import invalid
 from whitecrow.explain.search import draws_of
 from whitecrow.explain.utilities import Isolation
-from whitecrow.privacy import text
 
 if TYPE_CHECKING:
     from whitecrow.explain.question import Explain
@@ -48,7 +47,7 @@ def describe_words(question: Explain, card: Card, margin: int | None) -> tuple[s
         "free_values": space.bits,
         "search": kind,
         "private_draws": draws,
-        "weight": text(eta),
+        "weight": str(eta),
         "utility": question.preferred.kind,
     }
     if question.notion == "differential":

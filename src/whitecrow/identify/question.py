@@ -12,7 +12,7 @@ from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Neste
 from whitecrow.identify.text import identify_words
 from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.place import law
-from whitecrow.place.overlap import ball
+from whitecrow.place.balls import ball
 from whitecrow.place.parameters import (
     FLOOR,
     ErrorFloor,

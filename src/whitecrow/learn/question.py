@@ -15,7 +15,7 @@ from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
 from whitecrow.learn.words import described
-from whitecrow.privacy import DifferentialPrivacy, Unit, exact, text
+from whitecrow.privacy import DifferentialPrivacy, Unit, exact
 from whitecrow.question import Description, Question, Said
 
 __all__ = ["Learn"]
@@ -173,7 +173,7 @@ class Learn(Question):
         worst = ((share * first * min(rounds()), len(names)), (share * (1 - first), MOST_TABLES))
         if not all(money.affords(part, tables) for part, tables in worst):
             hint = "The noise would be beyond the numbers a computer holds."
-            raise invalid("Learn", "epsilon", "a larger price", text(self.epsilon), hint)
+            raise invalid("Learn", "epsilon", "a larger price", str(self.epsilon), hint)
 
     def price(self, card: Card) -> DifferentialPrivacy:
         """Return what the release will promise."""

@@ -33,7 +33,6 @@ from whitecrow.privacy import (
     intersect,
     rounded_down,
     rounded_up,
-    text,
     to_approximate,
     to_replace_one,
 )
@@ -86,7 +85,7 @@ class Located:
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object."""
-        return {"differential": text(self.differential), "sensitive": text(self.sensitive)}
+        return {"differential": str(self.differential), "sensitive": str(self.sensitive)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Located:
@@ -136,7 +135,7 @@ def admissible(price: Guarantee) -> None:
     if _plain() % amount.denominator:
         raise InvalidInput(
             f"An account is kept exactly, so {name} must be a decimal of up to 100 places or a "
-            f"fraction with a denominator up to 5000. Got {text(amount)}; write "
+            f"fraction with a denominator up to 5000. Got {amount!s}; write "
             f"{_decimal(amount)} instead."
         )
 
@@ -304,8 +303,8 @@ class Account:
         for line in LINES:
             amount = self.spent(line, budget.delta)
             broken = self.unbounded(line) or amount is None
-            found[line] = "unbounded" if broken else text(amount or _ZERO)
-        return {**found, "delta": text(self.delta)} if self.delta else found
+            found[line] = "unbounded" if broken else str(amount or _ZERO)
+        return {**found, "delta": str(self.delta)} if self.delta else found
 
     def totals(self, delta: Fraction) -> Totals:
         """One promise a line, None where the total is unbounded."""
@@ -315,11 +314,11 @@ class Account:
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
         return {
-            "epsilon": text(self.epsilon),
-            "delta": text(self.delta),
-            "rho": text(self.rho),
-            "sensitive": text(self.sensitive),
-            "conditional": text(self.conditional),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "rho": str(self.rho),
+            "sensitive": str(self.sensitive),
+            "conditional": str(self.conditional),
             "located": self.located.to_json(),
             "zones": [zone.to_json() for zone in self.zones],
             "conditions": list(self.conditions),
@@ -371,11 +370,11 @@ def admit(
         if after is None:
             raise BudgetExhausted(
                 f"{whose} has no delta left at which a concentrated release could be read: the cap "
-                f"on delta is {text(budget.delta)}, and {text(account.delta)} of it is spent. Ask "
+                f"on delta is {budget.delta!s}, and {account.delta!s} of it is spent. Ask "
                 "a question of pure privacy, or let the custodian raise the cap on delta. Nothing "
                 "was spent.",
-                requested=text(grown.rho - account.rho),
-                remaining=text(budget.delta - account.delta),
+                requested=str(grown.rho - account.rho),
+                remaining=str(budget.delta - account.delta),
             )
         if after > budget.cap(line):
             before = account.spent(line, budget.delta) or _ZERO
@@ -393,9 +392,9 @@ def overrun(whose: str, line: str, requested: Fraction, remaining: Fraction) -> 
         hint = " A budget with a delta is written as '1, 1e-6'."
     what = "delta" if line == "delta" else f"{line} budget"
     return BudgetExhausted(
-        f"{whose} has not enough {what} left: requested {text(requested)} "
-        f"({rounded_up(requested)}), remaining {text(remaining)} ({rounded_down(remaining)}), "
-        f"short by {text(requested - remaining)}. Nothing was spent.{hint}",
-        requested=text(requested),
-        remaining=text(remaining),
+        f"{whose} has not enough {what} left: requested {requested!s} "
+        f"({rounded_up(requested)}), remaining {remaining!s} ({rounded_down(remaining)}), "
+        f"short by {requested - remaining!s}. Nothing was spent.{hint}",
+        requested=str(requested),
+        remaining=str(remaining),
     )

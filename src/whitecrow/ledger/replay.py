@@ -20,7 +20,7 @@ from whitecrow.ledger.transaction import (
     joint_terms,
     terms_of,
 )
-from whitecrow.privacy import Guarantee, guarantee, text
+from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.terms import Budget
 
 __all__ = ["Replay", "Wrong", "fingerprint"]
@@ -323,5 +323,5 @@ def _given_back(
 
 def fingerprint(ball: Ball) -> int:
     """A number for a ball; the sum over all balls tells whether any was changed."""
-    content = [ball.seq, ball.analyst, ball.everyone, text(ball.epsilon), ball.location]
+    content = [ball.seq, ball.analyst, ball.everyone, str(ball.epsilon), ball.location]
     return int.from_bytes(hashlib.sha256(canonical(content).encode("ascii")).digest(), "big")

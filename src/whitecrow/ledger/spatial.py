@@ -31,7 +31,6 @@ from whitecrow.ledger.account import Located
 from whitecrow.ledger.chain import canonical
 from whitecrow.ledger.geometry import ANYWHERE, AddUp, Ball, Geometry, Location
 from whitecrow.ledger.session import Session
-from whitecrow.privacy import text
 
 __all__ = [
     "ANYWHERE",
@@ -247,7 +246,7 @@ class SpatialIndex:
             v=v,
             analyst=ball.analyst,
             everyone=ball.everyone,
-            epsilon=text(ball.epsilon),
+            epsilon=str(ball.epsilon),
             location=canonical(ball.location),
             depths=_written(weighed.depths),
         )
@@ -389,8 +388,8 @@ class SpatialIndex:
                 whose=whose,
                 new_version=sheet.version,
                 new_bands=" ".join(map(str, sorted(sheet.bands))),
-                new_differential=text(sheet.prices[2 * place]),
-                new_sensitive=text(sheet.prices[2 * place + 1]),
+                new_differential=str(sheet.prices[2 * place]),
+                new_sensitive=str(sheet.prices[2 * place + 1]),
             )
 
 
@@ -435,7 +434,7 @@ _fraction = lru_cache(maxsize=4096)(Fraction)
 
 
 def _written(depths: Depths) -> str:
-    return " ".join("-" if depth is None else text(depth) for depth in depths)
+    return " ".join("-" if depth is None else str(depth) for depth in depths)
 
 
 @lru_cache(maxsize=1024)

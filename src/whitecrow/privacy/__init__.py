@@ -27,7 +27,7 @@ from whitecrow.privacy.guarantees import (
     of_revision,
     reading,
 )
-from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, text, unrounded
+from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, unrounded
 
 __all__ = [
     "ConditionalPrivacy",
@@ -51,7 +51,6 @@ __all__ = [
     "reading",
     "rounded_down",
     "rounded_up",
-    "text",
     "to_approximate",
     "to_concentrated",
     "to_conditional",
@@ -62,4 +61,4 @@ __all__ = [
     "unrounded",
 ]
 
-__getattr__ = former(__name__, {"for_a_group": group_privacy})
+__getattr__ = former(__name__, {"for_a_group": group_privacy, "text": str})

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from whitecrow.errors import invalid
-from whitecrow.privacy.numbers import exact, rounded_up, text
+from whitecrow.privacy.numbers import exact, rounded_up
 from whitecrow.privacy.sentences import UNITS, Shown, odds, who
 
 __all__ = [
@@ -49,8 +49,9 @@ def _make_exact(promise: object, *names: str) -> None:
     """Read the numbers of a promise that is being made; a delta is below 1."""
     owner = type(promise).__name__
     for name in names:
-        given = getattr(promise, name)
-        value = exact(given, owner=owner, parameter=name, positive=False)
+        given = value = getattr(promise, name)
+        if type(given) is not Fraction or given < 0:  # else it was read before
+            value = exact(given, owner=owner, parameter=name, positive=False)
         if name == "delta" and value >= 1:
             raise invalid(owner, name, "at least 0 and below 1", given)
         object.__setattr__(promise, name, value)
@@ -90,8 +91,8 @@ class DifferentialPrivacy(Shown):
         """Return a plain JSON object."""
         return {
             "notion": self.notion,
-            "epsilon": text(self.epsilon),
-            "delta": text(self.delta),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
             "unit": self.unit,
         }
 
@@ -125,7 +126,7 @@ class ZeroConcentrated(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
-        return {"notion": self.notion, "rho": text(self.rho), "unit": self.unit}
+        return {"notion": self.notion, "rho": str(self.rho), "unit": self.unit}
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ class SensitivePrivacy(Shown):
     @classmethod
     def of(
         cls,
-        epsilon: object,
+        epsilon: Any,
         *,
         beta: int,
         k: int,
@@ -281,8 +282,7 @@ class SensitivePrivacy(Shown):
         for parameter, value in (("beta", beta), ("k", k)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise invalid(cls.__name__, parameter, "a whole number of at least 1", value)
-        budget = exact(epsilon, owner=cls.__name__, positive=False)
-        return cls(budget, beta + 1 - k, radius, metric, columns, card=card)
+        return cls(epsilon, beta + 1 - k, radius, metric, columns, card=card)
 
     @classmethod
     def over(
@@ -315,8 +315,8 @@ class SensitivePrivacy(Shown):
         first, *others = self.zones
         found: dict[str, object] = {
             "notion": self.notion,
-            "epsilon": text(self.epsilon),
-            "delta": text(self.delta),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
             **first.to_json(),
         }
         if others:
@@ -375,8 +375,8 @@ class ConditionalPrivacy(Shown):
         """Return a plain JSON object."""
         found: dict[str, object] = {
             "notion": self.notion,
-            "epsilon": text(self.epsilon),
-            "delta": text(self.delta),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
             "condition": self.condition,
         }
         if self.and_also:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from whitecrow.errors import invalid
 
-__all__ = ["Exactly", "exact", "rounded_down", "rounded_up", "text", "unrounded"]
+__all__ = ["Exactly", "exact", "rounded_down", "rounded_up", "unrounded"]
 
 Exactly = str | int | float | Fraction | Decimal
 """What a user may write for a budget."""
@@ -79,11 +79,6 @@ def _fraction(value: str | int | Fraction | Decimal) -> Fraction:
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LONGEST:
         raise ValueError(value)
     return Fraction(value)
-
-
-def text(number: Fraction) -> str:
-    """Write a rational as the ledger stores it: ``"1/10"``, ``"2"``."""
-    return str(number)
 
 
 def rounded_up(number: Fraction, digits: int = 4) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whitecrow.look import notebook
 from whitecrow.privacy.bounds import odds_factor
-from whitecrow.privacy.numbers import rounded_up, text, unrounded
+from whitecrow.privacy.numbers import rounded_up, unrounded
 
 if TYPE_CHECKING:
     from whitecrow.privacy.guarantees import Zone
@@ -33,7 +33,7 @@ class Shown:
         for one in fields(self):  # type: ignore[arg-type]
             value = getattr(self, one.name)
             if one.repr and (one.default is MISSING or value != one.default):
-                shown = text(value) if isinstance(value, Fraction) else repr(value)
+                shown = str(value) if isinstance(value, Fraction) else repr(value)
                 parts.append(f"{one.name}={shown}")
         return f"{type(self).__name__}({', '.join(parts)})"
 

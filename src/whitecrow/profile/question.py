@@ -12,7 +12,7 @@ from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, Names, Re
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.histogram.table import TableProfile
-from whitecrow.privacy import DifferentialPrivacy, Unit, exact, text
+from whitecrow.privacy import DifferentialPrivacy, Unit, exact
 from whitecrow.profile.search import LEAST_SHARE
 from whitecrow.profile.words import described
 from whitecrow.question import Description, Question, Said
@@ -206,7 +206,7 @@ class Profile(Question):
         least = min(part.share for part in parts)
         if money.total <= 0 or not money.affords(least * LEAST_SHARE, 1):
             hint = "The noise would be beyond the numbers a computer holds."
-            raise invalid("Profile", "epsilon", "a larger price", text(self.epsilon), hint)
+            raise invalid("Profile", "epsilon", "a larger price", str(self.epsilon), hint)
 
     def price(self, card: Card) -> DifferentialPrivacy:
         """Return what the release will promise."""

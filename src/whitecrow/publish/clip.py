@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from whitecrow.errors import invalid
 from whitecrow.noise import Source, discrete_laplace, exponential_mechanism
-from whitecrow.privacy import exact, text
+from whitecrow.privacy import exact
 from whitecrow.publish.signed import signed
 
 __all__ = ["PrivateClip", "choose", "quantile_utilities"]
@@ -70,14 +70,14 @@ class PrivateClip:
         if self.method not in METHODS:
             raise invalid(owner, "method", "'quantile' or 'sparse_vector'", self.method)
         if self.largest <= self.smallest:
-            raise invalid(owner, "largest", "above 'smallest'", text(self.largest))
+            raise invalid(owner, "largest", "above 'smallest'", str(self.largest))
         if self.smallest <= self.lower:
-            raise invalid(owner, "smallest", "above 'lower'", text(self.smallest))
+            raise invalid(owner, "smallest", "above 'lower'", str(self.smallest))
         if self.largest > self.smallest * 2**_MOST_CANDIDATES:
-            raise invalid(owner, "largest", "at most 2^200 times 'smallest'", text(self.largest))
+            raise invalid(owner, "largest", "at most 2^200 times 'smallest'", str(self.largest))
         for name in ("quantile", "share"):
             if not 0 < getattr(self, name) < 1:
-                raise invalid(owner, name, "between 0 and 1", text(getattr(self, name)))
+                raise invalid(owner, name, "between 0 and 1", str(getattr(self, name)))
         for name, least in (("above", 0), ("periods", 1)):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool)
@@ -110,14 +110,14 @@ class PrivateClip:
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
         return {
-            "lower": text(self.lower),
-            "smallest": text(self.smallest),
-            "largest": text(self.largest),
+            "lower": str(self.lower),
+            "smallest": str(self.smallest),
+            "largest": str(self.largest),
             "method": self.method,
-            "quantile": text(self.quantile),
+            "quantile": str(self.quantile),
             "above": self.above,
             "periods": self.periods,
-            "share": text(self.share),
+            "share": str(self.share),
         }
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from whitecrow.declaration import Exact, Parameter
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import text
 from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.periods import CALENDAR_PERIODS
 from whitecrow.publish.signed import signed
@@ -39,7 +38,7 @@ class Ends(Parameter[tuple[str, ...], Any]):
     def parse(self, value: object, owner: str) -> tuple[str, ...]:
         if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
             raise invalid(owner, self.name, "two numbers with a comma, such as 1,1000", value)
-        return tuple(text(signed(end, owner=owner, parameter=self.name)) for end in value)
+        return tuple(str(signed(end, owner=owner, parameter=self.name)) for end in value)
 
     def dump(self, value: tuple[str, ...]) -> list[str]:
         return list(value)
@@ -77,7 +76,7 @@ class Clip(Parameter[Interval | PrivateClip, Any]):
     def dump(self, value: Interval | PrivateClip) -> Any:
         if isinstance(value, PrivateClip):
             return value.to_json()
-        return [text(bound) for bound in value]
+        return [str(bound) for bound in value]
 
     def schema(self) -> dict[str, Any]:
         bound = Exact(help="").schema()

@@ -22,7 +22,7 @@ from whitecrow.declaration import (
     Whole,
 )
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact, text
+from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact
 from whitecrow.publish.clip import METHODS, PrivateClip
 from whitecrow.publish.counters import MECHANISMS
 from whitecrow.publish.parameters import Clip, Ends, Moment
@@ -198,7 +198,7 @@ class Publish(Question):
             found = dict(given)
             if self.noise == "gaussian" and "epsilon" in found:
                 price = exact(found.pop("epsilon"), owner="Publish")
-                found["rho"] = text(price**2 / 2)
+                found["rho"] = str(price**2 / 2)
             if self.private_clip is None:
                 return found
             if "clip" in found or len(self.private_clip) != 2:

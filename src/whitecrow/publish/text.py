@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.data import Card
-from whitecrow.privacy import text
 from whitecrow.question import Said
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def publish_words(
     if plan.clip is not None:
         clip = (
             f" The upper clip is chosen privately from the first {plan.clip.periods} periods, "
-            f"for {text(plan.clip.share)} of the price."
+            f"for {plan.clip.share!s} of the price."
         )
     unit = "person" if card.unit == "user" else "record"
     words = (

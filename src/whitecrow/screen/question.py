@@ -11,7 +11,7 @@ from whitecrow.data import Card
 from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
 from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.place import law
-from whitecrow.place.overlap import ball
+from whitecrow.place.balls import ball
 from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said

@@ -131,7 +131,7 @@ class DatasetProcess:
         return not self._closing and self._process.poll() is None
 
     def answer(
-        self, question: Question, *, limits: Limits, progress: Progress | None
+        self, question: Question, *, limits: Callable[[], Limits], progress: Progress | None
     ) -> Answer | None:
         """Answer a question; None if the computation failed, reached a limit or died.
 
@@ -140,7 +140,7 @@ class DatasetProcess:
         """
         written = {"kind": question.kind, **question.to_json()}
         lane = "light" if question.light else "heavy"
-        said = self._asked({"question": written}, lane, limits)
+        said = self._asked({"question": written}, lane, limits())
         if said is None or "answer" not in said:
             for cause in (said or {}).get("failed", ()):
                 CUSTODIAN_LOG.error("%s", cause)

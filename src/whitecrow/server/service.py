@@ -14,11 +14,11 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.errors import InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
+from whitecrow.place.balls import BALLS
 from whitecrow.question import Description, Release
 from whitecrow.server import views
 from whitecrow.server.catalogue import Catalogue, Listing
@@ -61,7 +61,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.ledger = Ledger(settings.database, atlas=new_atlas)
+        self.ledger = Ledger(settings.database, atlas=BALLS)
         # Analysts read what becomes of their questions: not where the ledger lies.
         self.ledger.database.label = "of this service"
         self.store = Store(settings.database)
@@ -247,7 +247,7 @@ class Service:
         need(who, "custodian", "auditor")
         self.listing(who, name)
         found = verification.checkpoint(
-            self.ledger, name, atlas=new_atlas, full=full, actor=who.name, least=_MANY_ENTRIES
+            self.ledger, name, atlas=BALLS, full=full, actor=who.name, least=_MANY_ENTRIES
         )
         return found.to_json()
 

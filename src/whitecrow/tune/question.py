@@ -27,7 +27,7 @@ from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Whole
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS
-from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, Unit, text
+from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, Unit
 from whitecrow.question import Description, Question, Said, Shortcuts
 
 __all__ = ["Tune"]
@@ -114,7 +114,7 @@ class Tune(Question):
             if self.contamination is not None:
                 if "share" in given:
                     raise InvalidInput("Give --share or --contamination: they are one number.")
-                given = {**given, "share": text(self.contamination)}
+                given = {**given, "share": str(self.contamination)}
             low, high = self.smallest, self.largest
             if low is None and high is None:
                 return given

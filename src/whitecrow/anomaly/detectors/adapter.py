@@ -11,7 +11,6 @@ import numpy as np
 
 from whitecrow.anomaly.detectors.base import Values
 from whitecrow.anomaly.detectors.registry import registered
-from whitecrow.privacy import text
 
 __all__ = ["FittedDetector"]
 
@@ -92,7 +91,7 @@ class FittedDetector:
 
     def _plain(self) -> dict[str, Any]:
         return {
-            name: text(value) if isinstance(value, Fraction) else value
+            name: str(value) if isinstance(value, Fraction) else value
             for name, value in self._parameters.items()
         }
 

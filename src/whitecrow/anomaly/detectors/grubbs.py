@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from whitecrow.anomaly.detectors.base import Values, centred
 from whitecrow.errors import invalid
-from whitecrow.privacy import exact, text
+from whitecrow.privacy import exact
 
 __all__ = ["SIDES", "Grubbs"]
 
@@ -92,11 +92,11 @@ class Grubbs:
     def words(self) -> str:
         """Say when a record is an outlier."""
         side = {"both": "from", "high": "above", "low": "below"}[self.sides]
-        return f"it lies too far {side} the mean by Grubbs' test at level {text(self.level)}"
+        return f"it lies too far {side} the mean by Grubbs' test at level {self.level!s}"
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object."""
-        return {"kind": self.kind, "level": text(self.level), "sides": self.sides}
+        return {"kind": self.kind, "level": str(self.level), "sides": self.sides}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -12,7 +12,7 @@ import numpy as np
 
 from whitecrow.anomaly.detectors.base import Values
 from whitecrow.errors import invalid
-from whitecrow.privacy import exact, text
+from whitecrow.privacy import exact
 
 __all__ = ["Histogram"]
 
@@ -79,11 +79,11 @@ class Histogram:
     def words(self) -> str:
         """Say when a record is an outlier."""
         bins = "the square root of the population" if self.bins == "sqrt" else str(self.bins)
-        return f"its bin (of {bins}) holds under {text(self.frequency)} of the population"
+        return f"its bin (of {bins}) holds under {self.frequency!s} of the population"
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object."""
-        return {"kind": self.kind, "bins": self.bins, "frequency": text(self.frequency)}
+        return {"kind": self.kind, "bins": self.bins, "frequency": str(self.frequency)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

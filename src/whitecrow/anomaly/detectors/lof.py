@@ -11,7 +11,7 @@ import numpy as np
 
 from whitecrow.anomaly.detectors.base import Values
 from whitecrow.errors import invalid
-from whitecrow.privacy import exact, text
+from whitecrow.privacy import exact
 
 __all__ = ["LocalOutlierFactor", "window"]
 
@@ -95,11 +95,11 @@ class LocalOutlierFactor:
 
     def words(self) -> str:
         """Say when a record is an outlier."""
-        return f"its local outlier factor ({self.k} neighbours) is above {text(self.threshold)}"
+        return f"its local outlier factor ({self.k} neighbours) is above {self.threshold!s}"
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object."""
-        return {"kind": self.kind, "k": self.k, "threshold": text(self.threshold)}
+        return {"kind": self.kind, "k": self.k, "threshold": str(self.threshold)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from whitecrow import plugins
 from whitecrow.errors import BrokenPlugin, InvalidInput, MissingExtra, invalid
-from whitecrow.privacy import exact, text
+from whitecrow.privacy import exact
 
 __all__ = ["ENABLED", "Fit", "Parameter", "Registered", "register_detector", "registered"]
 
@@ -79,7 +79,7 @@ class Parameter:
             return int(value)  # type: ignore[call-overload, no-any-return]
         number = exact(value, owner=owner, parameter=self.name)
         if not self.least <= number <= self.most or number.denominator > _LONGEST:
-            must = f"between {text(Fraction(self.least))} and {text(Fraction(self.most))}"
+            must = f"between {Fraction(self.least)!s} and {Fraction(self.most)!s}"
             hint = f"Its denominator may be at most {_LONGEST}."
             raise invalid(owner, self.name, must, value, hint)
         return number

@@ -1,4 +1,17 @@
-"""How deep closed balls lie on top of each other: exactly, in one and two dimensions.
+"""Balls that were asked about: which touch, and how deep they lie on top of each other.
+
+An answer of ``identify`` or ``screen`` looks only at the records inside the ball that was asked
+about. So the presence of one record ``z`` costs, over any number of questions asked one after the
+other, the sum of ε over the questions whose ball contains ``z``; the price of them all is the
+largest such sum, the *depth* of the balls (``identify/proof.md``, "Many questions"). Questions are
+public, so the price is.
+
+The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
+under ``euclidean``, ``manhattan`` and ``chebyshev``. In a plane where a ball touches more than 128
+others it is bounded by cutting the ball into small squares; elsewhere a ball is charged for every
+earlier ball it touches. Neither is ever too little, and neither adds more than the ball's own ε,
+for one more ball deepens no point by more. Balls over other columns, under another metric or under
+another card are added up: nothing is known of where they meet.
 
 Radii are taken a little too large and arcs a little too long, by more than rounding can have made
 them too small: a depth is never below the true one, and above it only for balls that all but touch.
@@ -6,18 +19,36 @@ them too small: a depth is never below the true one, and above it only for balls
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.relation import EARTH_RADIUS_KM, on_sphere
+from whitecrow.card import Card
+from whitecrow.neighbours import NeighbourRelation
+from whitecrow.neighbours.relation import EARTH_RADIUS_KM, SCALED, on_sphere
 
-__all__ = ["Floats", "Weights", "deepest", "exact_in", "no_deeper_than", "reach", "touching"]
+if TYPE_CHECKING:
+    from whitecrow.place.atlas import Atlas
+
+__all__ = ["BALLS", "Balls", "ball", "deepest", "exact_in", "no_deeper_than", "reach", "touching"]
+
+Location = dict[str, Any]
+"""A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
 
 Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
 """Whole numbers: 64 bits where they suffice for twice the sum, Python's own elsewhere."""
+
+_ZERO = Fraction(0)
+_CROWD = 128  # the time to find the deepest point grows with the square of this
+_FEW = 24
+Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
@@ -26,6 +57,164 @@ _ABSOLUTE = 1e-150
 _ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
 _ANGLE = 1e-7
+
+
+def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card) -> Location:
+    """Return a queried ball as JSON, with a digest of what the card says of records.
+
+    Another card puts the same person elsewhere (another order of categories, another clip, other
+    records over the contribution bound), so balls under different cards are never told apart.
+    """
+    metric, ranges = neighbour_relation.metric, list(neighbour_relation.ranges)
+    if metric in SCALED:
+        # Laid out, it is a ball of a metric without scales; they tell it from other such balls.
+        metric, ranges = SCALED[metric], [*ranges, *map(float, neighbour_relation.levels)]
+        center = neighbour_relation.layout.placed(np.array([center]))[0].tolist()
+    return {
+        "card": card.fingerprint(),
+        "columns": list(neighbour_relation.columns),
+        "metric": metric,
+        "ranges": ranges,
+        "center": center,
+        "radius": neighbour_relation.radius,
+    }
+
+
+class Balls:
+    """What the ledger's spatial index must know of balls.
+
+    Examples
+    --------
+    >>> ball = {"columns": ["age"], "metric": "euclidean", "center": [30.0], "radius": 5.0}
+    >>> near, tenth = {**ball, "center": [38.0]}, Fraction(1, 10)
+    >>> list(Balls().touching(ball, [near]))
+    [True]
+    >>> Balls().depth(ball, tenth, [(near, tenth)], Fraction(0))
+    Fraction(1, 5)
+    """
+
+    def sheet(self, ball: Location) -> str:
+        """Name the balls among which places are compared; the others add up."""
+        return _sheet_name(place_of(ball))
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """Two coordinates and a reach; balls touch only if both differ by at most both reaches.
+
+        They are projections that shorten distances, on two directions in which every column takes
+        part: a column with two values only still leaves the others to tell places apart.
+        """
+        metric, radius = str(ball["metric"]), reach(float(ball["radius"]))
+        if metric == "hamming":
+            return 0.0, 0.0, np.inf
+        center = np.array(ball["center"], dtype=np.float64)
+        if metric == "haversine":
+            center = np.array(on_sphere(*center.tolist())) * EARTH_RADIUS_KM
+            radius += _ON_EARTH_KM
+        elif metric not in ("euclidean", "manhattan", "chebyshev"):
+            spans = np.array(ball["ranges"], dtype=np.float64) * len(center)
+            center = np.where(spans > 0, center / np.where(spans > 0, spans, 1.0), 0.0)
+        signs = np.where(np.arange(len(center)) % 2, -1.0, 1.0)
+        longest = {"euclidean": len(center) ** 0.5, "haversine": 3**0.5, "chebyshev": len(center)}
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = center / longest.get(metric, 1.0)
+            u, v = float(scaled.sum()), float((scaled * signs).sum())
+        if not (np.isfinite(u) and np.isfinite(v)):
+            return 0.0, 0.0, np.inf
+        return u, 0.0 if len(center) == 1 else v, float(radius)
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """Say which of the others may share a point with a ball."""
+        _, metric, ranges, _ = place_of(ball)
+        centers = np.array([one["center"] for one in others], dtype=np.float64)
+        radii = np.array([reach(float(one["radius"])) for one in others])
+        center = np.array(ball["center"], dtype=np.float64)
+        near = touching(metric, ranges, centers, radii, center, reach(float(ball["radius"])))
+        return [bool(one) for one in near]
+
+    def depth(
+        self,
+        ball: Location,
+        epsilon: Fraction,
+        met: Sequence[tuple[Location, Fraction]],
+        enough: Fraction,
+    ) -> Fraction:
+        """Bound the sum of ε at any point of a ball; no better than ``enough`` is needed."""
+        centers = np.array([one["center"] for one, _ in met], dtype=np.float64)
+        radii = np.array([reach(float(one["radius"])) for one, _ in met])
+        center = np.array(ball["center"], dtype=np.float64)
+        new = center, reach(float(ball["radius"]))
+        return depth_inside(
+            str(ball["metric"]), new, epsilon, centers, radii, [e for _, e in met], enough
+        )
+
+    def recount(self) -> Atlas:
+        """Begin with no balls, to compute anew what they cost together."""
+        return Atlas()
+
+
+BALLS = Balls()
+"""What a ledger with spatial accounting is given."""
+
+
+def depth_inside(
+    metric: str,
+    new: tuple[Floats, float],
+    epsilon: Fraction,
+    centers: Floats,
+    radii: Floats,
+    epsilons: Sequence[Fraction],
+    enough: Fraction,
+) -> Fraction:
+    """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
+    center, radius = new
+    around = sum(epsilons, _ZERO)
+    inside = epsilon + around  # never too little; exact where all of them share a point
+    if inside <= enough or not epsilons or not exact_in(metric, len(center)):
+        return inside
+    if len(center) == 2 and len(epsilons) > _CROWD:
+        scale, whole = common(epsilons)
+        most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
+        return min(inside, epsilon + Fraction(most, scale))
+    # Weighing the new ball above all others together puts the deepest point inside it.
+    # Of a few, all is told: what is known of each makes giving one of them back exact.
+    floor = enough + around if len(epsilons) > _FEW else _ZERO
+    scale, (least, *whole) = common([floor, *epsilons, inside])
+    found = deepest(
+        metric,
+        np.concatenate([centers, center[None]]),
+        np.append(radii, radius),
+        weights_of(whole),
+        least,
+    )
+    return Fraction(found, scale) - around
+
+
+def weights_of(whole: Sequence[int]) -> Weights:
+    """Sums stay exact: Python's integers where 64 bits might not hold them."""
+    return np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
+
+
+def common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
+    """Return a common denominator and the numerators over it."""
+    scale = math.lcm(*{number.denominator for number in numbers})
+    return scale, [number.numerator * (scale // number.denominator) for number in numbers]
+
+
+@lru_cache(maxsize=256)
+def _sheet_name(place: Place) -> str:
+    return hashlib.sha256(repr(place).encode()).hexdigest()
+
+
+def place_of(ball: Mapping[str, Any]) -> Place:
+    return (
+        tuple(ball["columns"]),
+        str(ball["metric"]),
+        tuple(ball.get("ranges", ())),
+        str(ball.get("card", "")),
+    )
+
+
+# Depth
 
 
 def exact_in(metric: str, width: int) -> bool:
