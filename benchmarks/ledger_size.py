@@ -20,8 +20,8 @@ import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
 from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.account import Located
-from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.spatial import Ball, SpatialIndex
+from whitecrow.ledger.values import Entry, canonical
 from whitecrow.ledger.verification import checkpoint, verify
 from whitecrow.place.balls import BALLS
 
@@ -242,7 +242,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                     repeats // 10,
                 ),
             ]
-            page = measured(
+            account = measured(
                 "history, the newest 100",
                 lambda i: lambda: ledger.entries(NAME, limit=100, newest_first=True),
                 repeats,
@@ -269,7 +269,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     emit("plan_p99_ms", max(plans))
     emit("ask_p99_ms", max(asks))
     emit("void_p99_ms", max(voids))
-    emit("history_p99_ms", page)
+    emit("history_p99_ms", account)
     emit("verify_full_s", whole / 1000)
     emit("verify_since_checkpoint_ms", since)
 

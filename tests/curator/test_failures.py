@@ -239,8 +239,8 @@ def test_a_write_that_fails_late_fails_and_leaves_nothing(store: str) -> None:
     assert isinstance(held, Reservation)
     ledger.settle("d", held, 1)
 
-    def twice(page: Any) -> None:
-        page.append("settle", analyst="ana", digest="q", closes=held.seq, body={"answer": 2})
+    def twice(account: Any) -> None:
+        account.append("settle", analyst="ana", digest="q", closes=held.seq, body={"answer": 2})
 
     with pytest.raises(wc.Unavailable):
         ledger.write("d", twice)

@@ -285,8 +285,8 @@ def test_verification_rejects_revisions_that_cannot_be(ledger):
     with opened(TABLE, ledger, name="ages") as curator:
         screen(curator, HERE)
         store = curator.ledger
-        page = {"data": {"revision": 3, "fingerprint": "f"}, "reason": "why"}
-        store.write("ages", lambda page_: page_.append("data", body=page))
+        account = {"data": {"revision": 3, "fingerprint": "f"}, "reason": "why"}
+        store.write("ages", lambda page_: page_.append("data", body=account))
         assert "skips a revision" in verification.verify(store, "ages").reason
 
 

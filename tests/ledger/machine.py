@@ -28,10 +28,10 @@ class CheckedOutside(Ledger):
     between: Callable[[], None] = staticmethod(lambda: None)
 
     def _reserve(self, dataset: str, order: ChargeRequest, rule: Any) -> Any:
-        def check(page: Any) -> None:
-            share = page.share(order.analyst)
-            if page.outcome(order.digest) is None:
-                admit(page.spent, page.budget, order.price, None, whose="The dataset")
+        def check(account: Any) -> None:
+            share = account.share(order.analyst)
+            if account.outcome(order.digest) is None:
+                admit(account.spent, account.budget, order.price, None, whose="The dataset")
                 if share is not None and share.budget is not None:
                     admit(share.spent, share.budget, order.price, None, whose="The analyst")
 

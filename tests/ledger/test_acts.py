@@ -61,7 +61,7 @@ def test_a_card_that_its_entry_does_not_name_is_found() -> None:
     with Ledger("sqlite://") as ledger:
         ledger.open("d", budget=Budget.of("1"))
         forged = {"reason": "x", "card": CARD, "card_digest": "0" * 64}
-        ledger.write("d", lambda page: page.append("amend", body=forged))
+        ledger.write("d", lambda account: account.append("amend", body=forged))
         assert "card" in verify(ledger, "d").reason
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
-from whitecrow.ledger.session import Session
+from whitecrow.ledger.database import Session
 from whitecrow.ledger.spatial import QUICK
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS

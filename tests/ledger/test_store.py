@@ -160,7 +160,7 @@ def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
                 digest = f"{thread}.{i}"
                 try:
                     if i % 5 == 4:
-                        ledger.write("clinic", lambda page: _broken_act(page))
+                        ledger.write("clinic", lambda account: _broken_act(account))
                     held, _ = ledger.reserve(
                         "clinic", order(digest, wc.DifferentialPrivacy("0.01"))
                     )
@@ -179,10 +179,10 @@ def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
         assert verify(ledger, "clinic").ok
 
 
-def _broken_act(page: AccountTransaction) -> None:
-    page.append("gift", body={})
-    page.append("gift", body={}, closes=1)
-    page.append("gift", body={}, closes=1)
+def _broken_act(account: AccountTransaction) -> None:
+    account.append("gift", body={})
+    account.append("gift", body={}, closes=1)
+    account.append("gift", body={}, closes=1)
 
 
 def test_only_one_computes_at_a_time(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,7 +519,7 @@ def test_a_forged_checkpoint_is_found_by_a_full_check(tmp_path: Path) -> None:
         checkpoint(ledger, "clinic", least=5)
         state = dict(ledger.entries("clinic")[-1].content["state"])
         state["budget"] = Budget.of("99").to_json()
-        ledger.write("clinic", lambda page: page.append("checkpoint", body={"state": state}))
+        ledger.write("clinic", lambda account: account.append("checkpoint", body={"state": state}))
         found = verify(ledger, "clinic", full=True)
         assert (found.bad, "state it keeps" in found.reason) == (17, True)
 
@@ -620,7 +620,7 @@ FORGERIES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_forged_entry_with_the_right_hash_is_held_to_the_rules(tmp_path: Path, name: str) -> None:
     fields, words = FORGERIES[name]
     with busy(tmp_path / "l.db") as ledger:
-        ledger.write("clinic", lambda page: page.append(**fields))
+        ledger.write("clinic", lambda account: account.append(**fields))
         finding = verify(ledger, "clinic")
         assert finding.bad == 16
         assert words in finding.reason
@@ -631,7 +631,7 @@ def test_the_store_itself_refuses_a_second_answer(ledger: Ledger) -> None:
     ledger.settle("clinic", held, 1)
     second = {"kind": "settle", "digest": "a", "closes": held.seq, "body": {"answer": 2}}
     with pytest.raises(wc.Unavailable):
-        ledger.write("clinic", lambda page: page.append(**second))
+        ledger.write("clinic", lambda account: account.append(**second))
 
 
 def test_export_is_whole_and_harmless_to_spreadsheets(tmp_path: Path) -> None:

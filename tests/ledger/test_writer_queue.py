@@ -15,9 +15,9 @@ import pytest
 import whitecrow as wc
 from whitecrow.errors import Unavailable
 from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation, locks
-from whitecrow.ledger.group_commit import GroupCommit
+from whitecrow.ledger.database import GroupCommit
+from whitecrow.ledger.locks import WriterQueue
 from whitecrow.ledger.verification import verify
-from whitecrow.ledger.writer_queue import WriterQueue
 from whitecrow.place.balls import BALLS
 
 TENTH = wc.DifferentialPrivacy("1/10")
@@ -94,7 +94,7 @@ def test_a_commit_that_fails_fails_for_all_who_share_it_and_for_nobody_else(tmp_
         let_fail(ledger, 2)
         begun, go_on = threading.Event(), threading.Event()
 
-        def hold(page: Any) -> None:
+        def hold(account: Any) -> None:
             begun.set()
             go_on.wait(10)
 

@@ -2,12 +2,12 @@
 
 from whitecrow._former import former
 from whitecrow.ledger.account import Account
-from whitecrow.ledger.chain import Entry
 from whitecrow.ledger.charging import ChargeRequest, Quote
 from whitecrow.ledger.store import Ledger
-from whitecrow.ledger.transaction import (
+from whitecrow.ledger.values import (
     AccountSnapshot,
     AnalystAccount,
+    Entry,
     RecordedOutcome,
     Reservation,
 )

@@ -8,14 +8,10 @@ from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger.account import Account, Located
-from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.spatial import Geometry, SpatialIndex
-from whitecrow.ledger.transaction import (
-    AccountTransaction,
-    AnalystAccount,
-    RecordedOutcome,
-    Reservation,
-)
+from whitecrow.ledger.spatial_upkeep import remove
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import AnalystAccount, Entry, RecordedOutcome, Reservation, canonical
 from whitecrow.privacy import guarantee
 from whitecrow.terms import Budget
 
@@ -65,7 +61,7 @@ def card_digest(card: Mapping[str, Any]) -> str:
 
 
 def amend(
-    page: AccountTransaction,
+    account: AccountTransaction,
     body: Mapping[str, Any],
     budget: Budget | None,
     policy: Mapping[str, Any] | None,
@@ -73,31 +69,31 @@ def amend(
     """Put another budget or policy in force."""
     changed: dict[str, Any] = {}
     if budget is not None:
-        page.budget = budget
+        account.budget = budget
         changed["budget"] = budget.to_json()
     if policy is not None:
-        page.policy = canonical(policy)
+        account.policy = canonical(policy)
         changed["policy"] = policy
-    page.append("amend", body={**body, **changed})
+    account.append("amend", body={**body, **changed})
 
 
 def allow(
-    page: AccountTransaction, body: Mapping[str, Any], analyst: str, budget: Budget | None
+    account: AccountTransaction, body: Mapping[str, Any], analyst: str, budget: Budget | None
 ) -> None:
     """Cap what one analyst may spend, or lift the cap."""
-    share = page.share(analyst)
-    spent = Account(unit=page.spent.unit) if share is None else share.spent
-    page.write_share(analyst, AnalystAccount(spent, budget), new=share is None)
+    share = account.share(analyst)
+    spent = Account(unit=account.spent.unit) if share is None else share.spent
+    account.write_share(analyst, AnalystAccount(spent, budget), new=share is None)
     written = None if budget is None else budget.to_json()
-    page.append("allow", analyst=analyst, body={**body, "budget": written})
+    account.append("allow", analyst=analyst, body={**body, "budget": written})
 
 
-def voidable(page: AccountTransaction, seq: int) -> tuple[Entry, Reservation | RecordedOutcome]:
+def voidable(account: AccountTransaction, seq: int) -> tuple[Entry, Reservation | RecordedOutcome]:
     """Return a spend that may be given back and what became of it, or say why it may not."""
-    reserved = page.entry(seq)
+    reserved = account.entry(seq)
     if reserved is None or reserved.kind != "reserve":
         raise AccountConflict(f"Entry {seq} is not a reservation; nothing to void.")
-    outcome = page.outcome(reserved.digest)
+    outcome = account.outcome(reserved.digest)
     if outcome is None or outcome.seq != seq:
         raise AccountConflict(f"Entry {seq} is already void.")
     if isinstance(outcome, RecordedOutcome) and outcome.answered:
@@ -106,7 +102,7 @@ def voidable(page: AccountTransaction, seq: int) -> tuple[Entry, Reservation | R
 
 
 def void(
-    page: AccountTransaction,
+    account: AccountTransaction,
     body: Mapping[str, Any],
     reserved: Entry,
     outcome: Reservation | RecordedOutcome,
@@ -115,19 +111,19 @@ def void(
     """Give a spend back: the sums, the terms of its promise, and its ball if it has one."""
     seq, analyst, content = reserved.seq, reserved.analyst, reserved.content
     price, located = guarantee(content["price"]), content["location"] is not None
-    share = page.share(analyst)
+    share = account.share(analyst)
     assert share is not None
     less: tuple[Located | None, Located | None] = (None, None)
     if located:
-        less = SpatialIndex(page.session, page.id, geometry).remove(seq, analyst)
-    page.remove_terms(analyst, price)
-    page.close_reservation(seq)
-    page.failures -= isinstance(outcome, RecordedOutcome) and not outcome.reviewed
-    page.spent = page.spent.without_release(price, less[0], *page.terms())
-    mine = share.spent.without_release(price, less[1], *page.terms(analyst))
-    page.write_share(analyst, AnalystAccount(mine, share.budget), new=False)
-    costs = {"dataset": page.spent.located.to_json(), "analyst": mine.located.to_json()}
-    page.append(
+        less = remove(SpatialIndex(account.session, account.id, geometry), seq, analyst)
+    account.remove_terms(analyst, price)
+    account.close_reservation(seq)
+    account.failures -= isinstance(outcome, RecordedOutcome) and not outcome.reviewed
+    account.spent = account.spent.without_release(price, less[0], *account.terms())
+    mine = share.spent.without_release(price, less[1], *account.terms(analyst))
+    account.write_share(analyst, AnalystAccount(mine, share.budget), new=False)
+    costs = {"dataset": account.spent.located.to_json(), "analyst": mine.located.to_json()}
+    account.append(
         "void",
         analyst=analyst,
         digest=reserved.digest,

@@ -10,7 +10,8 @@ from typing import Any
 from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger.account import Account, Located, admissible, admit, in_unit
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
-from whitecrow.ledger.transaction import AccountTransaction, AnalystAccount, Reservation
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import AnalystAccount, Reservation
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.terms import LINES, Budget, Plan
 
@@ -87,7 +88,7 @@ class Quote:
 
 
 def charge(
-    page: AccountTransaction,
+    account: AccountTransaction,
     order: ChargeRequest,
     share: AnalystAccount | None,
     geometry: Geometry,
@@ -97,7 +98,7 @@ def charge(
 
     Parameters
     ----------
-    page : AccountTransaction
+    account : AccountTransaction
         The dataset's account, in a transaction that writes.
     order : ChargeRequest
         What to charge.
@@ -115,8 +116,8 @@ def charge(
     Crowded
         If the ball touches so many that it should be weighed before the transaction.
     """
-    mine = share or _no_account(page)
-    price = in_unit(order.price, page.spent.unit)
+    mine = share or _no_account(account)
+    price = in_unit(order.price, account.spent.unit)
     body: dict[str, Any] = {
         "question": order.question,
         "price": price.to_json(),
@@ -126,33 +127,35 @@ def charge(
         body["actor"] = order.actor
     extra = own = weighed = None
     if order.location is not None:
-        index = SpatialIndex(page.session, page.id, geometry)
-        ball = Ball.of(order.location, price, order.analyst, page.seq + 1)
+        index = SpatialIndex(account.session, account.id, geometry)
+        ball = Ball.of(order.location, price, order.analyst, account.seq + 1)
         weighed = index.weigh(ball, quick=True, known=known)
         extra, own = weighed.extra, weighed.own
         body["extra"] = {"dataset": extra.to_json(), "analyst": own.to_json()}
-    page.spent = admit(page.spent, page.budget, price, extra, whose="The dataset")
+    account.spent = admit(account.spent, account.budget, price, extra, whose="The dataset")
     mine = AnalystAccount(_admit_own(mine, order.analyst, price, own), mine.budget)
-    page.write_share(order.analyst, mine, new=share is None)
-    page.add_terms(order.analyst, price)
-    entry = page.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
-    page.open_reservation(entry.seq)
+    account.write_share(order.analyst, mine, new=share is None)
+    account.add_terms(order.analyst, price)
+    entry = account.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
+    account.open_reservation(entry.seq)
     if weighed is not None:
         index.add(ball, weighed)
     return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
 
 
-def weigh(page: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:
+def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:
     """Find out what an order's ball adds, however long that takes; for a transaction that reads."""
-    price = in_unit(order.price, page.spent.unit)
+    price = in_unit(order.price, account.spent.unit)
     ball = Ball.of(order.location or {}, price, order.analyst)
-    return SpatialIndex(page.session, page.id, geometry).weigh(ball)
+    return SpatialIndex(account.session, account.id, geometry).weigh(ball)
 
 
-def quote(page: AccountTransaction, orders: Sequence[ChargeRequest], geometry: Geometry) -> Quote:
+def quote(
+    account: AccountTransaction, orders: Sequence[ChargeRequest], geometry: Geometry
+) -> Quote:
     """Say what these questions would cost together, asked in this order."""
-    index = SpatialIndex(page.session, page.id, geometry)
-    budget, spent = page.budget, page.spent
+    index = SpatialIndex(account.session, account.id, geometry)
+    budget, spent = account.budget, account.spent
     refusal: BudgetExhausted | None = None
     seen: set[str] = set()
     pending: list[tuple[Ball, Weighed]] = []
@@ -160,7 +163,7 @@ def quote(page: AccountTransaction, orders: Sequence[ChargeRequest], geometry: G
     mine: dict[str, AnalystAccount] = {}
     for place, order in enumerate(orders):
         admissible(order.price)
-        if order.digest in seen or page.outcome(order.digest) is not None:
+        if order.digest in seen or account.outcome(order.digest) is not None:
             continue
         seen.add(order.digest)
         price, extra, own = in_unit(order.price, spent.unit), None, None
@@ -170,7 +173,7 @@ def quote(page: AccountTransaction, orders: Sequence[ChargeRequest], geometry: G
             pending.append((ball, weighed))
             extra, own = weighed.extra, weighed.own
         if order.analyst not in mine:
-            mine[order.analyst] = page.share(order.analyst) or _no_account(page)
+            mine[order.analyst] = account.share(order.analyst) or _no_account(account)
         share = mine[order.analyst]
         if refusal is None:
             try:
@@ -180,12 +183,12 @@ def quote(page: AccountTransaction, orders: Sequence[ChargeRequest], geometry: G
                 refusal, fitting = refused, place
         spent = spent.with_release(price, extra)
         mine[order.analyst] = replace(share, spent=share.spent.with_release(price, own))
-    return Quote(page.spent, spent, budget, len(seen), refusal, fitting)
+    return Quote(account.spent, spent, budget, len(seen), refusal, fitting)
 
 
-def _no_account(page: AccountTransaction) -> AnalystAccount:
+def _no_account(account: AccountTransaction) -> AnalystAccount:
     """The account of an analyst who has asked nothing and has no cap."""
-    return AnalystAccount(Account(unit=page.spent.unit), None)
+    return AnalystAccount(Account(unit=account.spent.unit), None)
 
 
 def _admit_own(

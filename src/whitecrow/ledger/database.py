@@ -1,38 +1,40 @@
 """Transactions of the ledger, each on a connection of its engine.
 
-Speed. Threads of one process that write at the same moment share a transaction, hence a flush, each
-in a savepoint of its own (SQLite only; PostgreSQL groups commits itself). Statements are
-SQLAlchemy's, compiled once and handed to the driver; one connection is kept for writing.
+Speed, and what each part buys (benchmarks.ledger; docs/ledger.md has the numbers). Threads of one
+process that write at the same moment share a transaction, hence a flush to disk, each in a
+savepoint of its own (SQLite only; PostgreSQL groups commits itself): that is most of the speed, for
+a flush takes as long as all else. Statements are SQLAlchemy's, compiled once and handed to the
+driver; one connection is kept for writing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import threading
+from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.sql import Executable
 
-from whitecrow.errors import (
-    LedgerBusy,
-    LedgerCorrupt,
-    LedgerUnusable,
-    Unreachable,
-    WhitecrowError,
-)
-from whitecrow.ledger.engine import engine_for, is_in_memory, parsed
-from whitecrow.ledger.group_commit import GroupCommit, Job
-from whitecrow.ledger.session import Compiler, Session
-from whitecrow.ledger.writer_queue import WriterQueue
+from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
+from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, translated
+from whitecrow.ledger.locks import WriterQueue
 
-__all__ = ["Database"]
+__all__ = [
+    "Compiler",
+    "Database",
+    "GroupCommit",
+    "Job",
+    "Session",
+]
 
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
@@ -40,6 +42,7 @@ PATIENCE_SECONDS = 60.0
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -120,7 +123,7 @@ class Database:
         try:
             return self._line.run(act)
         except self.failures as error:
-            failure = _translated(error, self.name)
+            failure = translated(error, self.name)
         raise failure
 
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
@@ -176,7 +179,7 @@ class Database:
             finally:
                 raw.close()
         except self.failures as error:
-            failure = _translated(error, self.name)
+            failure = translated(error, self.name)
         # Raised outside the handler: the driver's error names statements, and stays behind.
         if failure is not None:
             raise failure
@@ -201,7 +204,7 @@ class Database:
             with self._turn, self.engine.begin() as connection:
                 yield connection
         except self.failures as error:
-            failure = _translated(error, self.name)
+            failure = translated(error, self.name)
         if failure is not None:
             raise failure
 
@@ -236,31 +239,193 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-_SQLITE_ERRORS = (
-    ("malformed", LedgerCorrupt, "is damaged"),
-    ("not a database", LedgerCorrupt, "is not a ledger (not an SQLite file, or damaged)"),
-    ("readonly", LedgerUnusable, "cannot be written: the file or its folder is read-only"),
-    (
-        "unable to open",
-        LedgerUnusable,
-        "cannot be opened: does its folder exist, and is it writable?",
-    ),
-    ("full", LedgerUnusable, "cannot grow: the disk is full"),
-    ("disk i/o", LedgerUnusable, "cannot be written: the disk reports an error"),
-    ("locked", LedgerBusy, "is busy: another process has held it for too long"),
+# Statements
+
+
+class Compiler:
+    """Turns SQLAlchemy's statements into the driver's text, and remembers them.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        The engine's.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        # Parameters go by name, which both drivers understand in their own spelling.
+        kind: Any = type(dialect)
+        self._dialect = kind(paramstyle="named") if dialect.name == "sqlite" else dialect
+        self._known: dict[int, tuple[Any, str, dict[str, Any], Any]] = {}
+
+    def of(self, statement: Executable) -> tuple[str, dict[str, Any], Any]:
+        """The text, the parameters it brings itself, and what makes its rows (or None)."""
+        known = self._known.get(id(statement))
+        if known is None:
+            built: Any = statement
+            compiled = built.compile(dialect=self._dialect)
+            row = None
+            if getattr(built, "is_select", False):
+                make: Any = namedtuple  # whose names are known when the statement is
+                row = make("Row", built.selected_columns.keys())._make
+            # Parameters that a caller gives need no value from the statement.
+            own = {name: value for name, value in compiled.params.items() if value is not None}
+            # The statement is kept with its text, so that its id stays its own.
+            known = (statement, compiled.string, own, row)
+            self._known[id(statement)] = known
+        return known[1:]
+
+
+class Session:
+    """A transaction that is open.
+
+    Parameters
+    ----------
+    raw : DBAPI connection
+        From the engine's pool.
+    compiler : Compiler
+        The engine's.
+    """
+
+    def __init__(self, raw: Any, compiler: Compiler) -> None:
+        self._cursor = raw.cursor()
+        self._compiler = compiler
+
+    def command(self, text: str) -> None:
+        """Run a fixed text."""
+        self._cursor.execute(text)
+
+    def run(self, statement: Executable, **given: Any) -> None:
+        """Run a statement that returns nothing."""
+        text, own, _ = self._compiler.of(statement)
+        self._cursor.execute(text, {**own, **given} if own else given)
+
+    def rows(self, statement: Executable, **given: Any) -> list[Any]:
+        """Run a query and return its rows, whose columns are attributes."""
+        text, own, row = self._compiler.of(statement)
+        self._cursor.execute(text, {**own, **given} if own else given)
+        return [row(found) for found in self._cursor.fetchall()]
+
+    def one(self, statement: Executable, **given: Any) -> Any | None:
+        """Run a query and return its first row, if there is one."""
+        found = self.rows(statement, **given)
+        return found[0] if found else None
+
+
+# Writers of one process: the first does the work of those behind it
+
+_TOGETHER = 64
+"""How many writers share a transaction at most."""
+
+_INTERRUPTED = (
+    "The ledger's work was interrupted. Nothing was released; ask again: a question that was "
+    "already charged is not charged twice."
 )
 
 
-def _translated(error: Exception, name: str) -> WhitecrowError:
-    """Say in a sentence what failed, without the driver's words."""
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    said = str(cause).lower()
-    for clue, kind, words in _SQLITE_ERRORS:
-        if isinstance(cause, sqlite3.Error | OSError) and clue in said:
-            return kind(f"The ledger {name} {words}. Nothing was released.")
-    if isinstance(cause, sqlite3.Error | OSError):
-        return LedgerUnusable(f"The ledger {name} cannot be used. Nothing was released.")
-    return Unreachable(
-        f"The ledger {name} cannot be reached, or the connection was lost. Nothing was released; "
-        "ask again when it is back: a question that was already charged is not charged twice."
-    )
+class Job(Generic[A]):
+    """One writer's act and what came of it."""
+
+    def __init__(self, act: Callable[[A], object]) -> None:
+        self.act = act
+        self.result: object = None
+        self.error: Exception | None = None
+        self.done = False
+        self._called = threading.Lock()
+        self._called.acquire()
+
+    def wait(self, seconds: float = -1) -> bool:
+        """Wait to be called; whether that happened in time."""
+        return self._called.acquire(timeout=seconds)
+
+    def call(self) -> None:
+        """Wake whoever waits: the job is done, or theirs to lead."""
+        self._called.release()
+
+
+class GroupCommit(Generic[A]):
+    """A queue of acts.
+
+    Parameters
+    ----------
+    work : callable
+        Fetches the jobs once it may begin, does them in one transaction and sets their results and
+        errors. What it raises is the error of them all.
+    patience : float
+        How many seconds an act waits for its turn before it is given up, with nothing done.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Callable[[], list[Job[A]]]], None],
+        patience: float,
+    ) -> None:
+        self._work, self._patience = work, patience
+        self._lock = threading.Lock()
+        self._led = False
+        self._waiting: deque[Job[A]] = deque()
+
+    def run(self, act: Callable[[A], T]) -> T:
+        """Do an act, with others or for others; return its result or raise its error."""
+        job: Job[A] = Job(act)
+        with self._lock:
+            leads, self._led = not self._led, True
+            if not leads:
+                self._waiting.append(job)
+        if not leads:
+            self._wait(job)
+        if not job.done:
+            self._lead(job)
+        if job.error is not None:
+            raise job.error
+        return cast(T, job.result)
+
+    def _wait(self, job: Job[A]) -> None:
+        called = False
+        try:
+            called = job.wait(self._patience)
+        finally:
+            if not called and not self._left(job):
+                job.wait()  # somebody has begun it: its end is near, and must be known
+                called = True
+        if not called:
+            raise LedgerBusy(
+                "The ledger is busy: another process or thread has held it for too long. Nothing "
+                "was spent and nothing released; ask again later."
+            )
+
+    def _left(self, job: Job[A]) -> bool:
+        """Leave the line; False if the job is not in it any more."""
+        with self._lock:
+            if job in self._waiting:
+                self._waiting.remove(job)
+                return True
+        return False
+
+    def _lead(self, mine: Job[A]) -> None:
+        jobs = [mine]
+
+        def fetch() -> list[Job[A]]:
+            with self._lock:
+                while self._waiting and len(jobs) < _TOGETHER:
+                    jobs.append(self._waiting.popleft())
+            return jobs
+
+        failure: Exception | None = None
+        finished = False
+        try:
+            self._work(fetch)
+            finished = True
+        except Exception as error:  # noqa: BLE001 - it is raised where the acts came from
+            failure = error
+        finally:
+            with self._lock:
+                heir = self._waiting.popleft() if self._waiting else None
+                self._led = heir is not None
+            if heir is not None:
+                heir.call()
+            for job in jobs:
+                if not finished:
+                    job.error = job.error or failure or LedgerBusy(_INTERRUPTED)
+                job.done = True
+                if job is not mine:
+                    job.call()

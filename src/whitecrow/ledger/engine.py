@@ -18,12 +18,20 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
-from whitecrow.errors import InvalidInput, MissingExtra
+from whitecrow.errors import (
+    InvalidInput,
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerUnusable,
+    MissingExtra,
+    Unreachable,
+    WhitecrowError,
+)
 
-__all__ = ["READ_ONLY", "engine_for", "is_in_memory", "parsed"]
+__all__ = ["READ_ONLY", "engine_for", "is_in_memory", "parsed", "translated"]
 
 READ_ONLY = {"whitecrow_write": False}
 """Execution options of a connection whose transaction only reads; others begin for writing."""
@@ -96,3 +104,33 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     write = connection.get_execution_options().get("whitecrow_write", True)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+_SQLITE_ERRORS = (
+    ("malformed", LedgerCorrupt, "is damaged"),
+    ("not a database", LedgerCorrupt, "is not a ledger (not an SQLite file, or damaged)"),
+    ("readonly", LedgerUnusable, "cannot be written: the file or its folder is read-only"),
+    (
+        "unable to open",
+        LedgerUnusable,
+        "cannot be opened: does its folder exist, and is it writable?",
+    ),
+    ("full", LedgerUnusable, "cannot grow: the disk is full"),
+    ("disk i/o", LedgerUnusable, "cannot be written: the disk reports an error"),
+    ("locked", LedgerBusy, "is busy: another process has held it for too long"),
+)
+
+
+def translated(error: Exception, name: str) -> WhitecrowError:
+    """Say in a sentence what failed, without the driver's words."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    said = str(cause).lower()
+    for clue, kind, words in _SQLITE_ERRORS:
+        if isinstance(cause, sqlite3.Error | OSError) and clue in said:
+            return kind(f"The ledger {name} {words}. Nothing was released.")
+    if isinstance(cause, sqlite3.Error | OSError):
+        return LedgerUnusable(f"The ledger {name} cannot be used. Nothing was released.")
+    return Unreachable(
+        f"The ledger {name} cannot be reached, or the connection was lost. Nothing was released; "
+        "ask again when it is back: a question that was already charged is not charged twice."
+    )

@@ -12,10 +12,10 @@ from sqlalchemy import and_, bindparam, select
 
 from whitecrow.errors import AccountConflict, DatasetClosed
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.chain import Entry
 from whitecrow.ledger.schema import FAILED, entries
 from whitecrow.ledger.store import CLOSED, Ledger
 from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import Entry
 
 __all__ = ["failures", "halt", "refuse_if_closed", "review"]
 
@@ -42,15 +42,15 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
     """
     body = custodian_act(reason=reason, actor=actor)
 
-    def act(page: AccountTransaction) -> None:
-        found = [entry for entry in _open(page) if seq in (entry.seq, entry.closes)]
+    def act(account: AccountTransaction) -> None:
+        found = [entry for entry in _open(account) if seq in (entry.seq, entry.closes)]
         if not found:
             raise AccountConflict(f"Entry {seq} is not a failure that waits for a review.")
         failed = found[0]
-        page.failures -= 1
+        account.failures -= 1
         if failed.closes is not None:
-            page.close_reservation(failed.closes)
-        page.append(
+            account.close_reservation(failed.closes)
+        account.append(
             "review",
             analyst=failed.analyst,
             digest=failed.digest,
@@ -64,24 +64,24 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
 def halt(ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
     """Record a failure beside a reservation: the update of a publication that was paid before."""
 
-    def act(page: AccountTransaction) -> None:
-        page.failures += 1
-        page.append("halt", analyst=analyst, body={})
+    def act(account: AccountTransaction) -> None:
+        account.failures += 1
+        account.append("halt", analyst=analyst, body={})
 
     ledger.write(dataset, act)
 
 
-def refuse_if_closed(page: AccountTransaction) -> None:
+def refuse_if_closed(account: AccountTransaction) -> None:
     """Refuse what would compute or release anything new while a failure waits for its review."""
-    if page.failures:
+    if account.failures:
         raise DatasetClosed(CLOSED)
 
 
-def _open(page: AccountTransaction) -> list[Entry]:
-    if not page.failures:  # almost always
+def _open(account: AccountTransaction) -> list[Entry]:
+    if not account.failures:  # almost always
         return []
-    rows = page.session.rows(_UNREVIEWED, page=page.id)
-    return [Entry(**{**row._asdict(), "dataset": page.name}) for row in rows]
+    rows = account.session.rows(_UNREVIEWED, account=account.id)
+    return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
 
 
 _closing = entries.alias()
@@ -92,7 +92,7 @@ _UNREVIEWED = (
         and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
     )
     .where(
-        entries.c.dataset == bindparam("page"),
+        entries.c.dataset == bindparam("account"),
         FAILED,
         _closing.c.seq.is_(None),
     )

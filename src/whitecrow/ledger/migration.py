@@ -12,9 +12,8 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, select
 
 from whitecrow.errors import LedgerUnusable
-from whitecrow.ledger.database import Database
+from whitecrow.ledger.database import Database, Session
 from whitecrow.ledger.schema import METADATA, VERSION, versions
-from whitecrow.ledger.session import Session
 
 __all__ = ["migrate"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from whitecrow.errors import LedgerUnusable
+from whitecrow.ledger.database import Session
 from whitecrow.ledger.replay import Replay, Wrong
-from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
 from whitecrow.ledger.transaction import AccountTransaction, names
 from whitecrow.privacy import guarantee
@@ -18,17 +18,17 @@ def rebuild_all(session: Session, geometry: Geometry) -> None:
         _rebuild(AccountTransaction(session, dataset), geometry)
 
 
-def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
+def _rebuild(account: AccountTransaction, geometry: Geometry) -> None:
     """Fill the tables of open reservations, terms and balls from an account's entries.
 
     The sums too are made anew: version 0.1 rounded odd fractions up in another place than today's
     check, which would not find them. They become no larger by it.
     """
-    index = SpatialIndex(page.session, page.id, geometry)
+    index = SpatialIndex(account.session, account.id, geometry)
     standing = {}
     waiting: dict[int, int] = {}
     failed: dict[int, int] = {}
-    for entry in page.entries():
+    for entry in account.entries():
         if entry.kind == "reserve":
             standing[entry.seq] = entry
             waiting[entry.seq] = entry.seq
@@ -43,11 +43,11 @@ def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
             del standing[seq]
             waiting.pop(seq, None)
     for seq in waiting:
-        page.open_reservation(seq)
+        account.open_reservation(seq)
     for seq, entry in standing.items():
         content = entry.content
         price = guarantee(content["price"])
-        page.add_terms(entry.analyst, price)
+        account.add_terms(entry.analyst, price)
         if content["location"] is not None:
             if isinstance(geometry, AddUp):
                 raise LedgerUnusable(
@@ -56,13 +56,13 @@ def _rebuild(page: AccountTransaction, geometry: Geometry) -> None:
                 )
             ball = Ball.of(content["location"], price, entry.analyst, seq)
             index.add(ball, index.weigh(ball))
-    replay = Replay(page)
+    replay = Replay(account)
     try:
-        for entry in page.entries():
+        for entry in account.entries():
             replay.take(entry)
     except Wrong:  # as it was found: a check says which entry
         return
-    page.spent = replay.spent
-    page.write_sums()
+    account.spent = replay.spent
+    account.write_sums()
     for analyst, share in replay.shares.items():
-        page.write_share(analyst, share, new=False)
+        account.write_share(analyst, share, new=False)

@@ -11,15 +11,9 @@ from typing import Any
 from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger.account import Account, Located, admit
 from whitecrow.ledger.acts import card_digest
-from whitecrow.ledger.chain import GENESIS, Entry, canonical
 from whitecrow.ledger.spatial import Ball
-from whitecrow.ledger.transaction import (
-    AccountSnapshot,
-    AccountTransaction,
-    AnalystAccount,
-    joint_terms,
-    terms_of,
-)
+from whitecrow.ledger.transaction import AccountTransaction, joint_terms, terms_of
+from whitecrow.ledger.values import GENESIS, AccountSnapshot, AnalystAccount, Entry, canonical
 from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.terms import Budget
 
@@ -37,14 +31,14 @@ class Replay:
 
     Parameters
     ----------
-    page : AccountTransaction
+    account : AccountTransaction
         The account; its earlier entries are looked up where the replay did not begin with them.
     checkpoint : Entry, optional
         Where to begin: an entry that holds the state of the account just before it.
     """
 
-    def __init__(self, page: AccountTransaction, checkpoint: Entry | None = None) -> None:
-        self.page = page
+    def __init__(self, account: AccountTransaction, checkpoint: Entry | None = None) -> None:
+        self.account = account
         self.head, self.seq = GENESIS, 0
         self._budget, self._policy = Budget.of("0"), ""
         self.spent = Account()
@@ -221,7 +215,7 @@ class Replay:
     def _charged_before(self, entry: Entry) -> int | None:
         if self._asked is not None:
             return self._asked.get(entry.digest)
-        found = self.page.outcome(entry.digest, before=entry.seq)
+        found = self.account.outcome(entry.digest, before=entry.seq)
         return None if found is None else found.seq
 
     def _settle(self, entry: Entry, content: Mapping[str, Any]) -> None:
@@ -269,7 +263,7 @@ class Replay:
         seq = known.pop(int(entry.closes or 0), None)
         reserved = None
         if seq is not None:
-            reserved = self._open.get(seq) or self.page.entry(seq)
+            reserved = self._open.get(seq) or self.account.entry(seq)
         if reserved is None or reserved.digest != entry.digest:
             raise Wrong(f"it closes entry {entry.closes}, which is not open for it")
         return reserved
@@ -305,9 +299,9 @@ class Replay:
             if self.shares.get(analyst) != snapshot.shares.get(analyst):
                 return f"the stored sums of analyst {analyst!r} are not what the entries add up to"
         unreviewed = {seq for closed, seq in self._failed.items() if closed in self._unreviewed}
-        if self.page.open_reservations() != unreviewed.union(self._waiting):
+        if self.account.open_reservations() != unreviewed.union(self._waiting):
             return "the stored list of spends without an answer is not the one the entries say"
-        if self.page.all_terms() != self.state()["terms"]:
+        if self.account.all_terms() != self.state()["terms"]:
             return "the stored terms of the promises are not those the entries say"
         return ""
 

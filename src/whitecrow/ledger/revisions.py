@@ -20,11 +20,11 @@ from sqlalchemy import Connection, bindparam, or_, select
 
 from whitecrow.errors import DataChanged, LedgerUnusable
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import Ledger
-from whitecrow.ledger.transaction import AccountTransaction, Records
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import Entry, Records, canonical
 
 __all__ = ["Revision", "bind", "first_records", "revisions"]
 
@@ -110,8 +110,8 @@ def bind(
     if found is not None:
         return found
 
-    def act(page: AccountTransaction) -> int:
-        written = _written(page)
+    def act(account: AccountTransaction) -> int:
+        written = _written(account)
         known = _number(written, fingerprint)
         if known is not None:
             return known
@@ -120,7 +120,7 @@ def bind(
         body = custodian_act(actor=actor, reason=FIRST if reason is None else reason)
         number = len(written) + 1
         body["data"] = {"revision": number, "fingerprint": fingerprint}
-        page.append("data", body=body)
+        account.append("data", body=body)
         return number
 
     return ledger.write(dataset, act, connection=connection)
@@ -137,9 +137,9 @@ def changed(dataset: str) -> DataChanged:
     )
 
 
-def _written(page: AccountTransaction) -> tuple[Revision, ...]:
-    rows = page.session.rows(_DATA, page=page.id)
-    found = (Revision.of(Entry(**{**row._asdict(), "dataset": page.name})) for row in rows)
+def _written(account: AccountTransaction) -> tuple[Revision, ...]:
+    rows = account.session.rows(_DATA, account=account.id)
+    found = (Revision.of(Entry(**{**row._asdict(), "dataset": account.name})) for row in rows)
     return tuple(one for one in found if one is not None)
 
 
@@ -166,7 +166,7 @@ def _key(ledger: Ledger, dataset: str) -> bytes:
 _DATA = (
     select(entries)
     .where(
-        entries.c.dataset == bindparam("page"),
+        entries.c.dataset == bindparam("account"),
         entries.c.digest == "",
         or_(entries.c.kind == "open", entries.c.kind == "data"),
     )

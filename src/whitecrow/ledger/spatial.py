@@ -19,18 +19,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
-from whitecrow.errors import LedgerCorrupt
 from whitecrow.ledger import spatial_statements as sql
-from whitecrow.ledger.account import Located
-from whitecrow.ledger.chain import canonical
-from whitecrow.ledger.geometry import ANYWHERE, AddUp, Ball, Geometry, Location
-from whitecrow.ledger.session import Session
+from whitecrow.ledger.account import Located, charged, is_for_everyone
+from whitecrow.ledger.database import Session
+from whitecrow.ledger.values import canonical
+from whitecrow.privacy import Guarantee
 
 __all__ = [
     "ANYWHERE",
@@ -39,9 +38,20 @@ __all__ = [
     "Crowded",
     "Geometry",
     "Location",
+    "Place",
     "SpatialIndex",
     "Weighed",
+    "ball_of",
+    "on_chart",
+    "read_depths",
+    "written",
 ]
+
+Location = dict[str, Any]
+Weights = Sequence[tuple[Location, Fraction]]
+
+ANYWHERE = "anywhere"
+"""The sheet of balls of which only their sum is known."""
 
 MOST_TOUCHED = 1024
 """How many balls are looked at to price one more."""
@@ -49,14 +59,67 @@ MOST_TOUCHED = 1024
 QUICK = 24
 """How many touching balls are weighed inside a write transaction; more are weighed before it."""
 
-MOST_REFRESHED = 16
-"""How many depths are computed anew when a ball is given back; the others stay as bounds."""
-
 _ZERO = Fraction(0)
 _LINES = ("differential", "sensitive")
 _EVERYBODY = ""
 _ENDLESS = 64
 """Sizes are told apart from 2 to the -64 up to 2 to the 63: one look for each that occurs."""
+
+
+class Geometry(Protocol):
+    """What must be known of balls; the ledger itself knows nothing of metrics."""
+
+    def sheet(self, ball: Location) -> str:
+        """A name for the balls among which places are compared; other sheets add up."""
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """Two coordinates and a reach: balls touch only if each differs by at most both reaches."""
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """Which of the others may share a point with a ball."""
+
+    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
+        """Bound the sum of epsilon at any point of a ball, over it and the balls it meets.
+
+        A bound that is no more than ``enough`` need not be improved.
+        """
+
+
+class AddUp:
+    """The geometry that knows no places: everything adds up, which is never too little."""
+
+    def sheet(self, ball: Location) -> str:
+        """All balls are on one sheet."""
+        return ANYWHERE
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """All balls are in one place."""
+        return 0.0, 0.0, math.inf
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """All balls touch."""
+        return [True] * len(others)
+
+    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
+        """All balls add up."""
+        return sum((weight for _, weight in met), epsilon)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A located spend: where, how much, whose, and whether its promise is to everyone."""
+
+    location: Location
+    epsilon: Fraction
+    analyst: str
+    everyone: bool
+    seq: int = 0
+
+    @classmethod
+    def of(cls, location: Location, price: Guarantee, analyst: str, seq: int = 0) -> Ball:
+        """The ball of a release; only pure releases are located."""
+        epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
+        return cls(location, charged(epsilon), analyst, is_for_everyone(price), seq)
 
 
 class Crowded(Exception):
@@ -118,7 +181,7 @@ class SpatialIndex:
     """
 
     def __init__(self, session: Session, dataset: int, geometry: Geometry) -> None:
-        self._session, self._dataset, self._geometry = session, dataset, geometry
+        self.session, self.dataset, self._geometry = session, dataset, geometry
 
     # Pricing
 
@@ -146,7 +209,7 @@ class SpatialIndex:
         """
         place = self.place(ball)
         name = place[0]
-        sheet = self._sheet(name, ball.analyst)
+        sheet = self.sheet(name, ball.analyst)
         if known is not None and known.version == sheet.version:
             return known
         before = [(b, w) for b, w in pending if w.place[0] == name]
@@ -155,7 +218,7 @@ class SpatialIndex:
             for chart, depth in enumerate(weighed.depths):
                 if depth is not None and (chart < 2 or other.analyst == ball.analyst):
                     prices[chart] = max(prices[chart], depth)
-        met = self._touched(name, sheet.bands, ball, before)
+        met = self.touched(name, sheet.bands, ball, before)
         many = met is not None and len(met) > QUICK
         if quick and many and known is None:
             raise Crowded
@@ -180,20 +243,21 @@ class SpatialIndex:
             if met is None:
                 depths.append(most)
                 continue
-            shown = _on_chart(chart, ball.analyst, met)
+            shown = on_chart(chart, ball.analyst, met)
             key = tuple(id(one) for one in shown), price
             if key not in found:
-                found[key] = min(most, self._depth(ball, shown, price, brief=brief))
+                found[key] = min(most, self.depth(ball, shown, price, brief=brief))
             depths.append(found[key])
         return tuple(depths)
 
-    def _depth(self, ball: Ball, met: list[Ball], enough: Fraction, *, brief: bool) -> Fraction:
+    def depth(self, ball: Ball, met: list[Ball], enough: Fraction, *, brief: bool) -> Fraction:
+        """Bound the sum at any point of a ball; brief: for all that it touches."""
         if brief:
             return sum((one.epsilon for one in met), ball.epsilon)
         weights = [(one.location, one.epsilon) for one in met]
         return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
 
-    def _touched(
+    def touched(
         self,
         name: str,
         bands: Iterable[int],
@@ -211,9 +275,9 @@ class SpatialIndex:
             if len(found) > MOST_TOUCHED:
                 return None
             u_low, u_high, v_low, v_high = _window(u, v, reach, band)
-            rows = self._session.rows(
+            rows = self.session.rows(
                 sql.NEAR,
-                page=self._dataset,
+                account=self.dataset,
                 sheet_name=name,
                 in_band=band,
                 u_low=u_low,
@@ -222,7 +286,7 @@ class SpatialIndex:
                 v_high=v_high,
                 most=MOST_TOUCHED + 1,
             )
-            found += [_ball(row) for row in rows]
+            found += [ball_of(row) for row in rows]
         if len(found) > MOST_TOUCHED:
             return None
         if not found:
@@ -235,10 +299,10 @@ class SpatialIndex:
     def add(self, ball: Ball, weighed: Weighed) -> None:
         """Put a ball that was weighed in this transaction on the charts."""
         name, band, u, v = self.place(ball)
-        sheet = self._sheet(name, ball.analyst)
-        self._session.run(
+        sheet = self.sheet(name, ball.analyst)
+        self.session.run(
             sql.ADD,
-            page=self._dataset,
+            account=self.dataset,
             seq=ball.seq,
             sheet=name,
             band=band,
@@ -248,98 +312,17 @@ class SpatialIndex:
             everyone=ball.everyone,
             epsilon=str(ball.epsilon),
             location=canonical(ball.location),
-            depths=_written(weighed.depths),
+            depths=written(weighed.depths),
         )
         prices = tuple(
             price if depth is None else max(price, depth)
             for price, depth in zip(sheet.prices, weighed.depths, strict=True)
         )
-        self._write(
+        self.write(
             name,
             ball.analyst,
             replace(sheet, bands=sheet.bands | {band}, prices=prices, version=sheet.version + 1),
         )
-
-    def remove(self, seq: int, analyst: str) -> tuple[Located, Located]:
-        """Take a ball off the charts; return the change of the dataset's price and the analyst's.
-
-        Depths of later balls that touch it may have counted it. Those that rule the price are
-        computed anew, a bounded number of them; the others remain, never too small.
-        """
-        row = self._row(seq)
-        gone = _ball(row)
-        name: str = row.sheet
-        sheet = self._sheet(name, analyst)
-        self._session.run(sql.REMOVE, page=self._dataset, at_seq=seq)
-        touched = self._touched(name, sheet.bands, gone) or []
-        later = {one.seq: one for one in touched if one.seq > seq}
-        for _ in range(MOST_REFRESHED):
-            stale = self._ruling(name, analyst, later)
-            if stale is None:
-                break
-            self._refresh(name, sheet.bands, later.pop(stale))
-        prices = tuple(self._deepest(name, analyst))
-        self._write(name, analyst, replace(sheet, prices=prices, version=sheet.version + 1))
-        less = [new - old for new, old in zip(prices, sheet.prices, strict=True)]
-        return Located(*less[:2]), Located(*less[2:])
-
-    def _row(self, seq: int) -> Any:
-        row = self._session.one(sql.ONE_BALL, page=self._dataset, at_seq=seq)
-        if row is None:
-            raise LedgerCorrupt(
-                "A ball is missing from the spatial index; run 'whitecrow ledger verify --full'."
-            )
-        return row
-
-    def _deepest(self, name: str, analyst: str) -> list[Fraction]:
-        """The largest depth on each chart, over all balls of a sheet."""
-        most = [_ZERO] * 4
-        for row in self._session.rows(sql.DISTINCT, page=self._dataset, sheet_name=name):
-            for chart, depth in enumerate(_depths(row.depths)):
-                if depth is not None and (chart < 2 or row.analyst == analyst):
-                    most[chart] = max(most[chart], depth)
-        return most
-
-    def _ruling(self, name: str, analyst: str, later: dict[int, Ball]) -> int | None:
-        """A ball whose depth may be out of date and is the largest on some chart."""
-        if not later:
-            return None
-        most = self._deepest(name, analyst)
-        for seq in sorted(later, reverse=True):
-            row = self._row(seq)
-            for chart, depth in enumerate(_depths(row.depths)):
-                if depth == most[chart] and (chart < 2 or row.analyst == analyst):
-                    return seq
-        return None
-
-    def _refresh(self, name: str, bands: Iterable[int], ball: Ball) -> None:
-        """Compute a ball's depths anew, from the balls that were asked before it."""
-        met = self._touched(name, bands, ball)
-        if met is None:
-            return
-        met = [one for one in met if one.seq < ball.seq]
-        depths = tuple(
-            None
-            if chart % 2 == 0 and not ball.everyone
-            else self._depth(ball, _on_chart(chart, ball.analyst, met), _ZERO, brief=False)
-            for chart in range(4)
-        )
-        self._session.run(
-            sql.DEEPEN, page=self._dataset, at_seq=ball.seq, new_depths=_written(depths)
-        )
-
-    # Checking
-
-    def rows(self) -> Iterator[tuple[Ball, Place]]:
-        """Every ball in the order they were asked, with where it is looked up."""
-        after = 0
-        while True:
-            found = self._session.rows(sql.ALL, page=self._dataset, after=after, most=_AT_ONCE)
-            for row in found:
-                yield _ball(row), (row.sheet, row.band, row.u, row.v)
-            if len(found) < _AT_ONCE:
-                return
-            after = found[-1].seq
 
     def place(self, ball: Ball) -> Place:
         """Where a ball must be looked up: sheet, size and two coordinates."""
@@ -351,21 +334,18 @@ class SpatialIndex:
             max(-_FAR, min(_FAR, v)),
         )
 
-    def prices(self) -> dict[str, Located]:
-        """The sum over all sheets, the dataset's under the empty name and each analyst's."""
-        found: dict[str, Located] = {}
-        for row in self._session.rows(sql.PRICES, page=self._dataset):
-            price = Located(_fraction(row.differential), _fraction(row.sensitive))
-            found[row.analyst] = found.get(row.analyst, Located()) + price
-        return found
-
     # Sheets
 
-    def _sheet(self, name: str, analyst: str) -> _Sheet:
+    def sheet(self, name: str, analyst: str) -> _Sheet:
+        """Return what is kept of a sheet."""
         rows = {
             row.analyst: row
-            for row in self._session.rows(
-                sql.SHEET, page=self._dataset, sheet_name=name, whose=analyst, everybody=_EVERYBODY
+            for row in self.session.rows(
+                sql.SHEET,
+                account=self.dataset,
+                sheet_name=name,
+                whose=analyst,
+                everybody=_EVERYBODY,
             )
         }
         shared, own = rows.get(_EVERYBODY), rows.get(analyst)
@@ -379,11 +359,12 @@ class SpatialIndex:
         bands = frozenset(map(int, shared.bands.split()))
         return _Sheet(shared.version, bands, prices, (True, own is not None))
 
-    def _write(self, name: str, analyst: str, sheet: _Sheet) -> None:
+    def write(self, name: str, analyst: str, sheet: _Sheet) -> None:
+        """Keep what became of a sheet."""
         for place, whose in enumerate((_EVERYBODY, analyst)):
-            self._session.run(
+            self.session.run(
                 sql.UPDATE_SHEET if sheet.known[place] else sql.INSERT_SHEET,
-                page=self._dataset,
+                account=self.dataset,
                 sheet_name=name,
                 whose=whose,
                 new_version=sheet.version,
@@ -393,7 +374,7 @@ class SpatialIndex:
             )
 
 
-def _on_chart(chart: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
+def on_chart(chart: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
     """The balls that count on a chart: an analyst's own, those whose promise is to everyone."""
     return [
         one
@@ -433,16 +414,19 @@ _FAR = 1.7e308
 _fraction = lru_cache(maxsize=4096)(Fraction)
 
 
-def _written(depths: Depths) -> str:
+def written(depths: Depths) -> str:
+    """Write depths down."""
     return " ".join("-" if depth is None else str(depth) for depth in depths)
 
 
 @lru_cache(maxsize=1024)
-def _depths(written: str) -> Depths:
-    return tuple(None if depth == "-" else Fraction(depth) for depth in written.split())
+def read_depths(text: str) -> Depths:
+    """Read what :func:`written` wrote."""
+    return tuple(None if depth == "-" else Fraction(depth) for depth in text.split())
 
 
-def _ball(row: Any) -> Ball:
+def ball_of(row: Any) -> Ball:
+    """Return the ball of a row."""
     return Ball(
         _location(row.location), _fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
     )
@@ -453,7 +437,3 @@ def _location(written: str) -> Location:
     """A queried ball; each is read again for every later ball that comes near it."""
     found: Location = json.loads(written)
     return found
-
-
-_AT_ONCE = 2000
-"""How many balls are read at once."""

@@ -12,7 +12,7 @@ _COLUMNS = (balls.c.seq, balls.c.analyst, balls.c.everyone, balls.c.epsilon, bal
 NEAR = (
     select(*_COLUMNS)
     .where(
-        balls.c.dataset == bindparam("page"),
+        balls.c.dataset == bindparam("account"),
         balls.c.sheet == bindparam("sheet_name"),
         balls.c.band == bindparam("in_band"),
         balls.c.u.between(bindparam("u_low"), bindparam("u_high")),
@@ -21,36 +21,36 @@ NEAR = (
     .limit(bindparam("most"))
 )
 ONE_BALL = select(*_COLUMNS, balls.c.sheet, balls.c.depths).where(
-    balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq")
+    balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
 )
 ALL = (
     select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
-    .where(balls.c.dataset == bindparam("page"), balls.c.seq > bindparam("after"))
+    .where(balls.c.dataset == bindparam("account"), balls.c.seq > bindparam("after"))
     .order_by(balls.c.seq)
     .limit(bindparam("most"))
 )
-PRICES = select(sheets).where(sheets.c.dataset == bindparam("page"))
+PRICES = select(sheets).where(sheets.c.dataset == bindparam("account"))
 ADD = insert(balls).values(
     {
-        column.name: bindparam("page" if column.name == "dataset" else column.name)
+        column.name: bindparam("account" if column.name == "dataset" else column.name)
         for column in balls.columns
     }
 )
 REMOVE = delete(balls).where(
-    balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq")
+    balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
 )
 DEEPEN = (
     update(balls)
-    .where(balls.c.dataset == bindparam("page"), balls.c.seq == bindparam("at_seq"))
+    .where(balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq"))
     .values(depths=bindparam("new_depths"))
 )
 DISTINCT = (
     select(balls.c.analyst, balls.c.depths)
-    .where(balls.c.dataset == bindparam("page"), balls.c.sheet == bindparam("sheet_name"))
+    .where(balls.c.dataset == bindparam("account"), balls.c.sheet == bindparam("sheet_name"))
     .distinct()
 )
 SHEET = select(sheets).where(
-    sheets.c.dataset == bindparam("page"),
+    sheets.c.dataset == bindparam("account"),
     sheets.c.sheet == bindparam("sheet_name"),
     sheets.c.analyst.in_([bindparam("whose"), bindparam("everybody")]),
 )
@@ -58,12 +58,12 @@ _SET: dict[str, Any] = {
     n: bindparam(f"new_{n}") for n in ("version", "bands", "differential", "sensitive")
 }
 INSERT_SHEET = insert(sheets).values(
-    dataset=bindparam("page"), sheet=bindparam("sheet_name"), analyst=bindparam("whose"), **_SET
+    dataset=bindparam("account"), sheet=bindparam("sheet_name"), analyst=bindparam("whose"), **_SET
 )
 UPDATE_SHEET = (
     update(sheets)
     .where(
-        sheets.c.dataset == bindparam("page"),
+        sheets.c.dataset == bindparam("account"),
         sheets.c.sheet == bindparam("sheet_name"),
         sheets.c.analyst == bindparam("whose"),
     )

@@ -16,7 +16,7 @@ from whitecrow.ledger.schema import accounts, datasets, entries, publishers, ter
 @lru_cache
 def some_entries(limits: frozenset[str], newest_first: bool) -> Any:
     query = select(entries).where(
-        entries.c.dataset == bindparam("page"), entries.c.seq > bindparam("after")
+        entries.c.dataset == bindparam("account"), entries.c.seq > bindparam("after")
     )
     conditions = {
         "before": entries.c.seq < bindparam("before"),
@@ -33,7 +33,7 @@ def some_entries(limits: frozenset[str], newest_first: bool) -> Any:
 @lru_cache(maxsize=32)
 def closing_of(count: int) -> Any:
     return select(entries).where(
-        entries.c.dataset == bindparam("page"),
+        entries.c.dataset == bindparam("account"),
         entries.c.closes.in_([bindparam(f"closed{i}") for i in range(count)]),
     )
 
@@ -52,59 +52,61 @@ KEEP = insert(publishers).values(
 APPEND = insert(entries).values({name: bindparam(name) for name in _FIELDS})
 MOVE = (
     update(datasets)
-    .where(datasets.c.id == bindparam("page"))
+    .where(datasets.c.id == bindparam("account"))
     .values(
         {n: bindparam(f"new_{n}") for n in ("seq", "head", "budget", "policy", "spent", "failures")}
     )
 )
 INSERT_SHARE = insert(accounts).values(
-    dataset=bindparam("page"),
+    dataset=bindparam("account"),
     analyst=bindparam("whose"),
     spent=bindparam("new_spent"),
     budget=bindparam("new_budget"),
 )
 UPDATE_SHARE = (
     update(accounts)
-    .where(accounts.c.dataset == bindparam("page"), accounts.c.analyst == bindparam("whose"))
+    .where(accounts.c.dataset == bindparam("account"), accounts.c.analyst == bindparam("whose"))
     .values(spent=bindparam("new_spent"), budget=bindparam("new_budget"))
 )
-SHARES = select(accounts).where(accounts.c.dataset == bindparam("page"))
+SHARES = select(accounts).where(accounts.c.dataset == bindparam("account"))
 SHARE = SHARES.where(accounts.c.analyst == bindparam("whose"))
 BY_QUESTION = (
     select(entries.c.seq, entries.c.kind, entries.c.analyst, entries.c.closes, entries.c.body)
-    .where(entries.c.dataset == bindparam("page"), entries.c.digest == bindparam("asked"))
+    .where(entries.c.dataset == bindparam("account"), entries.c.digest == bindparam("asked"))
     .order_by(entries.c.seq)
 )
 UNSETTLED = (
     select(entries)
     .where(
-        entries.c.dataset == bindparam("page"),
-        entries.c.seq.in_(select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))),
+        entries.c.dataset == bindparam("account"),
+        entries.c.seq.in_(
+            select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("account"))
+        ),
     )
     .order_by(entries.c.seq)
 )
 ONE = select(entries).where(
-    entries.c.dataset == bindparam("page"), entries.c.seq == bindparam("at_seq")
+    entries.c.dataset == bindparam("account"), entries.c.seq == bindparam("at_seq")
 )
-_AT = (unsettled.c.dataset == bindparam("page"), unsettled.c.seq == bindparam("at_seq"))
-OPENED = insert(unsettled).values(dataset=bindparam("page"), seq=bindparam("at_seq"), epoch=1)
+_AT = (unsettled.c.dataset == bindparam("account"), unsettled.c.seq == bindparam("at_seq"))
+OPENED = insert(unsettled).values(dataset=bindparam("account"), seq=bindparam("at_seq"), epoch=1)
 SETTLED = delete(unsettled).where(*_AT)
 EPOCH = select(unsettled.c.epoch).where(*_AT)
 TAKE_UP = update(unsettled).where(*_AT).values(epoch=bindparam("new_epoch"))
 ADD_TERM = text(
     "INSERT INTO terms (dataset, analyst, digest, term, number) "
-    "VALUES (:page, :whose, :digest, :term, 1) "
+    "VALUES (:account, :whose, :digest, :term, 1) "
     "ON CONFLICT (dataset, analyst, digest) DO UPDATE SET number = terms.number + 1"
 )
-_OF_TERM = (terms.c.dataset == bindparam("page"), terms.c.analyst == bindparam("whose"))
+_OF_TERM = (terms.c.dataset == bindparam("account"), terms.c.analyst == bindparam("whose"))
 LESS_TERM = (
     update(terms)
     .where(*_OF_TERM, terms.c.digest == bindparam("digest"))
     .values(number=terms.c.number - 1)
 )
 NO_TERM = delete(terms).where(*_OF_TERM, terms.c.number <= 0)
-TERMS = select(terms.c.term).where(terms.c.dataset == bindparam("page")).distinct()
+TERMS = select(terms.c.term).where(terms.c.dataset == bindparam("account")).distinct()
 OWN_TERMS = select(terms.c.term).where(*_OF_TERM)
-ALL_TERMS = select(terms).where(terms.c.dataset == bindparam("page"))
-ALL_OPEN = select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("page"))
+ALL_TERMS = select(terms).where(terms.c.dataset == bindparam("account"))
+ALL_OPEN = select(unsettled.c.seq).where(unsettled.c.dataset == bindparam("account"))
 HASH = select(entries.c.seq).where(entries.c.hash == bindparam("noted")).limit(1)

@@ -11,11 +11,11 @@ from typing import Any
 
 from sqlalchemy import bindparam, insert, select, update
 
-from whitecrow.ledger.chain import canonical
 from whitecrow.ledger.failures import halt, refuse_if_closed
 from whitecrow.ledger.schema import publishers
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import canonical
 
 __all__ = ["States"]
 
@@ -53,7 +53,7 @@ class States:
     def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the latest version and its state, or None if there is none."""
         row = self._ledger.read(
-            self._dataset, lambda page: page.session.one(_LOAD, page=page.id, key=key)
+            self._dataset, lambda account: account.session.one(_LOAD, account=account.id, key=key)
         )
         return None if row is None else (row.version, json.loads(row.state))
 
@@ -64,16 +64,16 @@ class States:
     def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
         """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
 
-        def swap(page: AccountTransaction) -> bool:
+        def swap(account: AccountTransaction) -> bool:
             if self._released:
-                refuse_if_closed(page)
-            # The page's lock makes looking and writing one step.
-            row = page.session.one(_LOAD, page=page.id, key=key)
+                refuse_if_closed(account)
+            # The account's lock makes looking and writing one step.
+            row = account.session.one(_LOAD, account=account.id, key=key)
             if version != (0 if row is None else row.version + 1):
                 return False
-            page.session.run(
+            account.session.run(
                 _INSERT if row is None else _UPDATE,
-                page=page.id,
+                account=account.id,
                 key=key,
                 new_version=version,
                 new_state=canonical(state),
@@ -84,16 +84,16 @@ class States:
 
 
 _LOAD = select(publishers.c.version, publishers.c.state).where(
-    publishers.c.dataset == bindparam("page"), publishers.c.name == bindparam("key")
+    publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key")
 )
 _INSERT = insert(publishers).values(
-    dataset=bindparam("page"),
+    dataset=bindparam("account"),
     name=bindparam("key"),
     version=bindparam("new_version"),
     state=bindparam("new_state"),
 )
 _UPDATE = (
     update(publishers)
-    .where(publishers.c.dataset == bindparam("page"), publishers.c.name == bindparam("key"))
+    .where(publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
     .values(version=bindparam("new_version"), state=bindparam("new_state"))
 )

@@ -11,36 +11,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from whitecrow.errors import (
-    AccountConflict,
-    DatasetClosed,
-    InvalidInput,
-    LedgerBusy,
-)
+from whitecrow.errors import AccountConflict, DatasetClosed, InvalidInput, LedgerBusy
 from whitecrow.ledger import acts
 from whitecrow.ledger.account import admissible
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.chain import Entry, canonical
 from whitecrow.ledger.charging import ChargeRequest, Quote, charge, quote, weigh
-from whitecrow.ledger.claims import Claim, claims_of
-from whitecrow.ledger.database import Database
+from whitecrow.ledger.database import Database, Session
+from whitecrow.ledger.locks import Claim, claims_of
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.rebuilding import rebuild_all
-from whitecrow.ledger.session import Session
 from whitecrow.ledger.spatial import AddUp, Crowded, Geometry, Weighed
-from whitecrow.ledger.transaction import (
+from whitecrow.ledger.transaction import AccountTransaction, has_hash, names
+from whitecrow.ledger.values import (
     AccountSnapshot,
-    AccountTransaction,
+    Entry,
     RecordedOutcome,
     Records,
     Reservation,
-    has_hash,
-    names,
+    canonical,
 )
 from whitecrow.privacy import Unit
 from whitecrow.terms import Budget
@@ -54,6 +48,8 @@ CLOSED = (
 """All that anybody learns of a closed dataset, whatever failed and whatever is asked."""
 
 T = TypeVar("T")
+Held = tuple[Reservation | RecordedOutcome, AccountSnapshot]
+"""What reserving gives: the right to compute an answer, or the answer; and the account then."""
 
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
@@ -101,7 +97,6 @@ class Ledger:
         self,
         dataset: str,
         act: Callable[[AccountTransaction], T],
-        *,
         connection: Connection | None = None,
     ) -> T:
         """Change a dataset's account, in one transaction; durable when this returns.
@@ -112,15 +107,14 @@ class Ledger:
         return self._write(lambda session: act(AccountTransaction(session, dataset)), connection)
 
     def _write(self, act: Callable[[Session], T], connection: Connection | None) -> T:
-        if connection is None:
-            return self.database.write(act)
-        return act(self.database.joined(connection))
+        joined = None if connection is None else self.database.joined(connection)
+        return self.database.write(act) if joined is None else act(joined)
 
     # A question's way
 
     def reserve(
         self, dataset: str, order: ChargeRequest, *, rule: Callable[[str], None] | None = None
-    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
+    ) -> Held:
         """Commit a spend, unless the question was asked before.
 
         Parameters
@@ -146,8 +140,15 @@ class Ledger:
         """
         admissible(order.price)
         until = time.monotonic() + PATIENCE_SECONDS
+        known: Weighed | None = None
         while True:
-            found, snapshot = self._reserve(dataset, order, rule)
+            try:
+                found, snapshot = self._reserve(dataset, order, rule, known)
+            except Crowded:
+                # Weighed while others write; if the sheet changes meanwhile, the next attempt
+                # charges for all that the ball touches and does not come back here.
+                known = self.read(dataset, lambda account: weigh(account, order, self._geometry))
+                continue
             if isinstance(found, RecordedOutcome) or found.claim is not None:
                 return found, snapshot
             if time.monotonic() > until:
@@ -158,49 +159,37 @@ class Ledger:
             time.sleep(0.005)
 
     def _reserve(
-        self, dataset: str, order: ChargeRequest, rule: Callable[[str], None] | None
-    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
-        known: Weighed | None = None
-        while True:
-            try:
-                return self._reserve_once(dataset, order, rule, known)
-            except Crowded:
-                # Weighed while others write; if the sheet changes meanwhile, the next attempt
-                # charges for all that the ball touches and does not come back here.
-                known = self.read(dataset, lambda page: weigh(page, order, self._geometry))
-
-    def _reserve_once(
         self,
         dataset: str,
         order: ChargeRequest,
         rule: Callable[[str], None] | None,
         known: Weighed | None,
-    ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
+    ) -> Held:
         taken: list[Claim] = []
 
         def let_go() -> None:
             while taken:
                 taken.pop().release()
 
-        def act(page: AccountTransaction) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
+        def act(account: AccountTransaction) -> Held:
             let_go()  # an act may have to be repeated
             if rule is not None:
-                rule(page.policy)
-            share = page.share(order.analyst)
-            found = page.outcome(order.digest)
-            if not isinstance(found, RecordedOutcome) and page.failures:
+                rule(account.policy)
+            share = account.share(order.analyst)
+            found = account.outcome(order.digest)
+            if not isinstance(found, RecordedOutcome) and account.failures:
                 raise DatasetClosed(CLOSED)
             if found is None:
-                found, share = charge(page, order, share, self._geometry, known)
+                found, share = charge(account, order, share, self._geometry, known)
             if isinstance(found, Reservation):
                 # Taken before the commit: whoever can see the reservation can see the claim.
-                claim = self._claims.take(page.id, found.seq)
+                claim = self._claims.take(account.id, found.seq)
                 if claim is not None:
                     taken.append(claim)
                     if not found.fresh:
-                        found = replace(found, epoch=page.take_up(found.seq))
+                        found = replace(found, epoch=account.take_up(found.seq))
                 found = replace(found, claim=claim)
-            return found, page.snapshot({} if share is None else {order.analyst: share})
+            return found, account.snapshot({} if share is None else {order.analyst: share})
 
         try:
             return self.write(dataset, act)
@@ -210,7 +199,7 @@ class Ledger:
 
     def quote(self, dataset: str, orders: Sequence[ChargeRequest]) -> Quote:
         """Say what these questions would cost together, asked in this order; nothing is spent."""
-        return self.read(dataset, lambda page: quote(page, orders, self._geometry))
+        return self.read(dataset, lambda account: quote(account, orders, self._geometry))
 
     def settle(self, dataset: str, held: Reservation, answer: Any) -> RecordedOutcome:
         """Store the answer with its spend; the first answer to a reservation is the only one.
@@ -233,8 +222,8 @@ class Ledger:
     def _close(
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
-        def act(page: AccountTransaction) -> RecordedOutcome:
-            known = page.outcome(held.digest)
+        def act(account: AccountTransaction) -> RecordedOutcome:
+            known = account.outcome(held.digest)
             if known is None or known.seq != held.seq:
                 raise AccountConflict(
                     "This question's spend was given back while it was being computed; nothing was "
@@ -244,14 +233,14 @@ class Ledger:
                 return known
             # Locks can be lost with what holds them; the count of those who took the reservation
             # up cannot. Were both to store, the faster of two draws would be released.
-            if page.epoch(held.seq) != held.epoch:
+            if account.epoch(held.seq) != held.epoch:
                 raise LedgerBusy(
                     "Another process has taken this question up; its answer will be the one. "
                     "Nothing was released here; ask again: it is not charged twice."
                 )
-            answered = kind == "settle" and not page.failures
-            page.failures += not answered
-            entry = page.append(
+            answered = kind == "settle" and not account.failures
+            account.failures += not answered
+            entry = account.append(
                 "settle" if answered else "fail",
                 analyst=held.analyst,
                 digest=held.digest,
@@ -259,7 +248,7 @@ class Ledger:
                 body=body if answered else {},
             )
             if answered:
-                page.close_reservation(held.seq)
+                account.close_reservation(held.seq)
             return RecordedOutcome(
                 held.seq, entry.seq, answered, body.get("answer") if answered else None
             )
@@ -329,9 +318,8 @@ class Ledger:
         """
         body = custodian_act(reason=reason, actor=actor, card=card, readers=readers)
 
-        self.write(
-            dataset, lambda page: acts.amend(page, body, budget, policy), connection=connection
-        )
+        act = partial(acts.amend, body=body, budget=budget, policy=policy)
+        self.write(dataset, act, connection)
 
     def allow(
         self,
@@ -347,9 +335,8 @@ class Ledger:
         body = custodian_act(reason=reason, actor=actor)
         if not analyst:
             raise InvalidInput("An analyst has a name that is not empty.")
-        self.write(
-            dataset, lambda page: acts.allow(page, body, analyst, budget), connection=connection
-        )
+        act = partial(acts.allow, body=body, analyst=analyst, budget=budget)
+        self.write(dataset, act, connection)
 
     def void(
         self,
@@ -370,13 +357,13 @@ class Ledger:
         """
         body = custodian_act(reason=reason, actor=actor)
 
-        def act(page: AccountTransaction) -> None:
-            reserved, outcome = acts.voidable(page, seq)
-            claim = self._claims.take(page.id, seq)
+        def act(account: AccountTransaction) -> None:
+            reserved, outcome = acts.voidable(account, seq)
+            claim = self._claims.take(account.id, seq)
             if claim is None:
                 raise AccountConflict(f"Entry {seq} is being answered at this moment.")
             try:
-                acts.void(page, body, reserved, outcome, self._geometry)
+                acts.void(account, body, reserved, outcome, self._geometry)
             finally:
                 claim.release()
 
@@ -388,12 +375,11 @@ class Ledger:
         """Where a dataset stands now; with a ``connection``, as its open transaction sees it."""
 
         def look(session: Session) -> AccountSnapshot:
-            page = AccountTransaction(session, dataset, lock=False)
-            return page.snapshot(page.shares())
+            account = AccountTransaction(session, dataset, lock=False)
+            return account.snapshot(account.shares())
 
-        if connection is None:
-            return self.database.read(look)
-        return look(self.database.joined(connection))
+        joined = None if connection is None else self.database.joined(connection)
+        return self.database.read(look) if joined is None else look(joined)
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
@@ -411,16 +397,9 @@ class Ledger:
         kind: str | None = None,
     ) -> list[Entry]:
         """Entries of a dataset, as many as are asked for; all by default, the oldest first."""
+        which: dict[str, Any] = {"before": before, "limit": limit, "analyst": analyst, "kind": kind}
         return self.read(
-            dataset,
-            lambda page: page.some_entries(
-                after=after,
-                before=before,
-                limit=limit,
-                newest_first=newest_first,
-                analyst=analyst,
-                kind=kind,
-            ),
+            dataset, lambda one: one.some_entries(after=after, newest_first=newest_first, **which)
         )
 
     def history(
@@ -436,11 +415,11 @@ class Ledger:
             How many, and how many newer ones to leave out.
         """
 
-        def look(page: AccountTransaction) -> list[tuple[Entry, Entry | None]]:
-            asked = page.some_entries(
+        def look(account: AccountTransaction) -> list[tuple[Entry, Entry | None]]:
+            asked = account.some_entries(
                 limit=limit, skip=skip, newest_first=True, analyst=analyst, kind="reserve"
             )
-            return list(zip(asked, page.last_words(asked), strict=True))
+            return list(zip(asked, account.last_words(asked), strict=True))
 
         return self.read(dataset, look)
 
@@ -452,7 +431,7 @@ class Ledger:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""
         return self.read(
             dataset,
-            lambda page: [e for e in page.unsettled() if self._is_free(page.id, e.seq)],
+            lambda account: [e for e in account.unsettled() if self._is_free(account.id, e.seq)],
         )
 
     def _is_free(self, dataset: int, seq: int) -> bool:

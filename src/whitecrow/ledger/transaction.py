@@ -1,7 +1,8 @@
 """One dataset's account, open inside one transaction.
 
-All SQL that touches entries and accounts is here. A page that may write is opened by locking the
-dataset's row, so whatever it reads is the newest there is and stays so until the transaction ends.
+All SQL that touches entries and accounts is here. An account that may be written is opened by
+locking the dataset's row, so whatever it reads is the newest there is and stays so until the
+transaction ends.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from typing import Any
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 from whitecrow.ledger import statements as sql
 from whitecrow.ledger.account import Account
-from whitecrow.ledger.chain import GENESIS, Entry, canonical
-from whitecrow.ledger.session import Session
+from whitecrow.ledger.database import Session
 from whitecrow.ledger.values import (
+    GENESIS,
     AccountSnapshot,
     AnalystAccount,
+    Entry,
     RecordedOutcome,
     Records,
     Reservation,
+    canonical,
 )
 from whitecrow.privacy import (
     ConditionalPrivacy,
@@ -36,18 +39,7 @@ from whitecrow.privacy import (
 )
 from whitecrow.terms import Budget
 
-__all__ = [
-    "AccountSnapshot",
-    "AccountTransaction",
-    "AnalystAccount",
-    "RecordedOutcome",
-    "Records",
-    "Reservation",
-    "has_hash",
-    "joint_terms",
-    "names",
-    "terms_of",
-]
+__all__ = ["AccountTransaction", "has_hash", "joint_terms", "names", "terms_of"]
 
 
 class AccountTransaction:
@@ -60,7 +52,7 @@ class AccountTransaction:
     dataset : str
         Whose account.
     lock : bool
-        Whether the page may be written.
+        Whether it may be written.
     """
 
     def __init__(self, session: Session, dataset: str, *, lock: bool = True) -> None:
@@ -101,12 +93,12 @@ class AccountTransaction:
             spent=canonical(Account(unit=unit).to_json()),
         )
         body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
-        page = cls(session, dataset)
+        account = cls(session, dataset)
         if records is not None:
             body["data"] = {"revision": 1, "fingerprint": records.fingerprint}
-            values = {"dataset": page.id, "name": records.state, "version": 0}
+            values = {"dataset": account.id, "name": records.state, "version": 0}
             session.run(sql.KEEP, **values, state=records.key)
-        page.append("open", body=body)
+        account.append("open", body=body)
 
     @property
     def budget(self) -> Budget:
@@ -137,7 +129,7 @@ class AccountTransaction:
         digest: str = "",
         closes: int | None = None,
     ) -> Entry:
-        """Write one entry, move the end of the chain, and write the page's sums and promise."""
+        """Write one entry, move the end of the chain, and write its sums and promise."""
         entry = Entry.sealed(
             dataset=self.name,
             seq=self.seq + 1,
@@ -155,10 +147,10 @@ class AccountTransaction:
         return entry
 
     def write_sums(self) -> None:
-        """Write the end of the chain, the page's sums and its promise."""
+        """Write the end of the chain, its sums and its promise."""
         self.session.run(
             sql.MOVE,
-            page=self.id,
+            account=self.id,
             new_seq=self.seq,
             new_head=self.head,
             new_budget=_text(self._budget),
@@ -171,7 +163,7 @@ class AccountTransaction:
         """Write an analyst's account."""
         self.session.run(
             sql.INSERT_SHARE if new else sql.UPDATE_SHARE,
-            page=self.id,
+            account=self.id,
             whose=analyst,
             new_spent=_text(share.spent),
             new_budget=None if share.budget is None else _text(share.budget),
@@ -181,15 +173,15 @@ class AccountTransaction:
 
     def open_reservation(self, seq: int) -> None:
         """Note that a reservation has no answer yet."""
-        self.session.run(sql.OPENED, page=self.id, at_seq=seq)
+        self.session.run(sql.OPENED, account=self.id, at_seq=seq)
 
     def close_reservation(self, seq: int) -> None:
         """Note that a reservation was answered or given back."""
-        self.session.run(sql.SETTLED, page=self.id, at_seq=seq)
+        self.session.run(sql.SETTLED, account=self.id, at_seq=seq)
 
     def epoch(self, seq: int) -> int | None:
         """How often a reservation was taken up; None if it is not open."""
-        row = self.session.one(sql.EPOCH, page=self.id, at_seq=seq)
+        row = self.session.one(sql.EPOCH, account=self.id, at_seq=seq)
         return None if row is None else int(row.epoch)
 
     def take_up(self, seq: int) -> int:
@@ -205,47 +197,47 @@ class AccountTransaction:
             raise LedgerCorrupt(
                 "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
             )
-        self.session.run(sql.TAKE_UP, page=self.id, at_seq=seq, new_epoch=before + 1)
+        self.session.run(sql.TAKE_UP, account=self.id, at_seq=seq, new_epoch=before + 1)
         return before + 1
 
     def add_terms(self, analyst: str, price: Guarantee) -> None:
         """Count the zones and conditions of a release."""
         for digest, term in terms_of(price):
-            self.session.run(sql.ADD_TERM, page=self.id, whose=analyst, digest=digest, term=term)
+            self.session.run(sql.ADD_TERM, account=self.id, whose=analyst, digest=digest, term=term)
 
     def remove_terms(self, analyst: str, price: Guarantee) -> None:
         """Count the zones and conditions of a release that was given back."""
         for digest, _ in terms_of(price):
-            self.session.run(sql.LESS_TERM, page=self.id, whose=analyst, digest=digest)
-        self.session.run(sql.NO_TERM, page=self.id, whose=analyst)
+            self.session.run(sql.LESS_TERM, account=self.id, whose=analyst, digest=digest)
+        self.session.run(sql.NO_TERM, account=self.id, whose=analyst)
 
     def all_terms(self) -> dict[str, dict[str, int]]:
         """How many standing releases of each analyst have a term."""
         found: dict[str, dict[str, int]] = {}
-        for row in self.session.rows(sql.ALL_TERMS, page=self.id):
+        for row in self.session.rows(sql.ALL_TERMS, account=self.id):
             found.setdefault(row.analyst, {})[row.term] = row.number
         return found
 
     def open_reservations(self) -> set[int]:
         """The reservations that have no answer."""
-        return {row.seq for row in self.session.rows(sql.ALL_OPEN, page=self.id)}
+        return {row.seq for row in self.session.rows(sql.ALL_OPEN, account=self.id)}
 
     def terms(self, analyst: str | None = None) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
         """The zones and conditions of all standing releases, or of one analyst's."""
         query = sql.TERMS if analyst is None else sql.OWN_TERMS
         given = {} if analyst is None else {"whose": analyst}
-        return joint_terms(row.term for row in self.session.rows(query, page=self.id, **given))
+        return joint_terms(row.term for row in self.session.rows(query, account=self.id, **given))
 
     # Reading
 
     def share(self, analyst: str) -> AnalystAccount | None:
         """One analyst's account."""
-        row = self.session.one(sql.SHARE, page=self.id, whose=analyst)
+        row = self.session.one(sql.SHARE, account=self.id, whose=analyst)
         return None if row is None else _share(row)
 
     def shares(self) -> dict[str, AnalystAccount]:
         """Every analyst's account."""
-        rows = self.session.rows(sql.SHARES, page=self.id)
+        rows = self.session.rows(sql.SHARES, account=self.id)
         return {row.analyst: _share(row) for row in rows}
 
     def snapshot(self, shares: Mapping[str, AnalystAccount]) -> AccountSnapshot:
@@ -262,7 +254,7 @@ class AccountTransaction:
         With ``before``, as it was before that entry.
         """
         found: Reservation | RecordedOutcome | None = None
-        for row in self.session.rows(sql.BY_QUESTION, page=self.id, asked=digest):
+        for row in self.session.rows(sql.BY_QUESTION, account=self.id, asked=digest):
             if before is not None and row.seq >= before:
                 break
             if row.kind == "reserve":
@@ -308,14 +300,14 @@ class AccountTransaction:
         }
         given = {name: value for name, value in limits.items() if value is not None}
         query = sql.some_entries(frozenset(given), newest_first)
-        rows = self.session.rows(query, page=self.id, after=after, **given)
+        rows = self.session.rows(query, account=self.id, after=after, **given)
         return [_entry(row, self.name) for row in rows]
 
     def closing(self, seqs: Sequence[int]) -> dict[int, Entry]:
         """What closed these entries, by the entry that was closed."""
         if not seqs:
             return {}
-        rows = self.session.rows(sql.closing_of(len(seqs)), page=self.id, **_numbered(seqs))
+        rows = self.session.rows(sql.closing_of(len(seqs)), account=self.id, **_numbered(seqs))
         return {row.closes: _entry(row, self.name) for row in rows}
 
     def last_words(self, asked: Sequence[Entry]) -> list[Entry | None]:
@@ -330,12 +322,12 @@ class AccountTransaction:
 
     def unsettled(self) -> list[Entry]:
         """Reservations that nothing has closed, or only a failure that nobody has reviewed."""
-        rows = self.session.rows(sql.UNSETTLED, page=self.id)
+        rows = self.session.rows(sql.UNSETTLED, account=self.id)
         return [_entry(row, self.name) for row in rows]
 
     def entry(self, seq: int) -> Entry | None:
         """One entry."""
-        row = self.session.one(sql.ONE, page=self.id, at_seq=seq)
+        row = self.session.one(sql.ONE, account=self.id, at_seq=seq)
         return None if row is None else _entry(row, self.name)
 
 

@@ -17,12 +17,13 @@ from sqlalchemy import bindparam, select
 from whitecrow.errors import WhitecrowError
 from whitecrow.ledger.account import Located
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.chain import Entry
 from whitecrow.ledger.replay import Replay, Wrong, fingerprint
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import ANYWHERE, AddUp, Ball, Geometry, Location, SpatialIndex
+from whitecrow.ledger.spatial_upkeep import prices, rows
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import Entry
 
 __all__ = ["Atlas", "Finding", "checkpoint", "verify"]
 
@@ -100,7 +101,7 @@ def verify(
     full : bool, default=False
         Begin with the first entry, not with the newest checkpoint.
     """
-    return ledger.read(dataset, lambda page: _checked(page, atlas, full)[0])
+    return ledger.read(dataset, lambda account: _checked(account, atlas, full)[0])
 
 
 def checkpoint(
@@ -123,83 +124,87 @@ def checkpoint(
     least : int, default=1000
         An account that has grown by fewer entries since its newest checkpoint gets no other.
     """
-    finding, replay = ledger.read(dataset, lambda page: _checked(page, atlas, full))
+    finding, replay = ledger.read(dataset, lambda account: _checked(account, atlas, full))
     if not finding.ok:
         return finding
 
-    def act(page: AccountTransaction) -> Finding:
-        newest = _newest(page)
-        if page.seq - (0 if newest is None else newest.seq) < least:
+    def act(account: AccountTransaction) -> Finding:
+        newest = _newest(account)
+        if account.seq - (0 if newest is None else newest.seq) < least:
             return finding
         # Only what came since the check is read here, while nobody else can write.
-        replay.page = page
-        found = _brought_forward(page, replay, finding.since)
+        replay.account = account
+        found = _brought_forward(account, replay, finding.since)
         if found.ok:
-            page.append("checkpoint", body={**custodian_act(actor=actor), "state": replay.state()})
+            account.append(
+                "checkpoint", body={**custodian_act(actor=actor), "state": replay.state()}
+            )
         return found
 
     return ledger.write(dataset, act)
 
 
-def _checked(page: AccountTransaction, atlas: Atlas | None, full: bool) -> tuple[Finding, Replay]:
-    start = None if full else _newest(page)
+def _checked(
+    account: AccountTransaction, atlas: Atlas | None, full: bool
+) -> tuple[Finding, Replay]:
+    start = None if full else _newest(account)
     since = 0 if start is None else start.seq
     if start is not None and start.seal() != start.hash:
         wrong = "its content does not match its hash"
-        return Finding(page.name, since, page.head, since, wrong, since), Replay(page)
+        return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
     try:
-        replay = Replay(page, start)
+        replay = Replay(account, start)
     except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
         wrong = "its content is not readable"
-        return Finding(page.name, since, page.head, since, wrong, since), Replay(page)
-    finding = _brought_forward(page, replay, since)
+        return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
+    finding = _brought_forward(account, replay, since)
     if finding.ok and start is None:
-        reason = _misplaced(page, replay, atlas)
-        finding = Finding(page.name, replay.seq, page.head, None, reason, since)
+        reason = _misplaced(account, replay, atlas)
+        finding = Finding(account.name, replay.seq, account.head, None, reason, since)
     return finding, replay
 
 
-def _brought_forward(page: AccountTransaction, replay: Replay, since: int) -> Finding:
+def _brought_forward(account: AccountTransaction, replay: Replay, since: int) -> Finding:
     """Take the entries that follow, and compare the sums."""
-    for entry in page.entries(replay.seq):
+    for entry in account.entries(replay.seq):
         try:
             replay.take(entry)
         except Wrong as wrong:
-            return Finding(page.name, entry.seq, page.head, entry.seq, str(wrong), since)
+            return Finding(account.name, entry.seq, account.head, entry.seq, str(wrong), since)
         except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
             wrong_content = "its content is not readable"
-            return Finding(page.name, entry.seq, page.head, entry.seq, wrong_content, since)
-    reason = replay.differs(page.snapshot(page.shares()))
-    return Finding(page.name, replay.seq, page.head, None, reason, since)
+            return Finding(account.name, entry.seq, account.head, entry.seq, wrong_content, since)
+    reason = replay.differs(account.snapshot(account.shares()))
+    return Finding(account.name, replay.seq, account.head, None, reason, since)
 
 
-def _newest(page: AccountTransaction) -> Entry | None:
-    row = page.session.one(_NEWEST, page=page.id)
-    return None if row is None else Entry(**{**row._asdict(), "dataset": page.name})
+def _newest(account: AccountTransaction) -> Entry | None:
+    row = account.session.one(_NEWEST, account=account.id)
+    return None if row is None else Entry(**{**row._asdict(), "dataset": account.name})
 
 
-def _misplaced(page: AccountTransaction, replay: Replay, atlas: Atlas | None) -> str:
+def _misplaced(account: AccountTransaction, replay: Replay, atlas: Atlas | None) -> str:
     """Say what is wrong with the spatial index and with what places cost, or nothing."""
-    index = SpatialIndex(page.session, page.id, atlas or AddUp())
-    analysts = set(page.shares())
+    index = SpatialIndex(account.session, account.id, atlas or AddUp())
+    analysts = set(account.shares())
     places = _Places(atlas, several=len(analysts) > 1, lines=replay.for_some)
     stored = 0
-    for ball, place in index.rows():
+    for ball, place in rows(index):
         stored += fingerprint(ball)
         if atlas is not None and place[0] != ANYWHERE and place != index.place(ball):
             return f"the ball of entry {ball.seq} is not where it should be in the spatial index"
         places.add(ball, known=place[0] != ANYWHERE)
     if stored % 2**256 != replay.balls:
         return "the balls in the spatial index are not those the entries say"
-    snapshot = page.snapshot(page.shares())
+    snapshot = account.snapshot(account.shares())
     charged = {"": snapshot.spent.located}
     charged |= {analyst: share.spent.located for analyst, share in snapshot.shares.items()}
-    prices = index.prices()
+    priced = prices(index)
     for analyst, located in charged.items():
-        priced, needed = prices.get(analyst, Located()), places.cost(analyst)
+        price, needed = priced.get(analyst, Located()), places.cost(analyst)
         for line in ("differential", "sensitive"):
             charge = getattr(located, line)
-            if charge < getattr(priced, line) or charge < getattr(needed, line):
+            if charge < getattr(price, line) or charge < getattr(needed, line):
                 whose = "" if not analyst else f" of analyst {analyst!r}"
                 return f"what located questions{whose} cost is less than their places say"
     return ""
@@ -240,7 +245,7 @@ class _Places:
 _NEWEST = (
     select(entries)
     .where(
-        entries.c.dataset == bindparam("page"),
+        entries.c.dataset == bindparam("account"),
         entries.c.digest == "",
         entries.c.kind == "checkpoint",
     )

@@ -1,0 +1,124 @@
+"""The spatial index beside asking: a ball that is given back, and what a full check reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from whitecrow.errors import LedgerCorrupt
+from whitecrow.ledger import spatial_statements as sql
+from whitecrow.ledger.account import Located
+from whitecrow.ledger.spatial import (
+    Ball,
+    Place,
+    SpatialIndex,
+    ball_of,
+    on_chart,
+    read_depths,
+    written,
+)
+
+__all__ = ["prices", "remove", "rows"]
+
+MOST_REFRESHED = 16
+"""How many depths are computed anew when a ball is given back; the others stay as bounds."""
+
+_ZERO = Fraction(0)
+_AT_ONCE = 2000
+"""How many balls are read at once."""
+
+
+def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Located]:
+    """Take a ball off the charts; return the change of the dataset's price and the analyst's.
+
+    Depths of later balls that touch it may have counted it. Those that rule the price are
+    computed anew, a bounded number of them; the others remain, never too small.
+    """
+    row = _row(index, seq)
+    gone = ball_of(row)
+    name: str = row.sheet
+    sheet = index.sheet(name, analyst)
+    index.session.run(sql.REMOVE, account=index.dataset, at_seq=seq)
+    touched = index.touched(name, sheet.bands, gone) or []
+    later = {one.seq: one for one in touched if one.seq > seq}
+    for _ in range(MOST_REFRESHED):
+        stale = _ruling(index, name, analyst, later)
+        if stale is None:
+            break
+        _refresh(index, name, sheet.bands, later.pop(stale))
+    left = tuple(_deepest(index, name, analyst))
+    index.write(name, analyst, replace(sheet, prices=left, version=sheet.version + 1))
+    less = [new - old for new, old in zip(left, sheet.prices, strict=True)]
+    return Located(*less[:2]), Located(*less[2:])
+
+
+def _row(index: SpatialIndex, seq: int) -> Any:
+    row = index.session.one(sql.ONE_BALL, account=index.dataset, at_seq=seq)
+    if row is None:
+        raise LedgerCorrupt(
+            "A ball is missing from the spatial index; run 'whitecrow ledger verify --full'."
+        )
+    return row
+
+
+def _deepest(index: SpatialIndex, name: str, analyst: str) -> list[Fraction]:
+    """The largest depth on each chart, over all balls of a sheet."""
+    most = [_ZERO] * 4
+    for row in index.session.rows(sql.DISTINCT, account=index.dataset, sheet_name=name):
+        for chart, depth in enumerate(read_depths(row.depths)):
+            if depth is not None and (chart < 2 or row.analyst == analyst):
+                most[chart] = max(most[chart], depth)
+    return most
+
+
+def _ruling(index: SpatialIndex, name: str, analyst: str, later: dict[int, Ball]) -> int | None:
+    """A ball whose depth may be out of date and is the largest on some chart."""
+    if not later:
+        return None
+    most = _deepest(index, name, analyst)
+    for seq in sorted(later, reverse=True):
+        row = _row(index, seq)
+        for chart, depth in enumerate(read_depths(row.depths)):
+            if depth == most[chart] and (chart < 2 or row.analyst == analyst):
+                return seq
+    return None
+
+
+def _refresh(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -> None:
+    """Compute a ball's depths anew, from the balls that were asked before it."""
+    met = index.touched(name, bands, ball)
+    if met is None:
+        return
+    met = [one for one in met if one.seq < ball.seq]
+    depths = tuple(
+        None
+        if chart % 2 == 0 and not ball.everyone
+        else index.depth(ball, on_chart(chart, ball.analyst, met), _ZERO, brief=False)
+        for chart in range(4)
+    )
+    index.session.run(
+        sql.DEEPEN, account=index.dataset, at_seq=ball.seq, new_depths=written(depths)
+    )
+
+
+def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place]]:
+    """Every ball in the order they were asked, with where it is looked up."""
+    after = 0
+    while True:
+        found = index.session.rows(sql.ALL, account=index.dataset, after=after, most=_AT_ONCE)
+        for row in found:
+            yield ball_of(row), (row.sheet, row.band, row.u, row.v)
+        if len(found) < _AT_ONCE:
+            return
+        after = found[-1].seq
+
+
+def prices(index: SpatialIndex) -> dict[str, Located]:
+    """The sum over all sheets, the dataset's under the empty name and each analyst's."""
+    found: dict[str, Located] = {}
+    for row in index.session.rows(sql.PRICES, account=index.dataset):
+        price = Located(Fraction(row.differential), Fraction(row.sensitive))
+        found[row.analyst] = found.get(row.analyst, Located()) + price
+    return found
