@@ -4,6 +4,7 @@
 :class:`Publisher` keeps one current, update by update.
 """
 
+from whitecrow._former import former
 from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.cost import cost
 from whitecrow.publish.facts import PublishFacts, gather
@@ -33,3 +34,5 @@ __all__ = [
 ]
 
 TYPE = QuestionType(Publish, gather, release, cost)
+
+__getattr__ = former(__name__, {"Plan": PublicationPlan})
