@@ -103,17 +103,30 @@ class Question(Declared):
     served_up_to: ClassVar[Mapping[str, int]] = {}
     """How much of a parameter a service takes: time grows with it, whatever the data are."""
 
+    about: ClassVar[tuple[str, ...]] = ()
+    """Records of which only the columns, not the values, matter to price, statement and figures."""
+
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 
     def made(self) -> None:
         """Write the question down once: it is asked for several times on its way."""
-        self.put("_canonical", _spelled({"kind": self.kind, "question": self.to_json()}))
+        said = self.to_json()
+        self.put("_canonical", _spelled({"kind": self.kind, "question": said}))
+        if self.about:
+            common = {name: list(said[name]) if name in self.about else said[name] for name in said}
+            self.put("_alike", _spelled({"kind": self.kind, "question": common}))
 
     @property
     def canonical(self) -> str:
         """Kind and parameters as JSON, in its one spelling."""
         found: str = vars(self)["_canonical"]
+        return found
+
+    @property
+    def alike(self) -> str:
+        """What it has in common with all questions of the same price, statement and figures."""
+        found: str = vars(self).get("_alike", self.canonical)
         return found
 
     def check(self, card: Card) -> None:

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Curator"]
 
+_MOST_WORDS = 256
+"""How many kinds of alike questions keep what is said of their answers."""
+
 
 class Curator(Asks):
     """Answers questions about one dataset, within a budget, under a policy.
@@ -91,6 +94,7 @@ class Curator(Asks):
         self._dataset = dataset
         self._identity = identity or Identity()
         self._opening: dict[str, Any] | None = None
+        self._words: dict[str, tuple[str, str, str]] = {}
         self._ledger = ledger
         if execution is None:
             assert engine is not None
@@ -335,21 +339,34 @@ class Curator(Asks):
             found = self._answer(question, found, progress)
         if not found.answered:
             raise failure()
-        figures = known_figures(question, self.card)
+        words, error, warning = self._words_of(question, price)
         return Release(
             question={"kind": question.kind, **json.loads(question.canonical)["question"]},
             answer=question.reads(found.answer),
             guarantee=price,
-            statement=statement(question, price, self.card),
+            statement=words,
             charged=charged,
             ledger={
                 "spent": snapshot.spent.shown(snapshot.budget),
                 "remaining": snapshot.remaining(who).to_json(),
             },
-            error=error_words(question, figures),
-            warning=coin_warning(question, figures),
+            error=error,
+            warning=warning,
             said=question.says(found.answer),
         )
+
+    def _words_of(self, question: Question, price: Guarantee) -> tuple[str, str, str]:
+        """Statement, expected error and warning of an answer: once for questions that are alike."""
+        found = self._words.get(question.alike)
+        if found is None:
+            figures = known_figures(question, self.card)
+            warning = coin_warning(question, figures)
+            said = statement(question, price, self.card)
+            found = said, error_words(question, figures), warning
+            if len(self._words) >= _MOST_WORDS:
+                self._words.clear()
+            self._words[question.alike] = found
+        return found
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
         """Open a publication that is kept current: its price is paid once, updates are free.

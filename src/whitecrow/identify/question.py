@@ -49,6 +49,7 @@ class Identify(Question):
 
     kind = "identify"
     asks = "Is this member of the data an anomaly?"
+    about = ("record",)
     example = (
         'patients.parquet --card patients.toml --record \'{"age": 61, "bmi": 24.1}\' --beta 18 '
         "--radius 0.148 --k 2 --epsilon 0.1"

@@ -42,6 +42,7 @@ class Screen(Question):
 
     kind = "screen"
     asks = "Would this new record be an anomaly beside the data?"
+    about = ("record",)
     example = (
         "transactions.parquet --card transactions.toml "
         '--record \'{"amount": 912.5, "hour": 3}\' --beta 30 --radius 0.5 --epsilon 0.1'
