@@ -69,7 +69,7 @@ def verify(output: Output, source: str, head: str | None, full: bool, mark: bool
     if not known:
         raise LedgerCorrupt("No entry has the noted hash: the chain was cut or replaced.")
     lines = [
-        f"{one.dataset}: {one.entries} entries, chain and sums are right, head {one.head}"
+        f"{one.dataset}: {one.entries} entries, chain and sums are right\n  head {one.head}"
         for one in found
     ]
     output.show(
