@@ -17,6 +17,9 @@ from click.testing import CliRunner
 from whitecrow import demo
 from whitecrow.cli import whitecrow
 
+SHARED = Fraction(1, 4)
+"""The new patient and the member asked about are far apart: one price covers both places."""
+
 PROGRAM = Path(sys.executable).with_name("whitecrow")
 
 
@@ -33,7 +36,7 @@ def test_each_question_is_one_line_with_answer_error_and_price(story):
         assert one.question
         assert one.answer
         assert re.search(r"\d", one.error)
-    assert story.left == story.budget - sum(one.epsilon for one in story.asked)
+    assert story.left == story.budget - sum(one.epsilon for one in story.asked) + SHARED
 
 
 def test_the_promise_to_everyone_is_kept_until_the_last_question(story):
@@ -74,7 +77,8 @@ def test_verbose_tells_the_story_and_json_stays_one_object(tmp_path):
     assert max(map(len, told.output.splitlines())) <= 100
     found = CliRunner().invoke(whitecrow, ["--json", "demo", "--out", str(tmp_path)])
     read = json.loads(found.stdout)
-    assert Fraction(read["left"]) == 8 - sum(Fraction(one["epsilon"]) for one in read["asked"])
+    spent = sum(Fraction(one["epsilon"]) for one in read["asked"])
+    assert Fraction(read["left"]) == 8 - spent + SHARED
 
 
 def seconds(tmp_path, cache):

@@ -23,7 +23,7 @@
   }
   for (const part of all("input:not([type=hidden]), select, textarea, button, a[href], summary")) if (!named(part)) say("it has no name", part);
   for (const part of all("img")) if (!part.hasAttribute("alt")) say("a picture has no words", part);
-  for (const part of all("svg")) if (part.getAttribute("aria-hidden") !== "true" && !part.closest("[aria-hidden=true], .brand") && !named(part)) say("a picture has no words", part);
+  for (const part of all("svg")) if (part.getAttribute("aria-hidden") !== "true" && !part.parentElement.closest("[aria-hidden=true], [role=img], .brand") && !named(part)) say("a picture has no words", part);
   for (const part of all("table")) if (!part.querySelector("th")) say("a table has no headings", part);
   for (const part of all("[role=region], section")) if (!named(part)) say("a region has no name", part);
   for (const part of document.querySelectorAll("[tabindex]")) if (Number(part.getAttribute("tabindex")) > 0) say("it jumps the order of focus", part);

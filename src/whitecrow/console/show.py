@@ -62,7 +62,7 @@ def written(value: object) -> str:
 def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A dataset's balance, one gauge for each line that the policy admits.
 
-    The bar shows what can no longer be spent, which the tightest cap decides.
+    The bar shows what is left, as the number does; the tightest cap decides.
     """
     admitted = found["policy"]["notions"] if "policy" in found else LINES
     shown = []
@@ -72,14 +72,14 @@ def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
         cap = Fraction((found["allowance"] or found["budget"])[line])
         cap = min(cap, Fraction(found["budget"][line]))
         left = Fraction(found["remaining"].get(line, "0"))
-        used = float(1 - left / cap) if cap else 1.0
+        rest = float(left / cap) if cap else 0.0
         shown.append(
             {
                 "line": line,
                 "words": NOTIONS[line],
                 "cap": cap,
                 "left": left,
-                "percent": round(100 * min(1.0, max(0.0, used)), 1),
+                "percent": round(100 * min(1.0, max(0.0, rest)), 1),
                 "unbounded": line in found["unbounded"],
             }
         )

@@ -19,11 +19,12 @@ from whitecrow.look.parts import (
     slider,
     table,
 )
-from whitecrow.look.picture import Picture, series
+from whitecrow.look.picture import Interactive, Picture, series
 
 __all__ = [
     "Axis",
     "Dot",
+    "Interactive",
     "Picture",
     "Plot",
     "badge",

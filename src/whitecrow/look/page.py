@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from whitecrow.look.parts import escaped
 
-__all__ = ["page", "panel", "theme"]
+__all__ = ["page", "panel", "script", "theme"]
 
 
 def page(title: str, lead: str, body: str, *, kind: str = "report") -> str:
@@ -34,7 +34,7 @@ def page(title: str, lead: str, body: str, *, kind: str = "report") -> str:
         f'<p class="lead">{escaped(lead)}</p>{body}</main>'
         '<footer class="foot">Made by whitecrow. Nothing on this page is loaded from elsewhere.'
         "</footer>"
-        f"<script>{_text('look', 'report.js')}</script></body></html>\n"
+        f"<script>{script()}</script></body></html>\n"
     )
 
 
@@ -48,6 +48,11 @@ def panel(title: str, body: str, *, name: str) -> str:
 
 def _text(*path: str) -> str:
     return files("whitecrow").joinpath(*path).read_text(encoding="utf-8").strip()
+
+
+def script() -> str:
+    """What makes sliders and tips work."""
+    return _text("look", "report.js")
 
 
 def theme(scope: str) -> str:

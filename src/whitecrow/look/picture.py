@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.look.chart import Axis, Dot, Plot
-from whitecrow.look.page import theme
+from whitecrow.look.page import script, theme
 
-__all__ = ["Picture", "series"]
+__all__ = ["Interactive", "Picture", "series"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,19 @@ class Picture:
         target = Path(path)
         target.write_text(self.plot.svg(alone=theme("svg.plot")), encoding="utf-8")
         return target
+
+
+@dataclass(frozen=True)
+class Interactive:
+    """A figure with a slider or tips, for a notebook: it brings its style and its script along."""
+
+    body: str
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div class="whitecrow"><style>{theme(".whitecrow")}</style>{self.body}'
+            f"<script>{script()}</script></div>"
+        )
 
 
 def series(points: Sequence[Mapping[str, Any]]) -> Plot:

@@ -1,6 +1,7 @@
 "use strict";
 // Sliders choose a frame; dots recolour by how many records are near them; tips follow the pointer.
-for (const figure of document.querySelectorAll(".picture")) {
+for (const figure of document.querySelectorAll(".picture:not([data-ready])")) {
+  figure.dataset.ready = ""; // a notebook brings this script with every picture
   const byCount = figure.dataset.byCount ? JSON.parse(figure.dataset.byCount) : null;
   const range = figure.querySelector("input[type=range]");
   let frame = range ? Number(range.value) : 0;
