@@ -21,7 +21,7 @@ CHECKERS = ("audit", "verify", "attack")
 """Packages that make up facts themselves, to check mechanisms against proofs and adversaries."""
 
 CUSTODIAN = {
-    "Rejections": {"data/saved.py"},
+    "Rejections": {"data/saved.py", "data/intake.py"},
     "PrivacyMap": {
         "identify/map.py",
         "curator/maps.py",

@@ -16,6 +16,8 @@ __all__ = ["LEAST_SCALE", "MOST_SCALE", "TYPES", "Column", "day_number", "first_
 TYPES = ("number", "integer", "category", "date", "text")
 SOURCES = ("expert", "public data", "priced question", "schema")
 MISSING = ("reject", "fill")
+MISSING_CATEGORY = "missing"
+"""Listed among the categories, it stands for values that are missing."""
 OUTSIDE = ("reject", "clip")
 
 LEAST_SCALE, MOST_SCALE = 1e-100, 1e100
@@ -45,9 +47,10 @@ class Column:
         Public cuts that turn a number into intervals, for contexts.
     resolution : float, optional
         The public step on which values are rounded where whole numbers are needed.
-    missing : {"reject", "fill"}
+    missing : {"reject", "fill"}, optional
         What happens to a record whose value is missing, NaN or of the wrong type: it is left out,
-        or ``fill`` takes the value's place.
+        or ``fill`` takes the value's place. By default it is left out; a column of categories that
+        lists ``"missing"`` is filled with that.
     outside : {"reject", "clip"}
         What happens to a value outside the bounds (or infinite): the record is left out, or the
         value is moved to the nearest bound. A value outside the categories is always rejected.
@@ -67,7 +70,7 @@ class Column:
     categories: tuple[str, ...] | None = None
     edges: tuple[float, ...] | None = None
     resolution: float | None = None
-    missing: str = "reject"
+    missing: str = ""
     outside: str = "reject"
     fill: float | str | None = None
     source: str = "expert"
@@ -77,6 +80,8 @@ class Column:
         if not isinstance(self.name, str) or not self.name:
             raise invalid("a column", "name", "a non-empty text", self.name)
         owner = f"column '{self.name}'"
+        if self.missing == "":
+            self._settle_missing()
         for parameter, allowed in (
             ("type", TYPES),
             ("missing", MISSING),
@@ -97,6 +102,14 @@ class Column:
             if not LEAST_SCALE <= scale <= MOST_SCALE:
                 must = f"a number between {LEAST_SCALE:g} and {MOST_SCALE:g}"
                 raise invalid(owner, "scale", must, scale)
+
+    def _settle_missing(self) -> None:
+        """Nothing is made up for a number, a date or a text; a category may have a name for it."""
+        listed = self.categories if isinstance(self.categories, list | tuple) else ()
+        named = self.type == "category" and MISSING_CATEGORY in listed
+        object.__setattr__(self, "missing", "fill" if named and not self.fill else "reject")
+        if self.missing == "fill":
+            object.__setattr__(self, "fill", MISSING_CATEGORY)
 
     def _check_bounds(self, owner: str) -> None:
         if self.type == "date":

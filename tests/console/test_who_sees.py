@@ -176,3 +176,14 @@ def test_a_person_who_is_shut_out_is_out_at_once(house: House) -> None:
     assert visitor.get("").status_code == 303
     custodian.post("/people/disable", {"name": "bob", "disabled": "no"})
     assert house.visitor("bob").get("").status_code == 200
+
+
+def test_what_became_of_the_rows_is_on_the_custodians_page_alone(
+    house: House, visitors: People
+) -> None:
+    house.service.curator(house.person("ana"), "clinic")  # loaded
+    seen = {
+        name: "Rows at the last load" in visitors(name).get("/datasets/clinic").text
+        for name in ("ana", "auditor", "custodian")
+    }
+    assert seen == {"ana": False, "auditor": False, "custodian": True}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whitecrow.cli.screen_output import Output
+from whitecrow.cli.screen_output import Output, watched
 from whitecrow.cli.secrets import token
 from whitecrow.errors import NotAllowed, PolicyViolation
 
@@ -144,11 +144,27 @@ def opened(given: Asking) -> Curator | Client:
             progress=progress,
         )
         if given.policy is not None or given.allow is None:
-            return open_(policy=given.policy)
-        try:
-            return open_(policy={"notions": [*_NOTIONS, given.allow]})
-        except PolicyViolation:
-            return open_()
+            curator = open_(policy=given.policy)
+        else:
+            try:
+                curator = open_(policy={"notions": [*_NOTIONS, given.allow]})
+            except PolicyViolation:
+                curator = open_()
+    _say_intake(given, curator)
+    return curator
+
+
+def _say_intake(given: Asking, curator: Curator) -> None:
+    """Tell the custodian, at the keyboard, what became of the rows: facts, and for nobody else.
+
+    Whoever asks in an analyst's name, pipes the output or wants JSON is not told.
+    """
+    if given.analyst != "owner" or given.output.as_json or not watched():
+        return
+    from whitecrow.data.intake import intake_words
+
+    if given.engine in ("local", "gpu"):  # elsewhere it would be a count over all rows
+        given.output.say(f"custodian  {intake_words(curator.intake())}")
 
 
 def _remote(url: str, dataset: str) -> Client:

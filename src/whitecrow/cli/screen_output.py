@@ -19,7 +19,7 @@ from whitecrow.errors import WhitecrowError, exit_status, to_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "console", "report_error", "wrapped"]
+__all__ = ["Output", "console", "report_error", "watched", "wrapped"]
 
 WIDEST = 100
 """No line that a person reads is longer, whatever the terminal."""
@@ -85,7 +85,7 @@ class Output:
     @contextlib.contextmanager
     def progress(self) -> Iterator[Progress | None]:
         """A progress bar on standard error, if a person is watching."""
-        if self.as_json or not sys.stderr.isatty():
+        if self.as_json or not watched():
             yield None
             return
         from rich.console import Console
@@ -143,6 +143,11 @@ def wrapped(text: str) -> str:
             )
         )
     return "\n".join(found)
+
+
+def watched() -> bool:
+    """Whether a person looks at standard error."""
+    return sys.stderr.isatty()
 
 
 def report_error(error: WhitecrowError, *, as_json: bool) -> int:

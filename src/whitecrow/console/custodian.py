@@ -38,7 +38,10 @@ def add(site: Site) -> None:
             "card": found["card"],
             "promise": _promised(found),
             "questions": _open_questions(found, visit.who.name),
+            "intake": None,
         }
+        if visit.who.role in CUSTODIAN:
+            values["intake"] = service.intake(visit.who, found["name"])
         return Page("dataset.html", values)
 
     def new(visit: Visit, wrong: str = "", status: int = 200) -> Page:

@@ -31,6 +31,7 @@ from whitecrow.curator.maps import drawn
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, Dataset, Records, SqlQuery
+from whitecrow.data.intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine, use_compiled
@@ -74,7 +75,8 @@ def main(light: int, heavy: int, life: int) -> None:
         wires[1].send({"failed": "see the custodian's log", "cause": cause})
         return
     computation = _Computation(dataset, engine, log, limited=said["engine"] == "local")
-    wires[1].send({"ready": dataset.card.to_json(), "mark": mark})
+    intake = intake_of(dataset)
+    wires[1].send({"ready": dataset.card.to_json(), "mark": mark, "intake": intake})
     threads = [
         threading.Thread(target=_serve, args=(computation, wire, lane))
         for lane, wire in zip(("light", "heavy"), wires, strict=True)

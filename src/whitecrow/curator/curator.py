@@ -17,7 +17,7 @@ from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.simulate import simulated
 from whitecrow.data import Card, Records
-from whitecrow.errors import AccountConflict, InvalidInput, NotAllowed
+from whitecrow.errors import AccountConflict, InvalidInput, NotAllowed, RecordsElsewhere
 from whitecrow.ledger import (
     AccountSnapshot,
     ChargeRequest,
@@ -447,6 +447,25 @@ class Curator(Asks):
         return " ".join(self.totals().statements())
 
     # The custodian's acts
+
+    def intake(self) -> dict[str, Any]:
+        """Say how many rows were read, kept, left out and mended, by reason: facts.
+
+        For the custodian alone, who holds the data; an analyst must never see them.
+
+        Raises
+        ------
+        RecordsElsewhere
+            If another process holds the records: a service shows them to its custodians.
+        """
+        from whitecrow.data.intake import intake_of
+
+        found = intake_of(self._dataset)
+        if found is None:
+            raise RecordsElsewhere(
+                "What became of the rows is shown to the service's custodians alone."
+            )
+        return found
 
     def amend(
         self,

@@ -104,23 +104,30 @@ def dtype(column: Column) -> Any:
     return object if column.type == "text" else np.int64
 
 
-def convert(array: Any, column: Column) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
-    """Return the values of a decoded array, and by reason which records are to be left out."""
+def convert(
+    array: Any, column: Column, mended: dict[str, npt.NDArray[Any]] | None = None
+) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
+    """Return the values of a decoded array, and by reason which records are to be left out.
+
+    ``mended`` is given, by reason, which values were filled or moved to a bound.
+    """
+    notes = {} if mended is None else mended
     if column.type == "text":
         import pyarrow
 
         values = array.cast(pyarrow.string()).to_numpy(zero_copy_only=False)
-        return _mend_missing(values, values == np.array(None), column)
+        return _mend_missing(values, values == np.array(None), column, notes)
     if column.type == "category":
-        return _convert_category(array, column)
+        return _convert_category(array, column, notes)
     values = _days(array) if column.type == "date" else _numbers(array)
     missing = np.isnan(values)
     if column.type == "integer":
         missing |= np.isfinite(values) & (values != np.floor(values))
-    values, bad = _mend_missing(values, missing, column)
+    values, bad = _mend_missing(values, missing, column, notes)
     if column.bounded:
         outside = (values < column.lower) | (values > column.upper)
         if column.outside == "clip":
+            notes[_OUTSIDE] = outside
             values = np.clip(values, column.lower, column.upper)
             outside = np.zeros(len(values), dtype=bool)
     else:
@@ -140,7 +147,7 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     """
     if column.type == "category":
         texts = np.array(_texts(array).to_pylist(), dtype=object)
-        return _mend_missing(texts, texts == np.array(None), column)[0]
+        return _mend_missing(texts, texts == np.array(None), column, {})[0]
     values, bad = convert(array, column)
     if column.type == "text":
         return values
@@ -148,16 +155,20 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
 
 
 def _mend_missing(
-    values: npt.NDArray[Any], missing: npt.NDArray[Any], column: Column
+    values: npt.NDArray[Any],
+    missing: npt.NDArray[Any],
+    column: Column,
+    mended: dict[str, npt.NDArray[Any]],
 ) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
     if column.missing == "fill":
+        mended[_MISSING] = missing
         values = np.where(missing, column.fill, values)  # type: ignore[arg-type]
         missing = np.zeros(len(values), dtype=bool)
     return values, {_MISSING: missing}
 
 
 def _convert_category(
-    array: Any, column: Column
+    array: Any, column: Column, mended: dict[str, npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
     import pyarrow
     from pyarrow import compute
@@ -168,6 +179,7 @@ def _convert_category(
     codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     if column.missing == "fill":
         assert column.categories is not None
+        mended[_MISSING] = missing
         codes = np.where(missing, column.categories.index(str(column.fill)), codes)
         missing = np.zeros(len(codes), dtype=bool)
     return codes, {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}

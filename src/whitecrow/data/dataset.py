@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,22 @@ __all__ = ["Dataset", "Rejections"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Rejections(Facts):
-    """How many records were left out at load, by reason. A fact: for the custodian only."""
+    """How many rows were read, kept, left out and mended at load. Facts: for the custodian only.
+
+    Parameters
+    ----------
+    read, kept : int
+        Rows of the source, and records that pass the card.
+    reasons : mapping of str to int
+        Records left out, by the first reason.
+    mended : mapping of str to int
+        Values of kept records that were filled or moved to a bound, by reason.
+    """
 
     read: int
     kept: int
     reasons: Mapping[str, int]
+    mended: Mapping[str, int] = field(default_factory=dict)
 
 
 class Dataset:

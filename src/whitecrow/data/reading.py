@@ -145,6 +145,7 @@ class _Loader:
         self.ids: list[Any] = []
         self.left_ids: list[Any] = []
         self.reasons: dict[str, int] = {}
+        self.mended: dict[str, int] = {}
         self.read = 0
 
     def leave_out(self) -> None:
@@ -156,9 +157,12 @@ class _Loader:
         keep = np.ones(batch.num_rows, dtype=bool)
         found = {}
         ids = None
+        mended: list[tuple[str, npt.NDArray[Any]]] = []
         for place, column in enumerate(self.card.columns):
             array = decoded(batch.column(place))
-            values, bad = convert(array, column)
+            notes: dict[str, npt.NDArray[Any]] = {}
+            values, bad = convert(array, column, notes)
+            mended += [(f"{column.name}: {reason}", mask) for reason, mask in notes.items()]
             if column.name == self.card.user_column:
                 ids = exact_ids(array, column)
                 bad["names nobody"] = ids.is_null().to_numpy(zero_copy_only=False)
@@ -167,6 +171,8 @@ class _Loader:
                 keep &= ~mask
             found[column.name] = values
         self.read += batch.num_rows
+        for reason, mask in mended:
+            _add(self.mended, reason, int((mask & keep).sum()))
         whole = bool(keep.all())
         for name, values in found.items():
             self.parts[name].append(values if whole else values[keep])
@@ -185,8 +191,7 @@ class _Loader:
             self.left[column.name].append(as_read(decoded(batch.column(place)).take(rows), column))
 
     def _count(self, reason: str, records: int) -> None:
-        if records:
-            self.reasons[reason] = self.reasons.get(reason, 0) + records
+        _add(self.reasons, reason, records)
 
     def finish(self, *, origin: str) -> Dataset:
         columns = {
@@ -200,7 +205,7 @@ class _Loader:
             columns, left = self._bound_contributions(columns, left)
         kept = len(next(iter(columns.values())))
         self.card.check_size(kept)
-        rejections = Rejections(self.read, kept, dict(self.reasons))
+        rejections = Rejections(self.read, kept, dict(self.reasons), dict(self.mended))
         return Dataset(self.card, columns, rejections=rejections, left_out=left, origin=origin)
 
     def _bound_contributions(
@@ -216,3 +221,8 @@ class _Loader:
             also = also_selected(self.card, ids.filter(pyarrow.array(keep)), theirs, left)
             left = {name: values[also] for name, values in left.items()}
         return {name: values[keep] for name, values in columns.items()}, left
+
+
+def _add(counted: dict[str, int], reason: str, records: int) -> None:
+    if records:
+        counted[reason] = counted.get(reason, 0) + records

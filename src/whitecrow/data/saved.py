@@ -56,6 +56,7 @@ def keep(dataset: Dataset, file: Path, state: list[int]) -> Path:
         "columns": list(names),
         "read": dataset.rejections.read,
         "reasons": dict(dataset.rejections.reasons),
+        "mended": dict(dataset.rejections.mended),
     }
     arrays = {
         f"{number}": _as_text(values) if values.dtype == object else values
@@ -118,7 +119,7 @@ def kept(file: Path, card: Card) -> Dataset | None:
         return Dataset(
             card,
             columns,
-            rejections=Rejections(body["read"], size, body["reasons"]),
+            rejections=Rejections(body["read"], size, body["reasons"], body.get("mended", {})),
             left_out=left,
             origin=file.stem,
             fingerprint=body["fingerprint"],

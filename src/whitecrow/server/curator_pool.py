@@ -11,6 +11,7 @@ from whitecrow.curator import Curator
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Recognition, keep_unit
 from whitecrow.custodian import write_down
+from whitecrow.data.intake import Intake
 from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
 from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
@@ -146,6 +147,11 @@ class CuratorPool:
         found = self._settled(listing).process
         assert found is not None
         return found
+
+    def intake(self, listing: Listing) -> Intake | None:
+        """What became of the rows of a dataset at load; None while it is not loaded."""
+        process = self.state(listing).process
+        return None if process is None else process.intake
 
     def _settled(self, listing: Listing) -> State:
         state = self.state(listing)

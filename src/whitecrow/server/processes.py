@@ -15,6 +15,7 @@ from typing import Any
 from whitecrow.curator.execution import CUSTODIAN_LOG, Answer
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, SqlQuery
+from whitecrow.data.intake import Intake
 from whitecrow.errors import ComputationFailed, InvalidInput, NotReady
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
@@ -64,6 +65,8 @@ class DatasetProcess:
         records_at_most: int,
     ) -> None:
         self._longest = longest
+        self.intake: Intake | None = None
+        """What became of the rows at load: facts, for the custodian's page only."""
         self._closing = False
         self._ending = threading.Lock()
         pairs = [socket.socketpair() for _ in range(2)]
@@ -114,6 +117,7 @@ class DatasetProcess:
             while True:
                 said = wire.receive(_START_SECONDS)
                 if "ready" in said:
+                    self.intake = said["intake"]
                     return Card.from_json(said["ready"]), said["mark"]
                 if "failed" in said:
                     if said["cause"]:

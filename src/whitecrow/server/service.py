@@ -14,6 +14,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced
+from whitecrow.data.intake import Intake
 from whitecrow.errors import InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
@@ -189,6 +190,14 @@ class Service:
         return self.pool.process(self.listing(who, name)).map(
             columns=list(columns), model=model.to_json(), question=question, most=most
         )
+
+    def intake(self, who: Person, name: str) -> Intake | None:
+        """What became of the rows when the records were loaded; None while they are not.
+
+        Facts, for the custodian's eyes only.
+        """
+        need(who, "custodian")
+        return self.pool.intake(self.listing(who, name))
 
     # The account
 
