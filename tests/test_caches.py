@@ -40,6 +40,7 @@ CACHES = {
     ("explain/utilities.py", "_check_everywhere"): "a utility and the card's sizes",
     ("place/balls.py", "_sheet_name"): "a queried ball",
     ("histogram/money.py", "concentrated"): "a price",
+    ("histogram/line.py", "root"): "a column's type and bounds",
     ("learn/question.py", "rates"): "the question",
     ("ledger/account.py", "_plain"): "nothing",
     ("ledger/account.py", "<module>"): "a number of the account",

@@ -36,7 +36,7 @@ LOOKUPS = {
     ("audit/shipped.py", "same_facts"): "fields of a dataclass",
     ("detector/file.py", "_check"): "names of _NUMBERS",
     ("detector/file.py", "_part"): "names of _NUMBERS",
-    ("verify/learn.py", "__getattr__"): "what our own training asks of a price",
+    ("verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
     ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
     ("privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("ledger/spatial.py", "_sheet"): "lines of LINES",

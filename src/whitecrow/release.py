@@ -36,12 +36,15 @@ class Said:
         A table, its heading first, where the answer is more than one value.
     series : list
         The points of a publication, for its chart.
+    pictures : list
+        A picture (SVG) beside each row of the table, where a question draws them.
     """
 
     headline: str
     detail: str = ""
     rows: list[list[str]] = field(default_factory=list)
     series: list[dict[str, JSON]] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

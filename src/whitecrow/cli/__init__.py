@@ -24,7 +24,7 @@ SECTIONS = {
     "Start": {
         "demo": "Every question once on bundled data, with a report.",
         "doctor": "What is installed, what is compiled, what is missing.",
-        "card": "Write and check dataset cards.",
+        "card": "Write, check and accept dataset cards.",
         "index": "Read a data file once, and start at once from then on.",
     },
     "Before asking (free)": {

@@ -10,7 +10,7 @@ from typing import Any
 from whitecrow.declaration.parameter import FARTHEST, Names, Parameter
 from whitecrow.errors import InvalidInput, invalid
 
-__all__ = ["NameLists", "Numbers", "Record", "Value", "canonical"]
+__all__ = ["NameLists", "Numbers", "Record", "Value", "Weights", "canonical"]
 
 Value = int | float | str
 """A value of a record as JSON: a number, a category, or a date as ISO text."""
@@ -114,6 +114,42 @@ class Numbers(Parameter[tuple[float, ...], Sequence[float]]):
 
     def to_text(self, written: Any) -> str:
         return ",".join(map(repr, written))
+
+
+class Weights(Parameter[Mapping[str, float], Mapping[str, float]]):
+    """A positive number for each of some columns, typed as ``age=2,pay=0.5``."""
+
+    written = "mapping of column to number"
+    _most = 1_000_000
+
+    def parse(self, value: object, owner: str) -> Mapping[str, float]:
+        if not isinstance(value, Mapping) or not value:
+            raise invalid(owner, self.name, "a mapping of columns to numbers", value)
+        found = canonical(value, owner=owner, parameter=self.name)
+        for weight in found.values():
+            if isinstance(weight, str) or not 0 < weight <= self._most:
+                must = f"numbers above 0 and up to {self._most:,}"
+                raise invalid(owner, self.name, must, weight)
+        return {
+            name: weight for name, weight in sorted(found.items()) if not isinstance(weight, str)
+        }
+
+    def dump(self, value: Mapping[str, float]) -> dict[str, float]:
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        values = {"type": "number", "exclusiveMinimum": 0, "maximum": self._most}
+        return {"type": "object", "minProperties": 1, "additionalProperties": values}
+
+    def from_text(self, text: str, owner: str) -> object:
+        try:
+            pairs = [one.rpartition("=") for one in text.split(",")]
+            return {name.strip(): float(number) for name, _, number in pairs if name.strip()}
+        except ValueError:
+            raise invalid(owner, self.name, "such as age=2,pay=0.5", text) from None
+
+    def to_text(self, written: Any) -> str:
+        return ",".join(f"{name}={weight!r}" for name, weight in written.items())
 
 
 class NameLists(Parameter[tuple[tuple[str, ...], ...], Sequence[Sequence[str]]]):

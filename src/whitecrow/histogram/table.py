@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.column import LEAST_SCALE, MOST_SCALE
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
@@ -194,6 +195,16 @@ class TableProfile:
             lower, upper = max(lower - room, -most), min(upper + room, most)
         return lower, upper
 
+    def scale(self, name: str) -> float | None:
+        """Return about a standard deviation of the bulk; None where most values are alike.
+
+        The wider of what the middle half and the middle nine tenths of a normal law would say.
+        """
+        half = self.quantile(name, 0.75) - self.quantile(name, 0.25)
+        most = self.quantile(name, 0.95) - self.quantile(name, 0.05)
+        found = max(half / 1.349, most / 3.29)
+        return float(f"{found:.3g}") if LEAST_SCALE <= found <= MOST_SCALE else None
+
     def missing(self, name: str) -> float:
         """Return the part of the records that has no value, or one of the wrong type."""
         return min(1.0, max(0.0, self.column(name).missing / max(1, self.records)))
@@ -256,6 +267,7 @@ class TableProfile:
             lower=whole(lower),
             upper=whole(upper),
             outside="clip",
+            scale=column.scale or self.scale(column.name),
             source="priced question",
         )
         if not some or column.missing == "fill":
@@ -310,6 +322,12 @@ class TableProfile:
         from whitecrow.histogram.picture import draw
 
         return draw(self, Path(path))
+
+    def pictures(self) -> list[str]:
+        """Return a picture (SVG) of every column; texts of the data are escaped in it."""
+        from whitecrow.histogram.picture import column_svg
+
+        return [column_svg(self, name) for name in self.names]
 
     def _repr_html_(self) -> str:
         from whitecrow.histogram.picture import fragment

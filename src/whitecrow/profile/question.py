@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, Names, Record, Value
+from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, Names, Weights
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.histogram.table import TableProfile
@@ -20,7 +20,6 @@ from whitecrow.question import Description, Question, Said
 __all__ = ["Part", "Profile"]
 
 MOST_COLUMNS = 2048
-_MOST_WEIGHT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,13 @@ class Profile(Question):
     """
 
     kind = "profile"
+    reply_seconds = 10.0
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "median_rank_error": ("medians off by, in records of rank", "number"),
+        "tail_rank_error": ("5 % and 95 % quantiles off by, in records of rank", "number"),
+        "count_error": ("counts of categories off by", "number"),
+        "threshold": ("unlisted values named from about, in records", "number"),
+    }
     asks = "What is in the columns: bounds, quantiles, common values, how much is missing?"
     example = "patients.csv --card draft.toml --epsilon 1 --delta 1e-6 --out patients.toml"
 
@@ -101,8 +107,8 @@ class Profile(Question):
         default=True,
         group="details",
     )
-    weights: Maybe[Mapping[str, Value], Mapping[str, Any]] = Maybe(
-        Record(
+    weights: Maybe[Mapping[str, float], Mapping[str, float]] = Maybe(
+        Weights(
             help="How columns share the price: a weight for each that is to get more or less than "
             "the others, which have 1.",
             label="Weights",
@@ -112,11 +118,7 @@ class Profile(Question):
     )
 
     def settle(self) -> None:
-        """Refuse weights that are no weights, and a delta that does not help."""
-        for weight in (self.weights or {}).values():
-            if isinstance(weight, str) or not 0 < weight <= _MOST_WEIGHT:
-                hint = f"Weights are above 0 and at most {_MOST_WEIGHT:,}."
-                raise invalid("Profile", "weights", "a number for each column", weight, hint)
+        """Refuse a delta that does not help."""
         if self.delta and concentrated(self.epsilon, self.delta / 2) <= 0:
             hint = "Leave delta out, or give a larger one."
             raise invalid("Profile", "delta", "large enough to help", str(self.delta), hint)
@@ -235,4 +237,5 @@ class Profile(Question):
         return Said(
             f"A profile of {len(profile.columns)} columns and about {profile.records:,} records",
             rows=profile.rows(),
+            pictures=profile.pictures(),
         )

@@ -61,7 +61,18 @@ def described(question: Profile, card: Card) -> Description:
             "δ: which of them occur is not public."
         )
     words.append(_split(parts))
-    return Description(f"{' '.join(words)} {price.statement()}", price, {"columns": figures})
+    worst_of: dict[str, object] = {
+        name: max(figures[part.name][name] for part in of)
+        for name, of in (
+            ("median_rank_error", ordered),
+            ("tail_rank_error", ordered),
+            ("count_error", counted),
+            ("threshold", found),
+        )
+        if of
+    }
+    said = {**worst_of, "columns": figures}
+    return Description(f"{' '.join(words)} {price.statement()}", price, said)
 
 
 def _split(parts: tuple[Part, ...]) -> str:
