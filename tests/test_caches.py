@@ -49,7 +49,7 @@ CACHES = {
     ("ledger/statements.py", "closing_of"): "a number of entries to look up",
     ("ledger/statements.py", "some_entries"): "a number of entries to look up",
     ("ledger/spatial.py", "<module>"): "a number of the account",
-    ("ledger/spatial.py", "_depths"): "queried balls",
+    ("ledger/spatial.py", "read_depths"): "queried balls",
     ("ledger/spatial.py", "_location"): "queried balls",
     ("neighbours/devices.py", "cupy_device"): "nothing",
     ("neighbours/devices.py", "torch_device"): "the name of a device",

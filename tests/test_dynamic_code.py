@@ -39,7 +39,7 @@ LOOKUPS = {
     ("verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
     ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
     ("privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
-    ("ledger/spatial.py", "_sheet"): "lines of LINES",
+    ("ledger/spatial.py", "sheet"): "lines of LINES",
     ("ledger/verification.py", "_misplaced"): "lines of LINES",
     ("neighbours/store.py", "save"): "names of _TABLES",
     ("server/strangers.py", "question_from"): "names that a question declares",

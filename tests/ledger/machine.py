@@ -27,7 +27,7 @@ class CheckedOutside(Ledger):
 
     between: Callable[[], None] = staticmethod(lambda: None)
 
-    def _reserve(self, dataset: str, order: ChargeRequest, rule: Any) -> Any:
+    def _reserve(self, dataset: str, order: ChargeRequest, rule: Any, known: Any) -> Any:
         def check(account: Any) -> None:
             share = account.share(order.analyst)
             if account.outcome(order.digest) is None:
@@ -39,7 +39,7 @@ class CheckedOutside(Ledger):
         race, self.between = self.between, lambda: None
         race()
         with mock.patch("whitecrow.ledger.charging.admit", _unchecked):
-            return super()._reserve(dataset, order, rule)
+            return super()._reserve(dataset, order, rule, known)
 
 
 def _unchecked(account: Any, budget: Any, price: Any, extra: Any, *, whose: str) -> Any:

@@ -174,7 +174,7 @@ def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             ends = [end for job in pool.map(ask, range(8)) for end in job]
         counted = Counter(end for end in ends if "." not in end)
-        assert counted == {"Unavailable": 32, "BudgetExhausted": 28}
+        assert counted == {"LedgerUnusable": 32, "BudgetExhausted": 28}
         assert spent(ledger) == 1
         assert verify(ledger, "clinic").ok
 
