@@ -18,7 +18,7 @@ class Asks:
     """Answer a question, or refuse it."""
 
     plan: Callable[[Sequence[Question]], Any]
-    """What a batch would cost together: a :class:`whitecrow.terms.Plan`."""
+    """What a batch would cost together: a :class:`whitecrow.plan.Plan`."""
 
     def ask_about(self, kind: str, *given: Any, **parameters: Any) -> Release:
         """Ask a question by its kind; this is how questions of other packages are asked.

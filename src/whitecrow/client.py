@@ -28,9 +28,10 @@ from whitecrow.errors import (
     Unreachable,
     WhitecrowError,
 )
+from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.question import Description, Progress, Question, Release
-from whitecrow.terms import Plan, Policy, Remaining
+from whitecrow.terms import Policy, Remaining
 
 __all__ = ["Client"]
 

@@ -18,7 +18,6 @@ A plain ``"1"`` caps all three lines at 1, so it caps the joint loss of everythi
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -27,8 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from whitecrow.errors import BudgetExhausted, InvalidInput, NotAllowed, invalid
-from whitecrow.look import notebook
+from whitecrow.errors import InvalidInput, NotAllowed, invalid
 from whitecrow.privacy import (
     ConditionalPrivacy,
     Guarantee,
@@ -40,7 +38,7 @@ from whitecrow.privacy import (
     rounded_up,
 )
 
-__all__ = ["LINES", "Budget", "Plan", "Policy", "Remaining", "policy_of"]
+__all__ = ["LINES", "Budget", "Policy", "Remaining", "policy_of"]
 
 LINES = ("differential", "sensitive", "conditional")
 """The lines of an account, the strongest promise first."""
@@ -385,83 +383,3 @@ class Remaining(Mapping[str, Fraction]):
         """Return a plain JSON object; rationals as text."""
         found = {notion: str(left) for notion, left in self.left.items()}
         return {**found, "delta": str(self.delta)} if self.delta else found
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The price of a batch.
-
-    Parameters
-    ----------
-    questions : int
-        How many were given.
-    charged : int
-        How many would be charged; the others were answered before, or come twice.
-    price : mapping
-        What the batch would add to each line of the account. Questions about places that do not
-        meet share one price (spatial accounting).
-    apart : Fraction
-        The plain sum of epsilon over the different questions, for comparison.
-    fits : bool
-        Whether the budget suffices for all of them, in the given order.
-    reason : str
-        Why not.
-    fitting : int
-        How many fit, counted from the first.
-    """
-
-    questions: int
-    charged: int
-    price: dict[str, Fraction]
-    apart: Fraction
-    fits: bool
-    reason: str = ""
-    fitting: int = 0
-
-    def check(self) -> None:
-        """Refuse a batch that does not fit, before any of it is asked.
-
-        Raises
-        ------
-        BudgetExhausted
-            It says how many of the questions fit.
-        """
-        if not self.fits:
-            raise BudgetExhausted(
-                f"The batch does not fit, and none of it was asked: of its {self.questions} "
-                f"questions the first {self.fitting} fit. {self.reason}"
-            )
-
-    def __str__(self) -> str:
-        cost = max((self.price[line] for line in LINES if line in self.price), default=Fraction(0))
-        words = (
-            f"{self.questions} questions, {self.charged} to be charged. Total ε {_decimals(cost)}"
-        )
-        if cost < self.apart:
-            words += f" ({_decimals(self.apart)} without the overlap discount)"
-        if self.fits:
-            return f"{words}. They fit."
-        return f"{words}. The first {self.fitting} fit. {self.reason}"
-
-    def _repr_html_(self) -> str:
-        rows = [(line, rounded_up(amount)) for line, amount in self.price.items() if amount]
-        return notebook(str(self), rows, head=("account", "adds") if rows else ())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object; rationals as text."""
-        return {
-            "questions": self.questions,
-            "charged": self.charged,
-            "price": {line: str(amount) for line, amount in self.price.items()},
-            "apart": str(self.apart),
-            "fits": self.fits,
-            "reason": self.reason,
-            "fitting": self.fitting,
-        }
-
-
-def _decimals(amount: Fraction) -> str:
-    """A total with two decimals, rounded up; four significant digits where that says nothing."""
-    if amount < Fraction(1, 10):
-        return rounded_up(amount)
-    return f"{math.ceil(amount * 100) / 100:.2f}"

@@ -24,7 +24,8 @@ from whitecrow.neighbours import Engine, NeighbourRelation, devices, gpu, open_e
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
 from whitecrow.neighbours.plans import count_plain, equality
-from whitecrow.neighbours.relation import PLAIN, Form, lower, on_sphere
+from whitecrow.neighbours.relation import PLAIN, Form, lower
+from whitecrow.neighbours.sphere import on_sphere
 from whitecrow.neighbours.tiles import Scattered, scattered_order
 
 Matrix = NDArray[np.float64]

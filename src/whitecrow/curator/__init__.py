@@ -2,8 +2,9 @@
 
 from whitecrow.curator.advice import REFERENCES, Advice, Reference
 from whitecrow.curator.curator import Curator
+from whitecrow.plan import Plan
 from whitecrow.questions import read_question, register
-from whitecrow.terms import Plan, Policy, Remaining
+from whitecrow.terms import Policy, Remaining
 
 __all__ = [
     "REFERENCES",

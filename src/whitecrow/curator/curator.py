@@ -10,26 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow.asks import Asks
-from whitecrow.curator.advice import Advice, advise
+from whitecrow.curator.custody import Custody
 from whitecrow.curator.execution import Elsewhere, Execution, InProcess, failure
 from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
-from whitecrow.curator.simulate import simulated
+from whitecrow.curator.rehearsal import Rehearsal
 from whitecrow.data import Card, Records
-from whitecrow.errors import AccountConflict, InvalidInput, NotAllowed, RecordsElsewhere
+from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.ledger import (
     AccountSnapshot,
     ChargeRequest,
-    Entry,
     Ledger,
     RecordedOutcome,
     Reservation,
 )
-from whitecrow.ledger.failures import failures, review
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.look import notebook
-from whitecrow.neighbours import Engine, open_engine
+from whitecrow.neighbours import Engine
+from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, Totals, of_revision, reading
 from whitecrow.question import (
     Description,
@@ -43,11 +42,9 @@ from whitecrow.question import (
     statement,
 )
 from whitecrow.questions import type_of
-from whitecrow.terms import Budget, Plan, Policy, Remaining, policy_of
+from whitecrow.terms import Policy, Remaining, policy_of
 
 if TYPE_CHECKING:
-    from whitecrow.curator.models import ModelAdvice
-    from whitecrow.privacy import Exactly
     from whitecrow.publish import Publish, Publisher
 
 __all__ = ["Curator"]
@@ -56,7 +53,7 @@ _MOST_WORDS = 256
 """How many kinds of alike questions keep what is said of their answers."""
 
 
-class Curator(Asks):
+class Curator(Asks, Custody, Rehearsal):
     """Answers questions about one dataset, within a budget, under a policy.
 
     Made by :meth:`open`. What it guarantees: the spend is committed before the first private value
@@ -263,46 +260,6 @@ class Curator(Asks):
             orders.append(self._order(question, price, self.analyst))
         return self._ledger.quote(self.name, orders).plan(orders)
 
-    def advise(self, question: Question, *, error: float | None = None, **public: Any) -> Advice:
-        """Say which price a wanted error has, or which error the question's price buys.
-
-        Parameters
-        ----------
-        question : Question
-            What would be asked.
-        error : float, optional
-            The wanted error, for instance 0.05 for a yes or no that is wrong once in twenty.
-        **public
-            Guesses for the question's ``describe``, such as ``typical_neighbours=3``.
-        """
-        self._check(question)
-        return advise(question, self.card, error=error, public=public)
-
-    def advise_model(
-        self, contamination: Exactly, *, columns: Sequence[str], **how: Any
-    ) -> ModelAdvice:
-        """Find a model for a wanted share of outliers, from public facts; spends nothing.
-
-        It comes with a priced question, :class:`whitecrow.Tune`, that has the radius chosen by the
-        data. ``how`` is that of :func:`whitecrow.curator.models.advise_model`: ``metric``,
-        ``beta``, ``records``, ``profile``, ``epsilon``.
-        """
-        from whitecrow.curator.models import advise_model
-
-        return advise_model(self.card, contamination, columns=columns, **how)
-
-    def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
-        """Answer a question ``runs`` times about made-up records that fit the card.
-
-        Nothing of the data is read and nothing is spent: ``size`` records are drawn uniformly
-        within the card's bounds.
-        """
-        code = type_of(question)
-        question.check(self.card)
-        made_up = simulated(self.card, size)
-        facts = code.gather(question, made_up, open_engine(made_up), None)
-        return tuple(code.release(question, facts, None) for _ in range(runs))
-
     def _check(self, question: Question) -> None:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
         type_of(question)
@@ -446,44 +403,7 @@ class Curator(Asks):
         """What a data officer can sign: the joint promise of everything released so far."""
         return " ".join(self.totals().statements())
 
-    # The custodian's acts
-
-    def intake(self) -> dict[str, Any]:
-        """Say how many rows were read, kept, left out and mended, by reason: facts.
-
-        For the custodian alone, who holds the data; an analyst must never see them.
-
-        Raises
-        ------
-        RecordsElsewhere
-            If another process holds the records: a service shows them to its custodians.
-        """
-        from whitecrow.data.intake import intake_of
-
-        found = intake_of(self._dataset)
-        if found is None:
-            raise RecordsElsewhere(
-                "What became of the rows is shown to the service's custodians alone."
-            )
-        return found
-
-    def amend(
-        self,
-        *,
-        reason: str,
-        budget: object = None,
-        policy: Policy | Mapping[str, Any] | str | Path | None = None,
-    ) -> None:
-        """Change the promise: the budget, the policy, or both. The chain keeps the reason."""
-        rules = None if policy is None else Policy.of(policy)
-        if rules is not None and rules.unit != self.policy.unit:
-            raise AccountConflict("The unit of an account is fixed when it is opened.")
-        self._ledger.amend(
-            self.name,
-            reason=reason,
-            budget=None if budget is None else Budget.of(budget),
-            policy=None if rules is None else rules.to_json(),
-        )
+    # Revisions
 
     @property
     def revision(self) -> int:
@@ -507,33 +427,6 @@ class Curator(Asks):
             raise NotAllowed("This curator's records are opened by a service; advance there.")
         how = {**self._opening, "source": self._opening["source"] if source is None else source}
         return Curator.open(**how, ledger=self._ledger, name=self.name, advance=reason)
-
-    def allow(self, analyst: str, budget: object, *, reason: str) -> None:
-        """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""
-        self._ledger.allow(
-            self.name, analyst, None if budget is None else Budget.of(budget), reason=reason
-        )
-
-    def unsettled(self) -> list[Entry]:
-        """Spends without an answer (interrupted or failed): kept, and voidable."""
-        return self._ledger.unsettled(self.name)
-
-    def void(self, seq: int, *, reason: str) -> None:
-        """Give back a spend that never led to an answer."""
-        self._ledger.void(self.name, seq, reason=reason)
-
-    def failures(self) -> list[Entry]:
-        """Failures that nobody has reviewed: while there are any, no new question is answered."""
-        return failures(self._ledger, self.name)
-
-    def review(self, seq: int, *, reason: str) -> None:
-        """Say that a failure was looked at; after the last one, questions are answered again.
-
-        The spend is kept. :meth:`void` gives it back and is a review as well. Look into the
-        custodian's log first: a failure that depends on the records tells about them, and asked
-        again it tells once more.
-        """
-        review(self._ledger, self.name, seq, reason=reason)
 
     def close(self) -> None:
         """Give the connections back: the store's, and those to records that are elsewhere."""

@@ -12,8 +12,9 @@ from whitecrow.ledger.account import Account, Located, admissible, admit, in_uni
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import AnalystAccount, Reservation
+from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, ZeroConcentrated
-from whitecrow.terms import LINES, Budget, Plan
+from whitecrow.terms import LINES, Budget
 
 __all__ = ["ChargeRequest", "Quote", "charge", "quote", "weigh"]
 

@@ -407,12 +407,7 @@ class Ledger:
     ) -> list[tuple[Entry, Entry | None]]:
         """An analyst's newest questions, each with the entry that closed it last, if any did.
 
-        Parameters
-        ----------
-        dataset, analyst : str
-            Whose.
-        limit, skip : int, default=100, 0
-            How many, and how many newer ones to leave out.
+        At most ``limit`` of them, after the ``skip`` newest.
         """
 
         def look(account: AccountTransaction) -> list[tuple[Entry, Entry | None]]:

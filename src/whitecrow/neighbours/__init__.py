@@ -19,11 +19,11 @@ from whitecrow.neighbours.opening import (
 )
 from whitecrow.neighbours.plans import KERNELS
 from whitecrow.neighbours.relation import (
-    EARTH_RADIUS_KM,
     METRICS,
     NeighbourRelation,
     relation_on,
 )
+from whitecrow.neighbours.sphere import EARTH_RADIUS_KM
 from whitecrow.neighbours.store import beside
 
 __all__ = [

@@ -9,7 +9,8 @@ from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.engine import LocalRecords, sparse_rows
 from whitecrow.neighbours.index import Progress
 from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records, equality
-from whitecrow.neighbours.relation import Form, Layout, NeighbourRelation, on_sphere
+from whitecrow.neighbours.relation import Form, Layout, NeighbourRelation
+from whitecrow.neighbours.sphere import on_sphere
 from whitecrow.neighbours.tiles import Scattered
 
 __all__ = ["GpuEngine"]

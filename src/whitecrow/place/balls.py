@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from whitecrow.card import Card
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours.relation import EARTH_RADIUS_KM, SCALED, on_sphere
+from whitecrow.neighbours.relation import SCALED
+from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
 
 if TYPE_CHECKING:
     from whitecrow.place.atlas import Atlas
@@ -56,6 +57,7 @@ _RELATIVE = 1e-9
 _ABSOLUTE = 1e-150
 _ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
+_AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
 _ANGLE = 1e-7
 
 
@@ -100,8 +102,8 @@ class Balls:
     def keys(self, ball: Location) -> tuple[float, float, float]:
         """Two coordinates and a reach; balls touch only if both differ by at most both reaches.
 
-        They are projections that shorten distances, on two directions in which every column takes
-        part: a column with two values only still leaves the others to tell places apart.
+        Projections shorten distances; every column takes part in both, so that one with two values
+        only leaves the others to tell places apart.
         """
         metric, radius = str(ball["metric"]), reach(float(ball["radius"]))
         if metric == "hamming":
@@ -221,7 +223,7 @@ def place_of(ball: Mapping[str, Any]) -> Place:
 
 def exact_in(metric: str, width: int) -> bool:
     """Say whether :func:`deepest` knows this metric in this many columns."""
-    return width <= 2 and metric in ("euclidean", "manhattan", "chebyshev")
+    return width <= 2 and metric in _AT_LEAST_A_GAP
 
 
 def reach(radius: float) -> float:
@@ -247,9 +249,6 @@ def touching(
     if len(left):
         found[left] = _close(metric, ranges, centers[left], center, both[left])
     return found
-
-
-_AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
 
 
 def _close(

@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import relation
+from whitecrow.neighbours import relation, sphere
 from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours.relation import step
 
@@ -19,9 +19,9 @@ Floats = NDArray[np.float64]
 OUTSIDE, INSIDE = -1.0, -2.0
 
 register_jitable(step)
-register_jitable(relation.sine_cosine)
+register_jitable(sphere.sine_cosine)
 measure: Any = inner(relation.measure)
-_on_sphere: Any = inner(relation.on_sphere)
+_on_sphere: Any = inner(sphere.on_sphere)
 
 
 @inner
