@@ -1,4 +1,4 @@
-"""Draws ``demo.svg`` (the demo in a terminal) and ``report.png`` (its report, light and dark).
+"""Draws the demo in a terminal, its report (light and dark), a notebook, and the first picture.
 
 Run ``python docs/pictures/make_demo.py``; the report's picture needs chromium and Pillow. Noise is
 drawn anew, so the answers differ from run to run.
@@ -14,15 +14,18 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from PIL import Image
 from rich.console import Console
 
-from whitecrow import demo
+import whitecrow as wc
+from whitecrow import demo, look
 from whitecrow.cli import demo as shown
 from whitecrow.cli import screen_output
 
 HERE = Path(__file__).parent
 FLAGS = ("--no-sandbox", "--headless", "--disable-gpu", "--disable-dev-shm-usage",
-         "--no-first-run", "--hide-scrollbars", "--window-size=1000,1180")  # fmt: skip
+         "--no-first-run", "--hide-scrollbars")  # fmt: skip
+MODEL = wc.DistanceAnomaly(beta=40, radius=12)
 
 
 def main() -> None:
@@ -30,8 +33,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         story = demo.run(Path(folder), lambda name: None)
         _terminal(replace(story, page=Path("whitecrow-demo/report.html")))
+        _hero()
         if chromium := shutil.which("chromium"):
-            _page(chromium, story.page)
+            _page(chromium, story.page, "report.png", 1180)
+            _page(chromium, _notebook(Path(folder)), "notebook.png", 900)
 
 
 def _terminal(story: demo.Story) -> None:
@@ -49,23 +54,52 @@ def _terminal(story: demo.Story) -> None:
     (HERE / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
-def _page(chromium: str, page: Path) -> None:
-    from PIL import Image
+def _hero() -> None:
+    """A picture that a phone shows at its own size."""
+    asked = wc.Screen({"age": 74}, model=MODEL, epsilon="1/4")
+    plot = look.Plot(
+        look.Axis("records near the new one", 0, 80),
+        look.Axis("chance of a wrong answer", 0, 0.5),
+        "The chance of a wrong answer, by how many records are near",
+        width=400,
+        height=240,
+    )
+    plot.line([(near, asked.wrong(near)) for near in range(81)], "accent")
+    look.Picture(plot.rule(MODEL.beta, "muted")).save(HERE / "hero.svg")
 
+
+def _notebook(folder: Path) -> Path:
+    """Cards as a notebook shows them, each under the code that made it."""
+    curator = wc.Curator.open(demo.DATA, card=demo.CARD, budget="3", ledger="sqlite://")
+    question = wc.Screen({"age": 74, "bmi": 44.0, "systolic": 222}, model=MODEL, epsilon="1/2")
+    cells = [
+        ("curator", curator._repr_html_()),
+        ("curator.describe(question)", curator.describe(question)._repr_html_()),
+        ("release = curator.ask(question)\nrelease", curator.ask(question)._repr_html_()),
+    ]
+    body = "".join(f"<pre>{look.escaped(code)}</pre><p>{shown}</p>" for code, shown in cells)
+    page = folder / "notebook.html"
+    page.write_text(look.page("A notebook", "", body, kind="notebook"), encoding="utf-8")
+    return page
+
+
+def _page(chromium: str, page: Path, name: str, height: int) -> None:
+    """A page, light and dark beside each other."""
     shots = []
     for dark in (1, 0):
         target = page.with_name(f"{dark}.png")
         scheme = f"--blink-settings=preferredColorScheme={dark}"
+        size = f"--window-size=1000,{height}"
         subprocess.run(
-            [chromium, *FLAGS, scheme, f"--screenshot={target}", page.as_uri()],
+            [chromium, *FLAGS, size, scheme, f"--screenshot={target}", page.as_uri()],
             check=True, capture_output=True,
         )  # fmt: skip
         shots.append(Image.open(target).convert("RGB"))
-    wide = Image.new("RGB", (2000, 1180))
+    wide = Image.new("RGB", (2000, height))
     for place, shot in enumerate(shots):
         wide.paste(shot, (1000 * place, 0))
-    small = wide.resize((1300, 767), Image.Resampling.LANCZOS)
-    small.quantize(160, method=Image.Quantize.FASTOCTREE).save(HERE / "report.png", optimize=True)
+    small = wide.resize((1300, 13 * height // 20), Image.Resampling.LANCZOS)
+    small.quantize(160, method=Image.Quantize.FASTOCTREE).save(HERE / name, optimize=True)
 
 
 if __name__ == "__main__":

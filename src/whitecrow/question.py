@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from whitecrow import look
 from whitecrow.card import Card
 from whitecrow.declaration import Declared
 from whitecrow.errors import WhitecrowError
@@ -245,18 +246,18 @@ def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
     median, most = figures.get("median_error"), figures.get("error_95")
     if median is not None and most is not None:
         return f"± {_short(median)}, 95 %: ± {_short(most)}"
-    parts = []
-    for name, (words, form) in question.figures.items():
-        value = figures.get(name)
-        if value is None or not any(part in name for part in _OF_ERROR):
-            continue
-        if form == "chance":
-            parts.append(f"{words} {_percent(value)}")
-        elif form == "range":
-            parts.append(f"{words} {_short(value[0])} to {_short(value[-1])}")
-        else:
-            parts.append(f"{words} {_short(value)}")
-    return "; ".join(parts)
+    labels = {
+        name: label
+        for name, label in question.figures.items()
+        if any(part in name for part in _OF_ERROR)
+    }
+    return "; ".join(_phrase(*row) for row in look.figure_rows(labels, figures))
+
+
+def _phrase(words: str, value: str) -> str:
+    """A figure in a sentence: "wrong 1 in 466 for your guess"."""
+    what, mark, when = words.partition(" with probability, ")
+    return f"{what} {value} {when}" if mark else f"{words} {value}"
 
 
 def coin_warning(question: Question, figures: Mapping[str, JSON]) -> str:

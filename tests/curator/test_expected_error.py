@@ -74,7 +74,7 @@ def test_the_terminal_prints_the_error_and_warns_on_standard_error(tmp_path):
     line += ["--beta", "5", "--radius", "5", "--epsilon", "1/3000", "--budget", "1"]
     line += ["--ledger", f"sqlite:///{tmp_path / 'a.db'}"]
     words = CliRunner().invoke(whitecrow, line)
-    assert "\nerror      wrong with probability" in words.stdout
+    assert "\nerror      wrong 49.9 % for a record with nothing near" in words.stdout
     assert "WARNING" in words.stderr
     said = CliRunner().invoke(whitecrow, ["--json", *line])
     assert "WARNING" in said.stderr

@@ -88,19 +88,9 @@ class Output:
         if self.as_json or not watched():
             yield None
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
+        from whitecrow.look import progress_bar
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-            tasks: dict[str, Any] = {}
-
-            def update(done: int, total: int, what: str) -> None:
-                if what not in tasks:
-                    tasks[what] = bar.add_task(what, total=total)
-                bar.update(tasks[what], completed=done, total=total)
-
+        with progress_bar(stderr=True) as update:
             yield update
 
 

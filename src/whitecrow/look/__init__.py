@@ -20,6 +20,7 @@ from whitecrow.look.parts import (
     table,
 )
 from whitecrow.look.picture import Interactive, Picture, series
+from whitecrow.look.progress import progress_bar
 
 __all__ = [
     "Axis",
@@ -41,6 +42,7 @@ __all__ = [
     "page",
     "panel",
     "paragraphs",
+    "progress_bar",
     "quoted",
     "series",
     "slider",
