@@ -16,7 +16,7 @@ def base() -> list[str]:
 def test_questions_of_every_kind_and_fate_are_asked(base):
     kinds = {question.kind for question in questions()}
     assert set(BUILT_IN) == kinds
-    for word in ("Unavailable", "InvalidInput", "PolicyViolation", "BudgetExhausted"):
+    for word in ("ComputationFailed", "InvalidInput", "NotAllowed", "BudgetExhausted"):
         assert any(line.startswith(word) for line in base)
     for call in ("reserve", "gather", "release", "settle", "fail"):
         assert f"call {call}" in base

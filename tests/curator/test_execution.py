@@ -199,7 +199,7 @@ def test_a_thousand_asks_show_no_canary(
     curator = watcher.curator
     watcher.note(repr(curator), curator.remaining(), curator.totals(), curator.unsettled())
     watcher.note(watcher.export(), everything_logged.getvalue(), *capfd.readouterr())
-    for word in ("BudgetExhausted", "PolicyViolation", "InvalidInput", "Unavailable", "progress"):
+    for word in ("BudgetExhausted", "NotAllowed", "InvalidInput", "ComputationFailed", "progress"):
         assert word in watcher.seen, f"the asks never led to {word}"
     text = "\n".join([*watcher.seen, *watcher.frames])
     assert not (found := CANARIES.search(text)), text[found.start() - 100 : found.end() + 100]

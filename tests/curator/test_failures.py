@@ -63,7 +63,7 @@ def test_a_full_disk_refuses_before_anything_is_read(tmp_path: Path) -> None:
     while said == "answered":
         asked += 1
         said = _outcome(lambda number=asked: asking.ask(Toy(number, "1/1000000")))
-    assert said.startswith("Unavailable")
+    assert said.startswith("LedgerUnusable")
     assert "disk is full. Nothing was released" in said
     # The failing ask either could not pay (nothing read) or could not store (nothing returned).
     assert asked - 1 <= len(reads) <= asked
@@ -99,7 +99,7 @@ def test_a_disk_that_fills_while_storing_the_answer_loses_nothing(tmp_path: Path
         )
         return _outcome(lambda: asking.ask(Toy(1)))
 
-    assert _in_child(child).startswith("Unavailable: The ledger")
+    assert _in_child(child).startswith("LedgerUnusable: The ledger")
     with curator(path) as again:
         assert [e.kind for e in again.ledger.entries("toys")] == ["open", "reserve"]
         assert again.ask(Toy(1)).charged
@@ -123,7 +123,7 @@ def test_a_read_only_folder_refuses_clearly(tmp_path: Path) -> None:
 
     said = _in_child(child)
     path.parent.chmod(0o755)
-    assert said.startswith("Unavailable: The ledger")
+    assert said.startswith("LedgerUnusable: The ledger")
     assert "read-only" in said or "cannot be opened" in said
 
 
@@ -135,7 +135,7 @@ def test_a_missing_folder_is_named() -> None:
 def test_a_store_in_memory_is_not_shared_with_a_fork() -> None:
     asking = curator("sqlite://")
     assert _in_child(lambda: _outcome(lambda: asking.ask(Toy(1)))).startswith(
-        "Unavailable: A ledger in memory"
+        "LedgerUnusable: A ledger in memory"
     )
     assert asking.ask(Toy(1)).charged
 

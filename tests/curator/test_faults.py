@@ -137,14 +137,14 @@ def test_every_fault_is_one_constant_reply_and_a_closed_dataset(
                 assert len(curator.unsettled()) == len(curator.failures()) == 1
                 replies.add(_seen(curator, question))
                 other = QUESTIONS[0] if question is not QUESTIONS[0] else QUESTIONS[1]
-                assert _seen(curator, other) == ("Unavailable", CLOSED)
+                assert _seen(curator, other) == ("DatasetClosed", CLOSED)
                 with pytest.raises(wc.Unavailable, match="takes no new questions"):
                     curator.publisher(QUESTIONS[-1])  # type: ignore[arg-type]
                 assert curator.ask(stored).answer == known
                 # The custodian looks, and gives the spend back.
                 curator.void(curator.unsettled()[-1].seq, reason="looked")
                 assert curator.remaining()["differential"] == before
-    assert replies == {("Unavailable", FAILED)}
+    assert replies == {("ComputationFailed", FAILED)}
 
 
 def _seen(curator: wc.Curator, question: Question) -> tuple[str, str]:
@@ -171,12 +171,12 @@ def test_a_dead_worker_is_a_failure_like_any_other() -> None:
     for question in QUESTIONS:
         curator = wc.Curator.open(ROWS, card=CARD, budget="10")
         curator._execution = Dead()
-        assert _seen(curator, question) == ("Unavailable", FAILED)
+        assert _seen(curator, question) == ("ComputationFailed", FAILED)
         assert _seen(curator, QUESTIONS[0 if question != QUESTIONS[0] else 1])[1] == CLOSED
         curator.review(curator.failures()[0].seq, reason="the machine was turned off")
         assert curator.failures() == []
         # What failed stays charged and is not computed again; other questions are answered.
-        assert _seen(curator, question) == ("Unavailable", FAILED)
+        assert _seen(curator, question) == ("ComputationFailed", FAILED)
 
 
 def test_an_answer_that_was_under_way_is_not_released_after_a_failure() -> None:
@@ -192,7 +192,7 @@ def test_an_answer_that_was_under_way_is_not_released_after_a_failure() -> None:
             return plain.answer(question, **named)
 
     curator._execution = Slow()
-    assert _seen(curator, QUESTIONS[0]) == ("Unavailable", FAILED)
+    assert _seen(curator, QUESTIONS[0]) == ("ComputationFailed", FAILED)
     assert len(curator.failures()) == 2
 
 
@@ -210,7 +210,7 @@ def test_a_failing_update_of_a_publication_closes_the_dataset(
             publisher.update(1, [1.0])
     assert str(failed.value) == FAILED
     assert failed.value.__context__ is None
-    assert _seen(curator, QUESTIONS[0]) == ("Unavailable", CLOSED)
+    assert _seen(curator, QUESTIONS[0]) == ("DatasetClosed", CLOSED)
     with pytest.raises(wc.Unavailable, match="takes no new questions"):
         publisher.update(1, [1.0])
     assert publisher.update(0)[0].period  # the latest release is still served
