@@ -40,8 +40,8 @@ from benchmarks.neighbours import (
 )
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import NeighbourRelation, count_all
-from whitecrow.neighbours.devices import Device, cupy_device, find_device, torch_device
-from whitecrow.neighbours.gpu import GpuEngine
+from whitecrow.neighbours._devices import Device, cupy_device, find_device, torch_device
+from whitecrow.neighbours._gpu import GpuEngine
 
 MAIN = (284_807, 6)
 OTHERS = ((3_772, 6), (60_000, 12), (1_000_000, 3))

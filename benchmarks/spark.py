@@ -32,11 +32,11 @@ from pyarrow import parquet
 from benchmarks.common import emit, parser, print_table
 from benchmarks.neighbours import Case, case
 from whitecrow.data import read
-from whitecrow.data.dialect import Query
+from whitecrow.data._dialect import Query
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse.spark import SparkWarehouse, session
+from whitecrow.data.warehouse._spark import SparkWarehouse, session
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
-from whitecrow.neighbours.remote import RemoteEngine
+from whitecrow.neighbours._remote import RemoteEngine
 
 COLUMNS = ("x", "y", "z")
 PART = 250_000

@@ -21,11 +21,11 @@ CHECKERS = ("audit", "verify", "attack")
 """Packages that make up facts themselves, to check mechanisms against proofs and adversaries."""
 
 CUSTODIAN = {
-    "Rejections": {"data/saved.py", "data/intake.py"},
+    "Rejections": {"data/_saved.py", "data/_intake.py"},
     "PrivacyMap": {
         "identify/map.py",
         "curator/maps.py",
-        "console/privacy_map.py",
+        "console/_privacy_map.py",
         "demo/identify.py",
     },
 }

@@ -24,7 +24,7 @@ IMPORTS = {
     ("cli/__init__.py", "get_command"): "names of COMMANDS",
     ("questions.py", "_built_in"): "modules that BUILT_IN lists",
     ("curator/computation.py", "_opened"): "modules whose questions the parent process registered",
-    ("neighbours/devices.py", "_imported"): "called with cupy and torch",
+    ("neighbours/_devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""
 
@@ -41,8 +41,8 @@ LOOKUPS = {
     ("privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("ledger/spatial.py", "sheet"): "lines of LINES",
     ("ledger/verification.py", "_misplaced"): "lines of LINES",
-    ("neighbours/store.py", "save"): "names of _TABLES",
-    ("server/strangers.py", "question_from"): "names that a question declares",
+    ("neighbours/_store.py", "save"): "names of _TABLES",
+    ("server/_strangers.py", "question_from"): "names that a question declares",
     ("testing.py", "_declared"): "parameters of a question's own declaration",
 }
 """Functions that get or set an attribute, not of themselves, whose name is computed."""

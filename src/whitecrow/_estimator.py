@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whitecrow.curator import Curator
 from whitecrow.data import Card
-from whitecrow.data.marks import RowMark
+from whitecrow.data._marks import RowMark
 from whitecrow.errors import InvalidInput, MissingExtra
 from whitecrow.ledger import Ledger
 from whitecrow.place.balls import BALLS

@@ -27,7 +27,7 @@ _SIZES = ("size_public", "size", "records_at_most")
 _PUBLIC_EXTRAS = ("name", "sources", *_SIZES)
 _RULES = {"reading": 2}
 _USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
-"""What the card does not say but decides which records there are; see data/selection.py."""
+"""What the card does not say but decides which records there are; see data/_selection.py."""
 
 
 @dataclass(frozen=True)

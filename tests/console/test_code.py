@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import common, whitecrow
-from whitecrow.console.code import listings
-from whitecrow.console.forms import read_question_form
-from whitecrow.console.site import Form
+from whitecrow.console._code import listings
+from whitecrow.console._forms import read_question_form
+from whitecrow.console._site import Form
 from whitecrow.data import Card
 from whitecrow.demo import CARD
 from whitecrow.question import digest

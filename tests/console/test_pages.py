@@ -15,7 +15,7 @@ from whitecrow.curator import Policy
 from whitecrow.ledger import Budget, ChargeRequest
 from whitecrow.ledger.failures import halt
 from whitecrow.question import digest
-from whitecrow.server.strangers import question_from
+from whitecrow.server._strangers import question_from
 
 from .conftest import PASSWORD, QUESTIONS, House, Visitor, build, hidden
 

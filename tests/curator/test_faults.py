@@ -199,7 +199,7 @@ def test_an_answer_that_was_under_way_is_not_released_after_a_failure() -> None:
 def test_a_failing_update_of_a_publication_closes_the_dataset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from whitecrow.publish import publisher as publishing
+    from whitecrow.publish import _publisher as publishing
 
     curator = wc.Curator.open(ROWS, card=CARD, budget="10")
     publisher = curator.publisher(QUESTIONS[-1])  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from whitecrow.data import Card, Column, csvfile, read, template
+from whitecrow.data import Card, Column, read, template
+from whitecrow.data import _csvfile as csvfile
 from whitecrow.errors import InvalidInput
 
 CARD = Card("t", (Column("x"), Column("note", "text", missing="fill", fill="-")))

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.console.forms import question_groups
+from whitecrow.console._forms import question_groups
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Exact, Maybe, Names, Whole, inputs
 from whitecrow.demo import CARD

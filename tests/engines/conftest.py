@@ -17,7 +17,7 @@ from whitecrow.data import Card, Dataset, read
 from whitecrow.data.warehouse import RemoteDataset, open_remote
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import Engine, open_engine
-from whitecrow.neighbours.remote import Bounds, RemoteEngine
+from whitecrow.neighbours._remote import Bounds, RemoteEngine
 
 # The benchmarks' private server.
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -45,7 +45,7 @@ def server() -> Iterator[postgres.Cluster]:
 def spark() -> Iterator[Any]:
     """One session for the whole folder: it takes a while to start."""
     pytest.importorskip("pyspark")
-    from whitecrow.data.warehouse.spark import session
+    from whitecrow.data.warehouse._spark import session
 
     try:
         # Short queries: what the compilers would gain is less than what they take.

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column
-from whitecrow.data.keys import Cut, Plain, Rounded
+from whitecrow.data._keys import Cut, Plain, Rounded
 from whitecrow.data.warehouse import RemoteDataset, open_remote
 from whitecrow.errors import InvalidInput, Unavailable, WhitecrowError
 from whitecrow.neighbours import open_data

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import Query
 from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close
-from whitecrow.neighbours.cells import Lattice
-from whitecrow.neighbours.plans import count_plain
+from whitecrow.neighbours._cells import Lattice
+from whitecrow.neighbours._plans import count_plain
+from whitecrow.neighbours._remote import Bounds
 from whitecrow.neighbours.relation import SCALED, lower
-from whitecrow.neighbours.remote import Bounds
 
 Matrix = NDArray[np.float64]
 Opening = Callable[..., tuple[Any, Engine]]

@@ -20,13 +20,16 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput, Unavailable
-from whitecrow.neighbours import Engine, NeighbourRelation, devices, gpu, open_engine, tiles
-from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, find_device, torch_device
-from whitecrow.neighbours.gpu import GpuEngine
-from whitecrow.neighbours.plans import count_plain, equality
+from whitecrow.neighbours import Engine, NeighbourRelation, open_engine
+from whitecrow.neighbours import _devices as devices
+from whitecrow.neighbours import _gpu as gpu
+from whitecrow.neighbours import _tiles as tiles
+from whitecrow.neighbours._devices import NUMPY, Device, cupy_device, find_device, torch_device
+from whitecrow.neighbours._gpu import GpuEngine
+from whitecrow.neighbours._plans import count_plain, equality
+from whitecrow.neighbours._sphere import on_sphere
+from whitecrow.neighbours._tiles import Scattered, scattered_order
 from whitecrow.neighbours.relation import PLAIN, Form, lower
-from whitecrow.neighbours.sphere import on_sphere
-from whitecrow.neighbours.tiles import Scattered, scattered_order
 
 Matrix = NDArray[np.float64]
 
@@ -464,8 +467,8 @@ for name in ("numba", "llvmlite", "scipy", "pyarrow", "sqlalchemy", "narwhals", 
     sys.modules[name] = None
 import numpy as np
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours.devices import NUMPY
-from whitecrow.neighbours.gpu import GpuEngine
+from whitecrow.neighbours._devices import NUMPY
+from whitecrow.neighbours._gpu import GpuEngine
 
 class Table:
     def matrix(self, columns): return np.arange(1200.0).reshape(-1, 2) / 40

@@ -12,9 +12,9 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column, SqlQuery, read
-from whitecrow.data.database import read_only_engine, reading_connection
+from whitecrow.data._database import read_only_engine, reading_connection
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse.duck import DuckWarehouse
+from whitecrow.data.warehouse._duck import DuckWarehouse
 from whitecrow.errors import InvalidInput, Unavailable
 
 CARD = Card("kept", (Column("age", lower=0, upper=120),))

@@ -14,7 +14,7 @@ from whitecrow.anomaly.detectors import FewWithin, FittedDetector
 from whitecrow.curator import Curator, Policy
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain import CustomUtility, Explain, Isolation, gather, release
-from whitecrow.explain.search import SEARCHES
+from whitecrow.explain._search import SEARCHES
 from whitecrow.explain.text import outlier_probability
 from whitecrow.explain.unaccounted import context_release, exact_release_law, matching_contexts
 from whitecrow.noise._seeded import SeededSource
@@ -117,7 +117,7 @@ def test_all_and_some_utilities_agree(town, record):
 
 
 def test_very_different_levels_are_counted_too(town, record, monkeypatch):
-    from whitecrow.explain import graph as module
+    from whitecrow.explain import _graph as module
 
     question = ask(record)
     narrow = gather(question, town).graph.levels()

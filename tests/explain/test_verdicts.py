@@ -14,9 +14,9 @@ from whitecrow.anomaly.detectors import (
     Histogram,
     LocalOutlierFactor,
 )
-from whitecrow.explain import verdicts as module
-from whitecrow.explain.population import Population
-from whitecrow.explain.verdicts import Verdicts, all_sums
+from whitecrow.explain import _verdicts as module
+from whitecrow.explain._population import Population
+from whitecrow.explain._verdicts import Verdicts, all_sums
 
 DETECTORS = [
     Grubbs(level="1/5"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours.local import LocalEngine
+from whitecrow.neighbours._local import LocalEngine
 
 
 class _Records:

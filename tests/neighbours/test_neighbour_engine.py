@@ -25,7 +25,7 @@ from whitecrow.neighbours import (
     copies,
     open_engine,
 )
-from whitecrow.neighbours.plans import Kernels
+from whitecrow.neighbours._plans import Kernels
 
 
 class Table:

@@ -15,9 +15,10 @@ import whitecrow as wc
 from whitecrow import plugins, questions
 from whitecrow.anomaly.detectors import FittedDetector, libraries, registry
 from whitecrow.cli import whitecrow
-from whitecrow.data import sources
+from whitecrow.data import _sources as sources
 from whitecrow.errors import InvalidInput, Unavailable
-from whitecrow.neighbours import ENGINES, LocalEngine, engine_names, open_engine, opening
+from whitecrow.neighbours import ENGINES, LocalEngine, engine_names, open_engine
+from whitecrow.neighbours import _opening as opening
 from whitecrow.questions import question_type
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +107,7 @@ def test_an_address_without_an_installed_source_is_refused_and_names_no_file():
 
 def test_a_name_of_our_own_is_never_replaced(installed):
     dataset = wc.read("lake://here")
-    assert type(open_engine(dataset, "local")).__module__ == "whitecrow.neighbours.local"
+    assert type(open_engine(dataset, "local")).__module__ == "whitecrow.neighbours._local"
     assert "hello" not in CliRunner().invoke(whitecrow, ["count", "--help"]).output
 
 

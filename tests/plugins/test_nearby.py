@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow import demo, questions
 from whitecrow.cli import whitecrow
-from whitecrow.console.forms import question_groups
+from whitecrow.console._forms import question_groups
 from whitecrow.curator import Policy
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput

@@ -290,7 +290,7 @@ def test_weeks_months_and_numbers_are_periods(card):
 
 
 def test_calendars_agree_with_themselves():
-    from whitecrow.publish.periods import Calendar
+    from whitecrow.publish._periods import Calendar
 
     days = np.arange(17_900, 19_000)
     for period in ("day", "week", "month"):
@@ -302,7 +302,7 @@ def test_calendars_agree_with_themselves():
 
 
 def test_the_picture_is_drawn(tmp_path, trip_card):
-    from whitecrow.publish.picture import draw
+    from whitecrow.publish._picture import draw
 
     answer = release(asked(), gather(asked(), read(trips(), trip_card)), SeededSource(1))
     assert draw(answer, tmp_path / "series.png").stat().st_size > 5_000

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from whitecrow.demo import CARD, DATA
 from whitecrow.server import Person, Service, Settings, create_app
-from whitecrow.server.protocol import GuardedProtocol
+from whitecrow.server._protocol import GuardedProtocol
 
 ROLES = {
     "custodian": "custodian",

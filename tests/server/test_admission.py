@@ -15,7 +15,8 @@ import httpx
 import pytest
 import requests
 
-from whitecrow.server import protocol, schemas
+from whitecrow.server import _protocol as protocol
+from whitecrow.server import _schemas as schemas
 
 from .conftest import Caller, House, identify, listening
 

@@ -30,7 +30,7 @@ from whitecrow.errors import (
 from whitecrow.ledger.store import CLOSED
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.server import Settings, create_app
-from whitecrow.server.readiness import Readiness
+from whitecrow.server._readiness import Readiness
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from whitecrow import questions
 from whitecrow.data import Card
 from whitecrow.demo import CARD
-from whitecrow.server.padding import due
+from whitecrow.server._padding import due
 
 from .conftest import House, identify, listening
 

@@ -11,7 +11,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.server import Settings
-from whitecrow.server.proxies import TrustedProxies, counted_address
+from whitecrow.server._proxies import TrustedProxies, counted_address
 
 from .conftest import House
 

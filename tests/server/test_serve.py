@@ -17,8 +17,8 @@ import whitecrow as wc
 from whitecrow.cli import serve, whitecrow
 from whitecrow.cli.screen_output import Output
 from whitecrow.server import Service, Settings, create_app, default_deadlines
-from whitecrow.server.logs import configure
-from whitecrow.server.tables import versions
+from whitecrow.server._logs import configure
+from whitecrow.server._tables import versions
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 

@@ -15,9 +15,9 @@ from sqlalchemy import create_engine
 import whitecrow as wc
 from whitecrow.errors import NotSignedIn
 from whitecrow.server import Service, Settings
-from whitecrow.server.people import People
-from whitecrow.server.store import Store
-from whitecrow.server.tables import migrate
+from whitecrow.server._people import People
+from whitecrow.server._store import Store
+from whitecrow.server._tables import migrate
 
 from .conftest import Caller, House, identify, person, settings_for
 

@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.data import read
-from whitecrow.data.reading import bare_card
+from whitecrow.data._reading import bare_card
 from whitecrow.histogram.table import TableProfile
 from whitecrow.profile import gather, release
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.attack.naive import naive_scale
+from whitecrow.publish._plan import PublicationPlan, Stage
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.publish.plan import PublicationPlan, Stage
 
 __all__ = [
     "Power",

@@ -13,7 +13,7 @@ from whitecrow.data import Card, Column
 from whitecrow.errors import invalid
 from whitecrow.noise import Source
 from whitecrow.publish import PublicationPlan, Publish, advance, fresh
-from whitecrow.publish.state import Day
+from whitecrow.publish._state import Day
 
 __all__ = [
     "Published",

@@ -15,8 +15,8 @@ from whitecrow.audit.shipped import Asked, Records, table
 from whitecrow.audit.tester import Law
 from whitecrow.data import Card, Column, read
 from whitecrow.explain import Explain, Isolation
+from whitecrow.explain._law import law_of
 from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import searched
 
 __all__ = ["cases", "matching"]

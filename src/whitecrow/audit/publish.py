@@ -24,9 +24,9 @@ from whitecrow.audit.tester import Law
 from whitecrow.data import Card, Column
 from whitecrow.noise import laws as noise_laws
 from whitecrow.publish import PrivateClip, Publish
+from whitecrow.publish._plan import Stage
+from whitecrow.publish._square_root import PRECISION, coefficients
 from whitecrow.publish.facts import PublishFacts
-from whitecrow.publish.plan import Stage
-from whitecrow.publish.square_root import PRECISION, coefficients
 from whitecrow.verify.publish import choice_law
 
 __all__ = ["cases"]

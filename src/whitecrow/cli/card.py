@@ -77,7 +77,7 @@ def accept(
     """
     from whitecrow.cli.ledger import chosen, opened_ledger
     from whitecrow.curator.drafts import accept_draft
-    from whitecrow.data.template import written
+    from whitecrow.data._template import written
 
     if Path(out).exists():
         raise InvalidInput(f"{out!r} exists already; name another file or remove it first.")

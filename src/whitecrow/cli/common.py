@@ -161,7 +161,7 @@ def _say_intake(given: Asking, curator: Curator) -> None:
     """
     if given.analyst != "owner" or given.output.as_json or not watched():
         return
-    from whitecrow.data.intake import intake_words
+    from whitecrow.data._intake import intake_words
 
     if given.engine in ("local", "gpu"):  # elsewhere it would be a count over all rows
         given.output.say(f"custodian  {intake_words(curator.intake())}")

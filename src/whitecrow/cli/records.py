@@ -61,7 +61,7 @@ def answer_all(
     records, key, only, leave_out, out
         As typed.
     """
-    from whitecrow.data.asked import read_asked
+    from whitecrow.data._asked import read_asked
 
     if out is not None:
         check_ending(out)

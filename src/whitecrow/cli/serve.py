@@ -31,7 +31,7 @@ _GRACE_SECONDS = 3
 def application() -> FastAPI:
     """Build the application in a worker process, from the settings in the environment."""
     from whitecrow.server import Settings, create_app
-    from whitecrow.server.logs import configure
+    from whitecrow.server._logs import configure
 
     configure()
     settings = Settings.from_text(os.environ[SETTINGS])
@@ -207,7 +207,7 @@ def command(
 
 def check_exposure(host: str, tls: bool, explicit: bool) -> None:
     """Refuse to listen beyond this machine in the open, unless told to."""
-    from whitecrow.server.settings import LOOPBACK
+    from whitecrow.server._settings import LOOPBACK
 
     if host not in LOOPBACK and not tls and not explicit:
         raise NoTls(
@@ -219,7 +219,7 @@ def check_exposure(host: str, tls: bool, explicit: bool) -> None:
 
 def trusted(host: str, behind: bool, given: tuple[str, ...]) -> tuple[str, ...]:
     """The proxies whose word on a caller's address counts."""
-    from whitecrow.server.settings import LOOPBACK
+    from whitecrow.server._settings import LOOPBACK
 
     if given or not behind:
         return given
@@ -244,7 +244,7 @@ def check_log(file: Path) -> None:
 
 def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
     """The host names to answer to: any if it listens widely and none was named."""
-    from whitecrow.server.settings import LOOPBACK
+    from whitecrow.server._settings import LOOPBACK
 
     if host not in LOOPBACK and not given:
         return ()
@@ -341,7 +341,7 @@ def _run(host: str, port: int, workers: int, certificate: str | None, key: str |
     try:
         import uvicorn
 
-        from whitecrow.server.protocol import GuardedProtocol
+        from whitecrow.server._protocol import GuardedProtocol
     except ImportError:
         raise MissingExtra(
             "The server is not installed: pip install 'whitecrow[server]'."
@@ -354,7 +354,7 @@ def _run(host: str, port: int, workers: int, certificate: str | None, key: str |
         workers=workers,
         ssl_certfile=certificate,
         ssl_keyfile=key,
-        proxy_headers=False,  # whom to believe is our own business: server/proxies.py
+        proxy_headers=False,  # whom to believe is our own business: server/_proxies.py
         http=GuardedProtocol,
         access_log=False,  # our own line says more, and no query strings
         log_level="warning",

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from whitecrow.console import (
-    analyst,
-    custodian,
-    laboratory,
-    people,
-    privacy_map,
-    sign_in_pages,
-    timeline,
-)
-from whitecrow.console.site import Site
-from whitecrow.server.handler import RequestHandler
+from whitecrow.console import _analyst as analyst
+from whitecrow.console import _custodian as custodian
+from whitecrow.console import _laboratory as laboratory
+from whitecrow.console import _people as people
+from whitecrow.console import _privacy_map as privacy_map
+from whitecrow.console import _sign_in_pages as sign_in_pages
+from whitecrow.console import _timeline as timeline
+from whitecrow.console._site import Site
+from whitecrow.server._handler import RequestHandler
 
 __all__ = ["mount", "site_of"]
 

@@ -33,7 +33,7 @@ from whitecrow.counting.ball_cover import METRICS, Points, as_points, cover
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
-from whitecrow.neighbours.plans import count_plain
+from whitecrow.neighbours._plans import count_plain
 from whitecrow.neighbours.relation import lower
 
 __all__ = ["RELATIONS", "degrees_needed", "horizon", "least_bound", "smooth_bound",

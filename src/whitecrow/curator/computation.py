@@ -31,7 +31,7 @@ from whitecrow.curator.maps import drawn
 from whitecrow.curator.simulate import simulated
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, Dataset, Records, SqlQuery
-from whitecrow.data.intake import intake_of
+from whitecrow.data._intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine, use_compiled

@@ -8,7 +8,7 @@ from typing import Any
 
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.data import Records
-from whitecrow.data.intake import intake_of
+from whitecrow.data._intake import intake_of
 from whitecrow.errors import AccountConflict, RecordsElsewhere
 from whitecrow.ledger import Entry, Ledger
 from whitecrow.ledger.failures import failures, review

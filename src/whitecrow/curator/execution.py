@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
 from whitecrow.data import Card, Records
-from whitecrow.data.progress import reporting
+from whitecrow.data._progress import reporting
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
 from whitecrow.question import Progress, Question, QuestionType

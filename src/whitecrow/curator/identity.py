@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from whitecrow.data import Card, Records
-from whitecrow.data.marks import FileStates, RowMark, file_mark, file_states
+from whitecrow.data._marks import FileStates, RowMark, file_mark, file_states
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import AccountConflict, DataChanged, NotReady
 from whitecrow.ledger import Ledger

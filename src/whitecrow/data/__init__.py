@@ -1,11 +1,11 @@
 """Datasets: cards of public facts, and records read against them."""
 
 from whitecrow.card import Card, Column
-from whitecrow.data.dataset import Dataset, Rejections
-from whitecrow.data.reading import read, read_and_keep
-from whitecrow.data.records import Records
-from whitecrow.data.sources import Opened, SourceType, SqlQuery
-from whitecrow.data.template import template
+from whitecrow.data._dataset import Dataset, Rejections
+from whitecrow.data._reading import read, read_and_keep
+from whitecrow.data._records import Records
+from whitecrow.data._sources import Opened, SourceType, SqlQuery
+from whitecrow.data._template import template
 
 __all__ = [
     "Card",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whitecrow.card import Column
-from whitecrow.data.columns import FIRST_DAY, LAST_DAY
-from whitecrow.data.dialect import DUCKDB, POSTGRES, Dialect
+from whitecrow.data._columns import FIRST_DAY, LAST_DAY
+from whitecrow.data._dialect import DUCKDB, POSTGRES, Dialect
 from whitecrow.detector import scoring
 from whitecrow.detector.tables import SHIFT
 from whitecrow.errors import invalid

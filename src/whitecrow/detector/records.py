@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column
-from whitecrow.data.columns import check_schema, convert, decoded
-from whitecrow.data.sources import open_source
+from whitecrow.data._columns import check_schema, convert, decoded
+from whitecrow.data._sources import open_source
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Progress", "batches"]

@@ -4,17 +4,17 @@
 ``search.py`` finds a context, ``mechanism.py`` releases it; ``proof.md`` proves what it costs.
 """
 
-from whitecrow.explain.cost import cost
-from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.mechanism import release
-from whitecrow.explain.question import Explain
-from whitecrow.explain.utilities import (
+from whitecrow.explain._utilities import (
     CustomUtility,
     Isolation,
     Overlap,
     Population,
     register_utility,
 )
+from whitecrow.explain.cost import cost
+from whitecrow.explain.facts import ExplainFacts, gather
+from whitecrow.explain.mechanism import release
+from whitecrow.explain.question import Explain
 from whitecrow.question import QuestionType
 
 __all__ = [

@@ -6,7 +6,7 @@ import math
 
 from whitecrow.anomaly.detectors import FittedDetector
 from whitecrow.data import Card
-from whitecrow.explain.draws import TRIES
+from whitecrow.explain._draws import TRIES
 from whitecrow.explain.question import Explain
 from whitecrow.limits import Limits, worst_case
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from whitecrow.data import Records
-from whitecrow.explain.contexts import Space
-from whitecrow.explain.graph import DataGraph
-from whitecrow.explain.population import Population
+from whitecrow.explain._contexts import Space
+from whitecrow.explain._graph import DataGraph
+from whitecrow.explain._population import Population
+from whitecrow.explain._verdicts import Verdicts
 from whitecrow.explain.question import Explain
-from whitecrow.explain.verdicts import Verdicts
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from whitecrow.explain.draws import SourceDraws
+from whitecrow.explain._draws import SourceDraws
+from whitecrow.explain._search import Draws, search
+from whitecrow.explain._utilities import Overlap
 from whitecrow.explain.facts import ExplainFacts
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import Draws, search
-from whitecrow.explain.utilities import Overlap
 from whitecrow.noise import Source
 
 __all__ = ["matching", "release", "searched"]

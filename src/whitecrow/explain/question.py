@@ -15,13 +15,13 @@ from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Maybe, Name, Names, Record, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.explain.contexts import Space
-from whitecrow.explain.grid import Grid
-from whitecrow.explain.options import DetectorOptions
-from whitecrow.explain.parameters import DetectorChoice, Start, UtilityChoice, number_of
-from whitecrow.explain.search import SEARCHES, draws_of
+from whitecrow.explain._contexts import Space
+from whitecrow.explain._grid import Grid
+from whitecrow.explain._options import DetectorOptions
+from whitecrow.explain._parameters import DetectorChoice, Start, UtilityChoice, number_of
+from whitecrow.explain._search import SEARCHES, draws_of
+from whitecrow.explain._utilities import CustomUtility, Isolation, Population, Utility
 from whitecrow.explain.text import describe_words
-from whitecrow.explain.utilities import CustomUtility, Isolation, Population, Utility
 from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, unrounded
 from whitecrow.question import Description, Question, Said
 

@@ -9,8 +9,8 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.detectors import FewWithin
 from whitecrow.data import Card
 from whitecrow.errors import invalid
-from whitecrow.explain.search import draws_of
-from whitecrow.explain.utilities import Isolation
+from whitecrow.explain._search import draws_of
+from whitecrow.explain._utilities import Isolation
 
 if TYPE_CHECKING:
     from whitecrow.explain.question import Explain

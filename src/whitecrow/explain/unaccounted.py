@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whitecrow.data import Card, Column, Dataset
-from whitecrow.explain.contexts import Space
-from whitecrow.explain.draws import SourceDraws
+from whitecrow.explain._contexts import Space
+from whitecrow.explain._draws import SourceDraws
+from whitecrow.explain._law import law_of
+from whitecrow.explain._search import Draws
 from whitecrow.explain.facts import ExplainFacts, gather
-from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import Draws
 from whitecrow.noise import Source
 
 __all__ = ["Found", "context_release", "exact_release_law", "matching_contexts"]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Column
-from whitecrow.data.columns import FIRST_DAY, LAST_DAY
+from whitecrow.data._columns import FIRST_DAY, LAST_DAY
 
 __all__ = ["Edges", "Line", "line_of"]
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from whitecrow.column import LEAST_SCALE, MOST_SCALE
 from whitecrow.data import Card, Column
-from whitecrow.data.template import written
+from whitecrow.data._template import written
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.line import Line, line_of
 from whitecrow.histogram.quantiles import quantile, rank_deviation, running

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from whitecrow.card import Card, Column
-from whitecrow.data.keys import Cut, Key, Plain
+from whitecrow.data._keys import Cut, Key, Plain
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Axis", "axis_of"]

@@ -6,10 +6,10 @@ Everything here returns exact private facts; only a mechanism may release anythi
 from __future__ import annotations
 
 from whitecrow._former import former
-from whitecrow.neighbours.counts import copies, count_all, count_close, count_related
-from whitecrow.neighbours.engine import Engine
-from whitecrow.neighbours.local import LocalEngine
-from whitecrow.neighbours.opening import (
+from whitecrow.neighbours._counts import copies, count_all, count_close, count_related
+from whitecrow.neighbours._engine import Engine
+from whitecrow.neighbours._local import LocalEngine
+from whitecrow.neighbours._opening import (
     ENGINES,
     REMOTE,
     EngineType,
@@ -17,14 +17,14 @@ from whitecrow.neighbours.opening import (
     open_data,
     open_engine,
 )
-from whitecrow.neighbours.plans import KERNELS
+from whitecrow.neighbours._plans import KERNELS
+from whitecrow.neighbours._sphere import EARTH_RADIUS_KM
+from whitecrow.neighbours._store import beside
 from whitecrow.neighbours.relation import (
     METRICS,
     NeighbourRelation,
     relation_on,
 )
-from whitecrow.neighbours.sphere import EARTH_RADIUS_KM
-from whitecrow.neighbours.store import beside
 
 __all__ = [
     "EARTH_RADIUS_KM",

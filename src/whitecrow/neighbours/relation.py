@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from whitecrow.card import Card, Column
 from whitecrow.column import LEAST_SCALE, MOST_SCALE
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
+from whitecrow.neighbours._sphere import EARTH_RADIUS_KM, on_sphere
 
 __all__ = [
     "LARGEST",

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from whitecrow.card import Card
 from whitecrow.neighbours import NeighbourRelation
+from whitecrow.neighbours._sphere import EARTH_RADIUS_KM, on_sphere
 from whitecrow.neighbours.relation import SCALED
-from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
 
 if TYPE_CHECKING:
     from whitecrow.place.atlas import Atlas

@@ -5,14 +5,14 @@
 """
 
 from whitecrow._former import former
-from whitecrow.publish.clip import PrivateClip
+from whitecrow.publish._clip import PrivateClip
+from whitecrow.publish._plan import Point, PublicationPlan
+from whitecrow.publish._publisher import Publisher
+from whitecrow.publish._state import Day, MemoryStore, PublisherState, StateStore
 from whitecrow.publish.cost import cost
 from whitecrow.publish.facts import PublishFacts, gather
 from whitecrow.publish.mechanism import advance, fresh, release
-from whitecrow.publish.plan import Point, PublicationPlan
-from whitecrow.publish.publisher import Publisher
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
 from whitecrow.question import QuestionType
 
 __all__ = [

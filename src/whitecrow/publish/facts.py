@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Records
-from whitecrow.data.keys import Plain
+from whitecrow.data._keys import Plain
 from whitecrow.neighbours import Engine
 from whitecrow.privacy import Facts
-from whitecrow.publish.plan import PublicationPlan
+from whitecrow.publish._plan import PublicationPlan
+from whitecrow.publish._state import Day
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import Day
 from whitecrow.question import Progress
 
 __all__ = ["PublishFacts", "gather"]

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source
-from whitecrow.publish.clip import choose
+from whitecrow.publish._clip import choose
+from whitecrow.publish._plan import Point, PublicationPlan
+from whitecrow.publish._state import Day, Position, PublisherState
 from whitecrow.publish.facts import PublishFacts
-from whitecrow.publish.plan import Point, PublicationPlan
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import Day, Position, PublisherState
 
 __all__ = [
     "Shown",

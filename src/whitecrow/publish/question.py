@@ -23,13 +23,13 @@ from whitecrow.declaration import (
 )
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact
-from whitecrow.publish.clip import METHODS, PrivateClip
-from whitecrow.publish.counters import MECHANISMS
-from whitecrow.publish.parameters import Clip, Ends, Moment
-from whitecrow.publish.periods import Calendar
-from whitecrow.publish.picture import draw as draw_series
-from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
-from whitecrow.publish.signed import signed
+from whitecrow.publish._clip import METHODS, PrivateClip
+from whitecrow.publish._counters import MECHANISMS
+from whitecrow.publish._parameters import Clip, Ends, Moment
+from whitecrow.publish._periods import Calendar
+from whitecrow.publish._picture import draw as draw_series
+from whitecrow.publish._plan import FIRST_EPOCH, PublicationPlan, best_mechanism
+from whitecrow.publish._signed import signed
 from whitecrow.publish.text import publish_words, series_words
 from whitecrow.question import Description, Question, Said, Shortcuts
 

@@ -1,12 +1,12 @@
 """The curator as a service: HTTP interface, sign-in, roles.
 
 ``create_app(Settings(...))`` builds the application that ``whitecrow serve`` runs. Web pages are
-added by its ``pages`` argument and call the same :class:`~whitecrow.server.service.Service`.
+added by its ``pages`` argument and call the same :class:`~whitecrow.server._service.Service`.
 """
 
-from whitecrow.server.app import create_app
-from whitecrow.server.people import ROLES, Person
-from whitecrow.server.service import Service
-from whitecrow.server.settings import Settings, default_deadlines
+from whitecrow.server._app import create_app
+from whitecrow.server._people import ROLES, Person
+from whitecrow.server._service import Service
+from whitecrow.server._settings import Settings, default_deadlines
 
 __all__ = ["ROLES", "Person", "Service", "Settings", "create_app", "default_deadlines"]

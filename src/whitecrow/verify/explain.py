@@ -1,7 +1,7 @@
 """Explain, checked: the exact law of every search against its price, on every small neighbourhood.
 
 The laws are those of the shipped code: the searches are replayed along every sequence of
-decisions (:mod:`whitecrow.explain.law`), over abstract context graphs and over real small data.
+decisions (:mod:`whitecrow.explain._law`), over abstract context graphs and over real small data.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from whitecrow.anomaly.detectors import (
     LocalOutlierFactor,
 )
 from whitecrow.explain import CustomUtility, Isolation
-from whitecrow.explain.law import Listed, law_of
-from whitecrow.explain.search import SEARCHES, Draws, draws_of, search
+from whitecrow.explain._law import Listed, law_of
+from whitecrow.explain._search import SEARCHES, Draws, draws_of, search
 from whitecrow.explain.unaccounted import exact_release_law, matching_contexts
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 

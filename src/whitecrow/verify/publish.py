@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.publish.clip import PrivateClip, quantile_utilities
-from whitecrow.publish.counters import SquareRoot
+from whitecrow.publish._clip import PrivateClip, quantile_utilities
+from whitecrow.publish._counters import SquareRoot
+from whitecrow.publish._periods import Calendar
+from whitecrow.publish._plan import PublicationPlan, Stage, counter_for
+from whitecrow.publish._state import Position
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.publish.periods import Calendar
-from whitecrow.publish.plan import PublicationPlan, Stage, counter_for
-from whitecrow.publish.state import Position
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 
 __all__ = ["CHECKS", "choice_law", "small_plan"]
@@ -248,7 +248,7 @@ def _rounding_forgotten(noise: str) -> Report:
 
 
 def choice_law(clip: PrivateClip, epsilon: float, data: tuple[int, ...]) -> Mapping[Any, float]:
-    """The exact law of :func:`whitecrow.publish.clip.choose`."""
+    """The exact law of :func:`whitecrow.publish._clip.choose`."""
     limits = [float(c) for c in clip.candidates]
     below = [sum(v <= c for v in data) for c in limits]
     if clip.method == "quantile":

@@ -8,7 +8,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import relation, sphere
+from whitecrow.neighbours import _sphere as sphere
+from whitecrow.neighbours import relation
 from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours.relation import step
 

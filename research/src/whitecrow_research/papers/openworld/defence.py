@@ -24,8 +24,8 @@ from whitecrow.attack.naive import naive_release
 from whitecrow.attack.picture import draw
 from whitecrow.attack.streams import Stream, porto_like, publish_days, question_for
 from whitecrow.noise._seeded import SeededSource
+from whitecrow.publish._plan import PublicationPlan
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.publish.plan import PublicationPlan
 from whitecrow_research.papers.openworld.experiments import METHODS
 from whitecrow_research.papers.openworld.figures import pyplot
 from whitecrow_research.papers.report import Context, Row, Section, Table

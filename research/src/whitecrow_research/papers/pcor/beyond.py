@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.detectors import FewWithin
 from whitecrow.explain import Explain
-from whitecrow.explain.population import Population
-from whitecrow.explain.verdicts import all_sums
+from whitecrow.explain._population import Population
+from whitecrow.explain._verdicts import all_sums
 from whitecrow_research.papers.pcor.data import Study, outliers, salary
 from whitecrow_research.papers.report import Context, Row, Section
 

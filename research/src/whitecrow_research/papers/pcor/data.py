@@ -10,8 +10,8 @@ import numpy as np
 
 from whitecrow.anomaly.detectors import Detector
 from whitecrow.data import Card, Column, Dataset, read
-from whitecrow.explain.contexts import Space
-from whitecrow.explain.grid import Grid
+from whitecrow.explain._contexts import Space
+from whitecrow.explain._grid import Grid
 from whitecrow_research.papers.report import Context
 
 __all__ = ["Study", "homicide", "outliers", "salary"]

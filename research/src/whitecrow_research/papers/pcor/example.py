@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whitecrow.data import Card, Column
-from whitecrow.explain.contexts import Space
+from whitecrow.explain._contexts import Space
 from whitecrow_research.papers.report import Context, Row, Section, Table
 
 __all__ = ["example"]

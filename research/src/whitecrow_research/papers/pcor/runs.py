@@ -13,8 +13,8 @@ import numpy as np
 
 from whitecrow.anomaly.detectors import Detector
 from whitecrow.explain import Explain, ExplainFacts, gather
-from whitecrow.explain.draws import SourceDraws
-from whitecrow.explain.search import Draws, Graph, search
+from whitecrow.explain._draws import SourceDraws
+from whitecrow.explain._search import Draws, Graph, search
 from whitecrow.noise._seeded import SeededSource
 from whitecrow_research.papers.pcor.data import Study
 

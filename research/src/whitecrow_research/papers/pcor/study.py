@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from whitecrow.data import Dataset
 from whitecrow.errors import invalid
-from whitecrow.explain.population import Population
+from whitecrow.explain._population import Population
+from whitecrow.explain._verdicts import Verdicts
 from whitecrow.explain.question import Explain
-from whitecrow.explain.verdicts import Verdicts
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
 

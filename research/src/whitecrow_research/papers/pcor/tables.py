@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from whitecrow.anomaly.detectors import Detector, Grubbs, Histogram, LocalOutlierFactor
 from whitecrow.explain import Explain
-from whitecrow.explain.search import draws_of
+from whitecrow.explain._search import draws_of
 from whitecrow_research.papers.pcor.data import Study, homicide, outliers, salary
 from whitecrow_research.papers.pcor.figures import histograms
 from whitecrow_research.papers.pcor.runs import Outcome, Reference, references, repeated

@@ -1,0 +1,235 @@
+"""The analyst's pages: ask, read, remember."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from whitecrow.console import _answers as answers
+from whitecrow.console import _charts as charts
+from whitecrow.console import _code as code
+from whitecrow.console import _scoring as scoring
+from whitecrow.console._forms import question_groups, read_question_form
+from whitecrow.console._show import gauges
+from whitecrow.console._site import HOME, Go, Page, Sent, Site, Visit, missing
+from whitecrow.data import Card
+from whitecrow.detector import Detector
+from whitecrow.errors import (
+    BudgetExhausted,
+    InvalidInput,
+    NotReady,
+    PolicyViolation,
+    http_status,
+)
+from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee
+from whitecrow.question import coin_warning, digest, error_words, known_figures, statement
+from whitecrow.questions import kinds, question_type
+from whitecrow.server._schemas import strict_json
+from whitecrow.server._strangers import question_from
+
+__all__ = ["add"]
+
+_ANALYST = ("analyst",)
+_A_PAGE = 25
+_MOST_PAGES = 10**6
+
+
+def add(site: Site) -> None:
+    """Add the pages."""
+    service = site.service
+
+    def opened(visit: Visit) -> tuple[dict[str, Any], Card]:
+        found = service.dataset(visit.who, visit.part("name"))
+        if found["card"] is None:
+            raise NotReady("This dataset is being loaded; come back in a moment.")
+        return found, Card.from_json(found["card"])
+
+    def form_page(visit: Visit, *, status: int = 200, **more: Any) -> Page:
+        found, card = opened(visit)
+        kind = visit.part("kind")
+        if kind not in kinds():
+            raise missing()
+        question = question_type(kind).question
+        values: dict[str, Any] = {
+            "dataset": found,
+            "gauges": gauges(found),
+            "kind": kind,
+            "title": question.__name__,
+            "asks": question.asks,
+            "groups": tuple(question_groups(question, card)),
+            "typed": visit.form,
+            "wrong": "",
+            "priced": None,
+            "deadline": found["deadlines"].get(kind, found["deadlines"].get("*")),
+        }
+        return Page("ask.html", {**values, **more}, status)
+
+    def price(visit: Visit) -> Page:
+        """Step one: what would it cost, and how wrong may it be?"""
+        found, card = opened(visit)
+        kind = visit.part("kind")
+        if kind not in kinds():
+            raise missing()
+        try:
+            asked = read_question_form(question_type(kind).question, visit.form, card)
+            written = {"kind": kind, **asked.question}
+            description = service.price(visit.who, found["name"], written, asked.public)
+            question = question_from(written)
+        except InvalidInput as error:
+            return form_page(visit, status=http_status(error), wrong=str(error))
+        words = description.words.removesuffix(description.price.statement()).strip()
+        priced = {
+            "words": words,
+            "warning": description.warning,
+            "statement": statement(question, description.price, card),
+            "price": description.price,
+            "meaning": answers.meaning(description.price),
+            "figures": answers.figures(question, description.figures),
+            "question": {"kind": kind, **question.to_json()},
+            "left": found["remaining"].get(_line(description.price)),
+            "short": _short(description.price, found),
+        }
+        return form_page(visit, priced=priced)
+
+    def ask(visit: Visit) -> Page | Go:
+        """Step two: ask the very question that was priced."""
+        kind, name = visit.part("kind"), visit.part("name")
+        written = strict_json(visit.form.one("question").encode())
+        if kind not in kinds() or not isinstance(written, dict) or written.get("kind") != kind:
+            raise InvalidInput("The form is stale; load the page again.")
+        try:
+            release = site.handler.answered(visit.who, name, written)
+        except (BudgetExhausted, PolicyViolation) as error:
+            return form_page(visit, status=http_status(error), refused=str(error))
+        key = digest(question_from(release.question))
+        again = "" if release.charged else "?again=1"
+        return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")
+
+    def all_questions(visit: Visit, name: str) -> Iterator[dict[str, Any]]:
+        """An analyst's questions, the newest first, read page by page."""
+        skip = 0
+        while True:
+            listed = service.account(visit.who, name, skip=skip)["questions"]
+            yield from reversed(listed)
+            if not listed:
+                return
+            skip += len(listed)
+
+    def history(visit: Visit) -> Page:
+        found, _ = opened(visit)
+        page = int(visit.query("page")) if visit.query("page").isdecimal() else 1
+        page = min(max(1, page), _MOST_PAGES)
+        listed = service.account(
+            visit.who, found["name"], skip=(page - 1) * _A_PAGE, limit=_A_PAGE + 1
+        )["questions"][::-1]
+        shown = [
+            {**one, "kind": one["question"]["kind"], "digest": _digest(one["question"])}
+            for one in listed[:_A_PAGE]
+        ]
+        for one in shown:
+            if one["outcome"] == "answered":
+                one["said"] = question_from(one["question"]).says(one["answer"])
+        more = len(listed) > _A_PAGE
+        values = {"questions": shown, "page": page, "pages": page + more}
+        return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
+
+    def answered(visit: Visit, name: str) -> dict[str, Any]:
+        """An analyst's own question with the digest of the address."""
+        key = visit.part("digest")
+        for one in all_questions(visit, name):
+            if one["outcome"] == "answered" and _digest(one["question"]) == key:
+                return one
+        raise missing()
+
+    def detector_of(visit: Visit, name: str) -> Detector:
+        """The detector that was learned by a question: public since it was released."""
+        one = answered(visit, name)
+        learned = question_from(one["question"]).reads(one["answer"])
+        if not isinstance(learned, Detector):
+            raise missing()
+        return learned
+
+    def download(visit: Visit) -> Sent:
+        found, _ = opened(visit)
+        learned = detector_of(visit, found["name"])
+        return Sent(f"{found['name']}.detector", learned.to_bytes())
+
+    def score(visit: Visit) -> Page:
+        """Score records that are sent along, and keep nothing of them."""
+        found, _ = opened(visit)
+        learned = detector_of(visit, found["name"])
+        typed = visit.form.one("records")
+        values: dict[str, Any] = {
+            "dataset": found,
+            "at": f"{HOME}/datasets/{found['name']}/answers/{visit.part('digest')}",
+            "columns": learned.columns,
+            "most_rows": scoring.MOST_ROWS,
+            "most_bytes": service.settings.largest_body,
+            "typed": typed,
+            "wrong": "",
+            "found": None,
+        }
+        if not typed:
+            return Page("score.html", values)
+        try:
+            found_rows, reasons = scoring.scored(learned, typed)
+            return Page("score.html", {**values, "found": found_rows, "reasons": reasons})
+        except InvalidInput as error:
+            return Page("score.html", {**values, "wrong": str(error)}, http_status(error))
+
+    def answer(visit: Visit) -> Page:
+        found, card = opened(visit)
+        one = answered(visit, found["name"])
+        question, price = question_from(one["question"]), guarantee(one["price"])
+        kind = one["question"]["kind"]
+        said, known = question.says(one["answer"]), known_figures(question, card)
+        values = {
+            "dataset": found,
+            "gauges": gauges(found),
+            "kind": kind,
+            "title": type(question).__name__,
+            "asked": one,
+            "said": said,
+            "price": price,
+            "statement": statement(question, price, card),
+            "meaning": answers.meaning(price),
+            "figures": answers.figures(question, known),
+            "error": error_words(question, known),
+            "warning": coin_warning(question, known),
+            "again": bool(visit.query("again")),
+            "code": code.listings(one["question"], found["name"], _address(visit)),
+            "chart": charts.series(said.series) if said.series else None,
+            "detector": visit.request.url.path if kind == "learn" else None,
+        }
+        return Page("answer.html", values)
+
+    site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ANALYST)
+    site.post("/datasets/{name}/ask/{kind}", price, roles=_ANALYST)
+    site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ANALYST, asks=True)
+    site.get("/datasets/{name}/history", history, roles=_ANALYST)
+    site.get("/datasets/{name}/answers/{digest}", answer, roles=_ANALYST)
+    site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ANALYST)
+    site.get("/datasets/{name}/answers/{digest}/score", score, roles=_ANALYST)
+    site.post("/datasets/{name}/answers/{digest}/score", score, roles=_ANALYST)
+
+
+def _address(visit: Visit) -> str:
+    """The service's address as this visitor reaches it."""
+    return str(visit.request.base_url).rstrip("/")
+
+
+def _digest(written: dict[str, Any]) -> str:
+    return digest(question_from(written))
+
+
+def _line(price: Guarantee) -> str:
+    """The line of the account on which a price counts first."""
+    return "differential" if price.notion == "concentrated" else price.notion
+
+
+def _short(price: Guarantee, found: dict[str, Any]) -> bool:
+    """Whether the full price is more than what remains."""
+    if isinstance(price, ZeroConcentrated):
+        return False  # what it adds depends on what was spent: the ledger knows
+    return price.epsilon > Fraction(found["remaining"].get(_line(price), "0"))

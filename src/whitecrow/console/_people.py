@@ -1,0 +1,96 @@
+"""People, who may know of a dataset, and what each analyst may spend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whitecrow.console._custodian import CUSTODIAN
+from whitecrow.console._site import HOME, Go, Page, Site, Visit
+from whitecrow.errors import InvalidInput, http_status
+from whitecrow.ledger import LINES
+from whitecrow.server._catalogue import EVERY_ANALYST
+from whitecrow.server._people import ROLES
+
+__all__ = ["add"]
+
+
+def add(site: Site) -> None:
+    """Add the pages."""
+    service = site.service
+
+    def everybody(visit: Visit, **more: Any) -> Page:
+        status = more.pop("status", 200)
+        values = {
+            "people": service.members.everybody(visit.who),
+            "roles": ROLES,
+            "wrong": "",
+            "made": None,
+        }
+        return Page("people.html", {**values, "typed": visit.form, **more}, status)
+
+    def invite(visit: Visit) -> Page:
+        try:
+            person = service.members.invite(
+                visit.who, visit.form.one("name"), visit.form.one("role")
+            )
+        except InvalidInput as error:
+            return everybody(visit, wrong=str(error), status=http_status(error))
+        password = service.members.reset_password(visit.who, person.name)
+        return everybody(visit, made={"name": person.name, "password": password})
+
+    def password(visit: Visit) -> Page:
+        name = visit.form.one("name")
+        if name == visit.who.name:
+            raise InvalidInput("Change your own password on your own page.")
+        return everybody(
+            visit, made={"name": name, "password": service.members.reset_password(visit.who, name)}
+        )
+
+    def disable(visit: Visit) -> Go:
+        shut = visit.form.one("disabled") == "yes"
+        service.members.disable(visit.who, visit.form.one("name"), shut)
+        return Go(f"{HOME}/people?done={'disabled' if shut else 'enabled'}")
+
+    def allowances(visit: Visit, **more: Any) -> Page:
+        name = visit.part("name")
+        status = more.pop("status", 200)
+        analysts = [
+            p["name"] for p in service.members.everybody(visit.who) if p["role"] == "analyst"
+        ]
+        values = {
+            "dataset": service.dataset(visit.who, name),
+            "shares": service.account(visit.who, name, after=2**31 - 1)["analysts"],
+            "analysts": analysts,
+            "everyone": EVERY_ANALYST,
+            "lines": LINES,
+            "wrong": "",
+            "typed": visit.form,
+        }
+        return Page("allowances.html", {**values, **more}, status)
+
+    def access(visit: Visit) -> Page | Go:
+        name = visit.part("name")
+        try:
+            service.amend(
+                visit.who, name, reason=visit.form.one("reason"), readers=visit.form.all("readers")
+            )
+        except InvalidInput as error:
+            return allowances(visit, wrong=str(error), status=http_status(error))
+        return Go(f"{HOME}/datasets/{name}/analysts?done=access")
+
+    def allow(visit: Visit) -> Page | Go:
+        name, form = visit.part("name"), visit.form
+        try:
+            budget = form.one("budget") or None
+            service.allow(visit.who, name, form.one("analyst"), budget, reason=form.one("reason"))
+        except InvalidInput as error:
+            return allowances(visit, wrong=str(error), status=http_status(error))
+        return Go(f"{HOME}/datasets/{name}/analysts?done=allowance")
+
+    site.get("/people", everybody, roles=CUSTODIAN)
+    site.post("/people", invite, roles=CUSTODIAN)
+    site.post("/people/password", password, roles=CUSTODIAN)
+    site.post("/people/disable", disable, roles=CUSTODIAN)
+    site.get("/datasets/{name}/analysts", allowances, roles=CUSTODIAN)
+    site.post("/datasets/{name}/analysts", access, roles=CUSTODIAN)
+    site.post("/datasets/{name}/allowances", allow, roles=CUSTODIAN)

@@ -1,0 +1,78 @@
+"""What a warehouse is: a place that keeps the records and answers queries about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data._dialect import Dialect, Query
+
+__all__ = ["BATCH", "Matrix", "Warehouse", "Work", "doubles"]
+
+Matrix = npt.NDArray[np.float64]
+Work = Callable[[Iterator[Matrix]], Iterator[Matrix]]
+"""A part of a computation: takes the records of a partition in batches, yields rows of doubles.
+
+It is a picklable object, and what all partitions yield together must not depend on how the records
+are divided among them.
+"""
+
+BATCH = 131_072
+"""Records that travel together."""
+
+
+class Warehouse(Protocol):
+    """Holds the records; queries and parts of computations go to it, small results come back.
+
+    Attributes
+    ----------
+    dialect : Dialect
+        How it writes SQL.
+    name : str
+        What the data are called, in words.
+    source : str
+        What to write after FROM for the records as they are stored.
+    spread : bool
+        Whether work runs in several processes at once, each of which should use one core.
+    """
+
+    dialect: Dialect
+    name: str
+    source: str
+    spread: bool
+
+    def schema(self) -> Any:
+        """Return the Arrow schema of the stored records."""
+
+    def rows(self, query: Query, width: int) -> Matrix:
+        """Return a result of ``width`` columns, all doubles; it is held in memory."""
+
+    def texts(self, query: Query) -> list[tuple[str | None, int]]:
+        """Return a result of two columns: a text, and a whole number as a double."""
+
+    def work(
+        self, query: Query, work: Work, width: int, *, totals: bool = False
+    ) -> Iterator[Matrix]:
+        """Do the work where the records are, on each partition of a result of doubles.
+
+        ``width`` is the number of columns that the work yields. With ``totals`` they are two, a
+        place and a number, and only the sum of the numbers of each place matters.
+        """
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+def doubles(batch: Any) -> Matrix:
+    """Return an Arrow batch or table of doubles without nulls as a row-major matrix."""
+    found = np.empty((batch.num_rows, batch.num_columns))
+    for place, column in enumerate(batch.columns):
+        first = 0
+        for chunk in getattr(column, "chunks", [column]):
+            # Not pyarrow's to_numpy, which imports pandas where that is installed.
+            found[first : first + len(chunk), place] = np.from_dlpack(chunk)
+            first += len(chunk)
+    return found

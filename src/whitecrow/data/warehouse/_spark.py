@@ -1,0 +1,263 @@
+"""Records on Apache Spark: in this machine, on a cluster, or through Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whitecrow.data._dialect import SPARK, Query
+from whitecrow.data._progress import listener
+from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles
+from whitecrow.errors import InvalidInput, MissingExtra, NotReady
+
+__all__ = ["SparkWarehouse", "session"]
+
+_WHAT = "counting on Spark"
+_ATTEMPTS = 4
+_LOOK_SECONDS = 0.2
+
+
+class SparkWarehouse:
+    """A Parquet folder, a table or a data frame that Spark reads.
+
+    Only results come here. Job descriptions are one constant, and Spark's log is off: both are
+    read by people who are not the custodian.
+
+    Parameters
+    ----------
+    source : path, text or data frame
+        A Parquet file, folder or address (``s3a://...``), the name of a table, or a Spark frame.
+    master : str, optional
+        See :func:`session`.
+    """
+
+    dialect = SPARK
+    spread = True
+
+    def __init__(self, source: object, master: str | None = None) -> None:
+        frame = source if hasattr(source, "mapInArrow") else None
+        self._session = session(master) if frame is None else _any(frame).sparkSession
+        if frame is None:
+            frame, self.name = _frame(self._session, source)
+        else:
+            self.name = "frame"
+        self.source = _fresh_name()
+        _any(frame).createOrReplaceTempView(self.source)
+
+    def schema(self) -> Any:
+        """Return the Arrow schema of the stored records."""
+        return self._session.sql(f"SELECT * FROM {self.source} LIMIT 0").toArrow().schema  # noqa: S608 - a name of ours
+
+    def rows(self, query: Query, width: int) -> Matrix:
+        """Return a result of ``width`` columns, all doubles."""
+        with self._asked(query) as frame:
+            return self._collected(frame)
+
+    def texts(self, query: Query) -> list[tuple[str | None, int]]:
+        """Return a result of two columns: a text, and a whole number as a double."""
+        with self._asked(query) as frame:
+            found = frame.toArrow()
+        return [
+            (text, int(number))
+            for text, number in zip(*(column.to_pylist() for column in found.columns), strict=True)
+        ]
+
+    def work(
+        self, query: Query, work: Work, width: int, *, totals: bool = False
+    ) -> Iterator[Matrix]:
+        """Do the work in Python workers beside the partitions."""
+        names = [f"r{place}" for place in range(width)]
+        with self._asked(query) as frame:
+            if query.order is not None:
+                from pyspark.sql.functions import expr
+
+                frame = frame.repartition(expr(query.order)).sortWithinPartitions(expr(query.order))
+            schema = ", ".join(f"{name} DOUBLE" for name in names)
+            found = frame.mapInArrow(_Task(work, tuple(names)), schema)
+            if totals:
+                found = found.groupBy(names[0]).sum(names[1])
+            yield self._collected(found)
+
+    def close(self) -> None:
+        """Forget the name of the records; the session stays, others may use it."""
+        self._session.catalog.dropTempView(self.source)
+
+    @contextmanager
+    def _asked(self, query: Query) -> Iterator[Any]:
+        if query.lent is None:
+            yield self._session.sql(query.text)
+            return
+        import pyarrow
+
+        name = _fresh_name()
+        self._session.createDataFrame(pyarrow.table({"cell": query.lent})).createTempView(name)
+        try:
+            yield self._session.sql(query.text.replace(Query.LENT, name))
+        finally:
+            self._session.catalog.dropTempView(name)
+
+    def _collected(self, frame: Any) -> Matrix:
+        with _watched(self._session):
+            return doubles(frame.toArrow())
+
+
+@dataclass(frozen=True, repr=False)
+class _Task:
+    """Work as ``mapInArrow`` takes it."""
+
+    work: Work
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for rows in self.work(doubles(batch) for batch in batches if batch.num_rows):
+            for first in range(0, len(rows), BATCH):
+                part = rows[first : first + BATCH]
+                yield pyarrow.record_batch(
+                    [pyarrow.array(column) for column in part.T], names=list(self.names)
+                )
+
+
+def session(master: str | None = None, **settings: str) -> Any:
+    """Return the Spark session in use, or start one.
+
+    Parameters
+    ----------
+    master : str, optional
+        ``sc://host`` is Spark Connect; ``spark://host:7077``, ``yarn`` and so on a cluster, on
+        whose workers this package must be installed; ``local[2]`` two threads here. By default the
+        session in use, else what the variable WHITECROW_SPARK_MASTER says, else all cores here.
+        Failing tasks are tried again here too.
+    **settings
+        More of Spark's settings, such as ``spark.driver.memory``; used when one is started.
+
+    Raises
+    ------
+    Unavailable
+        pyspark or Java is missing.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtra(
+            "The engine 'spark' needs pyspark: pip install 'whitecrow[spark]'."
+        ) from None
+    active = SparkSession.getActiveSession()
+    if active is not None and master is None:
+        return active
+    chosen = master or os.environ.get("WHITECROW_SPARK_MASTER") or "local[*]"
+    builder = SparkSession.builder.appName("whitecrow")
+    if chosen.startswith("sc://"):
+        try:
+            return builder.remote(chosen).getOrCreate()
+        except ImportError as error:
+            raise MissingExtra(f"Spark Connect needs the module {error.name}.") from None
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise MissingExtra(
+            "The engine 'spark' needs Java 17 or later, and there is none on this machine "
+            "(Debian: apt-get install openjdk-17-jre-headless)."
+        )
+    wanted = {**_settings(chosen), **settings}
+    if active is not None and active.conf.get("spark.master") != wanted["spark.master"]:
+        raise NotReady("Another Spark session is in use here; stop it, or ask through it.")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if chosen.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for key, value in wanted.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _settings(master: str) -> dict[str, str]:
+    found = {
+        "spark.master": master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if here := re.fullmatch(r"local(?:\[([^,\]]+)\])?", master):
+        # In one machine Spark gives up at the first failure unless told otherwise.
+        found["spark.master"] = f"local[{here[1] or 1},{_ATTEMPTS}]"
+        found["spark.driver.bindAddress"] = found["spark.driver.host"] = "127.0.0.1"
+        quiet = Path(__file__).with_name("quiet.properties").as_uri()
+        # One compiler: up to 10^7 records the second one takes more time than it saves.
+        options = f"-Dlog4j2.configurationFile={quiet} -XX:TieredStopAtLevel=1"
+        found["spark.driver.extraJavaOptions"] = options
+        found["spark.sql.shuffle.partitions"] = "8"
+    else:
+        found["spark.log.level"] = "OFF"
+    return found
+
+
+def _frame(spark: Any, source: object) -> tuple[Any, str]:
+    if not isinstance(source, str | Path):
+        raise InvalidInput(
+            "The engine 'spark' counts where the data are: give a Parquet folder or address, the "
+            "name of a table, or a Spark data frame."
+        )
+    path = Path(source)
+    if path.exists():
+        return spark.read.parquet(path.resolve().as_uri()), path.stem
+    if "://" in str(source):
+        return spark.read.parquet(str(source)), str(source).rstrip("/").rpartition("/")[2]
+    if not spark.catalog.tableExists(str(source)):
+        raise InvalidInput(f"There is no file, folder or Spark table {str(source)!r}.")
+    return spark.table(str(source)), str(source)
+
+
+@contextmanager
+def _watched(spark: Any) -> Iterator[None]:
+    """Tell the listener how many tasks are done, while Spark works; not through Spark Connect."""
+    tell = listener()
+    context = getattr(spark, "sparkContext", None) if tell is not None else None
+    if tell is None or context is None:
+        yield
+        return
+    group = _fresh_name()
+    context.setJobGroup(group, "whitecrow")
+    done = threading.Event()
+    tracker = context.statusTracker()
+
+    def look() -> None:
+        while not done.wait(_LOOK_SECONDS):
+            stages = [
+                tracker.getStageInfo(stage)
+                for job in tracker.getJobIdsForGroup(group)
+                if (found := tracker.getJobInfo(job)) is not None
+                for stage in found.stageIds
+            ]
+            tasks = sum(stage.numTasks for stage in stages if stage is not None)
+            finished = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+            if tasks:
+                tell(finished, tasks, _WHAT)
+
+    watcher = threading.Thread(target=look, name="whitecrow-spark", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        context.setLocalProperty("spark.jobGroup.id", None)
+        context.setLocalProperty("spark.job.description", None)
+    # The last word is said here: how often it is said does not depend on when one looked.
+    tell(1, 1, _WHAT)
+
+
+def _fresh_name() -> str:
+    return f"whitecrow_{uuid.uuid4().hex}"
+
+
+def _any(value: object) -> Any:
+    return value

@@ -1,0 +1,259 @@
+"""The engine that counts where the records are: in a database, in files, on a cluster.
+
+Few columns: the warehouse counts the records of each cell, cells are certified from that histogram,
+and only the records of the others travel, with those they touch. More columns, other metrics: the
+compiled kernel runs beside the records, with pivots that certify most of them. Either way the
+predicate decides on the same doubles as in the local engine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.neighbours import _box as box
+from whitecrow.neighbours import _cells as cells
+from whitecrow.neighbours import _pivots as pivots
+from whitecrow.neighbours._plans import checked_cap, checked_records, count_records, equality
+from whitecrow.neighbours._work import Counting, Group, Uncovered
+from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
+
+__all__ = ["Bounds", "RemoteEngine"]
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What may come to this process at one time.
+
+    Parameters
+    ----------
+    sample : int
+        Records of the sample that chooses cells and pivots.
+    cells : int
+        Cells of the histogram, about; at most four times as many.
+    held : int
+        Records of uncertified cells and of the cells they touch, held together.
+    asked : int
+        Uncertified records that are sent out to be counted, at a time.
+    few : int
+        Records around one that is asked about, before the work goes to them instead.
+    """
+
+    sample: int = 1 << 15
+    cells: int = 1 << 18
+    held: int = 1 << 21
+    asked: int = 1 << 20
+    few: int = 1 << 14
+
+
+class RemoteEngine:
+    """Counts neighbours among records that stay in their warehouse.
+
+    Parameters
+    ----------
+    dataset : RemoteDataset
+        The records and their card.
+    bounds : Bounds
+        How much may come here at a time.
+    """
+
+    def __init__(self, dataset: RemoteDataset, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - a frozen value
+        self._dataset = dataset
+        self._warehouse = dataset.warehouse
+        self._bounds = bounds
+
+    def __repr__(self) -> str:
+        return "<RemoteEngine: records elsewhere>"
+
+    def neighbours(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        return self._few(asked, neighbour_relation, neighbour_relation.form(), cap)
+
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records at the same place, cap) for each record."""
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        same = equality(asked.shape[1], neighbour_relation.layout)
+        return self._few(asked, neighbour_relation, same, cap)
+
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
+        """Return min(number of close records, itself included, cap) for each data record.
+
+        Records elsewhere have no order: those below the cap come first.
+        """
+        limit = checked_cap(cap, self._dataset.size, "degrees")
+        found = self.sparse(neighbour_relation, max(1, limit))[1]
+        return np.concatenate([found, np.full(self._dataset.size - len(found), limit, np.int64)])
+
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        size = self._dataset.size
+        checked_cap(cap, size, "sparse")
+        width = len(neighbour_relation.columns)
+        if size == 0:
+            return np.empty((0, width)), np.zeros(0, np.int64)
+        sample = self._sample(neighbour_relation, size)
+        found = None
+        if neighbour_relation.layout == PLAIN:  # SQL computes the cells of values as they are
+            found = self._by_cells(neighbour_relation, sample, cap)
+        return self._by_pivots(neighbour_relation, sample, cap) if found is None else found
+
+    def _few(
+        self,
+        asked: Matrix,
+        neighbour_relation: NeighbourRelation,
+        form: Form,
+        cap: int | None,
+    ) -> Counts:
+        """Count for a batch of records: here if little lies around them, else where it lies."""
+        limit = checked_cap(cap, self._dataset.size, "engine")
+        if limit == 0 or len(asked) == 0:
+            return np.zeros(len(asked), np.int64)
+        layout = neighbour_relation.layout
+        vectors = layout.placed(asked)
+        where = box.condition(asked, form, layout, self._warehouse.dialect)
+        query = self._select(neighbour_relation, where)
+        limited = Query(f"{query.text} LIMIT {self._bounds.few}")
+        near = self._warehouse.rows(limited, len(neighbour_relation.columns))
+        counts = count_records(layout.placed(near), form, vectors, limit)
+        if len(near) < self._bounds.few or bool((counts >= limit).all()):
+            return counts
+        return self._count_in_turns(layout, form, vectors, limit, query)
+
+    def _by_cells(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
+    ) -> tuple[Matrix, Counts] | None:
+        """Certify cells from their histogram; None where cells certify too little."""
+        size, bounds = self._dataset.size, self._bounds
+        form = neighbour_relation.form()
+        most = min(bounds.cells, max(1024, size // 4))
+        lattice = cells.lay_out(sample, form, size, most)
+        if lattice is None:
+            return None
+        width, dialect = len(neighbour_relation.columns), self._warehouse.dialect
+        names = [f"x{place}" for place in range(width)]
+        key = lattice.key(names, dialect)
+        records = self._dataset.relation(neighbour_relation.columns)
+        histogram = self._warehouse.rows(
+            Query(
+                f"SELECT cell, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - names and numbers only
+                f"(SELECT {key} AS cell FROM {records} kept) placed GROUP BY cell "
+                f"LIMIT {4 * bounds.cells + 1}"
+            ),
+            2,
+        ).astype(np.int64)
+        if len(histogram) > 4 * bounds.cells:
+            return None
+        judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
+        if judged.asked > max(size // 8, bounds.asked):
+            return None
+        order = lattice.coarse().key(names, dialect)
+        found = [
+            self._by_turn(neighbour_relation, turn, key, order, cap)
+            for turn in judged.turns(bounds.asked)
+        ]
+        points = [np.empty((0, width)), *(points for points, _ in found)]
+        counts = [np.zeros(0, np.int64), *(counts for _, counts in found)]
+        return np.concatenate(points), np.concatenate(counts)
+
+    def _by_turn(
+        self,
+        neighbour_relation: NeighbourRelation,
+        turn: cells.Turn,
+        key: str,
+        order: str,
+        cap: int,
+    ) -> tuple[Matrix, Counts]:
+        """Count for the records of some cells: here if what they touch is little, else there."""
+        form, bounds, dialect = neighbour_relation.form(), self._bounds, self._warehouse.dialect
+        listed = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
+        records = self._dataset.relation(neighbour_relation.columns)
+        inside = (
+            f"FROM (SELECT {listed}, {key} AS cell FROM {records} kept) placed "  # noqa: S608 - as above
+            f"WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
+        )
+        everyone = turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few)
+        wanted = Query(f"SELECT {listed}, cell {inside}", turn.near if everyone else turn.asking)
+        found = self._warehouse.rows(wanted, len(neighbour_relation.columns) + 1)
+        values = np.ascontiguousarray(found[:, :-1])
+        if everyone:
+            asking = values[np.isin(found[:, -1].astype(np.int64), turn.asking)]
+            counts = count_records(values, form, asking, cap)
+        else:
+            asking = values
+            beside = Query(f"SELECT {listed} {inside}", turn.near, order)
+            if 2 * turn.nearby > self._dataset.size:
+                beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
+            counts = self._count_in_turns(neighbour_relation.layout, form, asking, cap, beside)
+        return asking[counts < cap], counts[counts < cap]
+
+    def _by_pivots(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
+    ) -> tuple[Matrix, Counts]:
+        """Certify records by pivots; count the others where the records are, share by share."""
+        layout, size, width = (
+            neighbour_relation.layout,
+            self._dataset.size,
+            len(neighbour_relation.columns),
+        )
+        form = neighbour_relation.form()
+        everything = self._select(neighbour_relation, "1 = 1")
+        chosen = pivots.choose(layout.placed(sample), form, size, cap)
+        covers: tuple[Group, ...] = ()
+        if chosen.inner:
+            held = self._count(layout, chosen.inner, cap, everything)
+            covers = chosen.holding(held >= cap)
+        share_open = chosen.open if covers else 1.0
+        shares = max(1, math.ceil(1.25 * (share_open + 0.001) * size / self._bounds.asked))
+        points, counts = [], []
+        for share in range(shares):
+            work = Uncovered(layout, covers, share, shares, self._warehouse.spread)
+            parts = self._warehouse.work(everything, work, width)
+            asking = np.concatenate([np.empty((0, width)), *parts])
+            found = self._count_in_turns(layout, form, layout.placed(asking), cap, everything)
+            points.append(asking[found < cap])
+            counts.append(found[found < cap])
+        return np.concatenate(points), np.concatenate(counts)
+
+    def _count_in_turns(
+        self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Query
+    ) -> Counts:
+        """Count for many records, so many at a time as may be sent out together."""
+        step = self._bounds.asked
+        parts = [
+            self._count(layout, (Group(form, asking[first : first + step]),), cap, query)
+            for first in range(0, len(asking), step)
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
+        """Count close records among those of a query, where they are."""
+        counts = np.zeros(sum(len(group.asked) for group in groups), np.int64)
+        work = Counting(layout, groups, cap, self._warehouse.spread)
+        for part in self._warehouse.work(query, work, 2, totals=True):
+            places = part.astype(np.int64)
+            np.add.at(counts, places[:, 0], places[:, 1])
+        return np.minimum(counts, cap)
+
+    def _select(self, neighbour_relation: NeighbourRelation, where: str) -> Query:
+        columns = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
+        records = self._dataset.relation(neighbour_relation.columns)
+        return Query(f"SELECT {columns} FROM {records} kept WHERE {where}")  # noqa: S608 - as above
+
+    def _sample(self, neighbour_relation: NeighbourRelation, size: int) -> Matrix:
+        """Draw some records; they decide how the work is done, not what comes of it."""
+        part = self._warehouse.dialect.number(min(1.0, self._bounds.sample / size))
+        query = self._select(neighbour_relation, f"{self._warehouse.dialect.random} < {part}")
+        found = self._warehouse.rows(query, len(neighbour_relation.columns))
+        return found[np.random.default_rng(len(found)).permutation(len(found))]

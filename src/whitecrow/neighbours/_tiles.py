@@ -1,0 +1,201 @@
+"""Counting by looking at every pair, in tiles, on a device for arrays.
+
+The data lie on the device in a scattered order. Records asked about are compared with a first
+part of them, those that reached the cap are dropped, the others go on to the next part: where
+typical counts are huge, few records see more than a few percent of the data. Every pair that is
+looked at gets the verdict of the reference predicate, by the same operations in the same order, so
+the counts are those of every other engine.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours._devices import Compile, Device, Launch
+from whitecrow.neighbours._index import Progress
+from whitecrow.neighbours.relation import LARGEST, Form, step
+
+__all__ = ["Scattered", "scattered_order"]
+
+Matrix = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_FIRST = 4
+"""Times the cap: records looked at before the first are dropped."""
+_GROWTH = 4
+"""From then on, one in this many of those seen so far before the next are dropped."""
+_WORTH = 1 << 26
+"""Pairs worth a round, whatever the cap: fewer do not fill a GPU."""
+_PAIR_BYTES = 32
+"""What the array operations hold for each pair of a tile."""
+_LARGEST_TILE = 1 << 23
+_SIDE = 1 << 13
+_THREADS = 128
+_SHARED = 4096
+"""Doubles that a block of the compiled kernel keeps in shared memory."""
+_BLOCKS = 2048
+"""Blocks that fill a GPU."""
+
+
+class Scattered:
+    """Records on a device, in an order that depends on their number alone.
+
+    Records that do not fit into a quarter of the device's free memory stay in this computer's
+    and are sent over in parts, for each question anew.
+
+    Parameters
+    ----------
+    device : Device
+        Where to count.
+    values : float64 array of shape (n, d)
+        Finite numbers, as the measure compares them.
+    """
+
+    def __init__(self, device: Device, values: Matrix) -> None:
+        self._device = device
+        self._order = scattered_order(len(values))
+        self._values, self._held = values, None
+        if 4 * values.nbytes <= device.free():
+            self._held = device.put(values)[device.put(self._order)]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def count_for(self, asked: Matrix, form: Form, cap: int) -> Counts:
+        """Return min(number of close data records, cap) for each record asked about."""
+        counts = np.zeros(len(asked), np.int64)
+        for first, last in self._parts(len(asked)):
+            records = self._device.put(asked[first:last])
+            counts[first:last] = self._counted(records, form, cap, None)
+        return counts
+
+    def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
+        """Return the same for each data record."""
+        counts = np.zeros(len(self), np.int64)
+        for first, last in self._parts(len(self)):
+            found = self._counted(self._part(first, last), form, cap, progress)
+            counts[self._order[first:last]] = found
+        return counts
+
+    def _parts(self, size: int) -> list[tuple[int, int]]:
+        """Divide records so that each part takes at most a quarter of the free memory."""
+        most = self._most()
+        return [(first, min(size, first + most)) for first in range(0, size, most)]
+
+    def _most(self) -> int:
+        record: int = 8 * self._values.shape[1] + 64
+        return max(1, self._device.free() // 4 // record)
+
+    def _part(self, first: int, last: int) -> Any:
+        if self._held is not None:
+            return self._held[first:last]
+        return self._device.put(self._values[self._order[first:last]])
+
+    def _counted(self, records: Any, form: Form, cap: int, progress: Progress | None) -> Counts:
+        device, size = self._device, len(self)
+        counts = device.put(np.zeros(len(records), np.int64))
+        rows = device.put(np.arange(len(records)))
+        seen = 0
+        while seen < size and len(rows):
+            worth = seen // _GROWTH if seen else _FIRST * cap
+            length = min(max(worth, _WORTH // len(rows), 1), size - seen)
+            if self._held is None:
+                length = min(length, self._most())
+            _add(device, form, records, rows, self._part(seen, seen + length), cap, counts)
+            seen += length
+            rows = rows[counts[rows] < cap]
+            if progress is not None:
+                progress(seen, size, "counting neighbours")
+        if progress is not None:
+            progress(size, size, "counting neighbours")
+        found: Counts = np.minimum(device.fetch(counts), cap)
+        return found
+
+
+def scattered_order(size: int) -> Counts:
+    """Return 0 .. size - 1 in steps of about 0.618 of the way round.
+
+    Sorted data then look shuffled: any run of the order is spread evenly over the data.
+
+    Examples
+    --------
+    >>> scattered_order(8)
+    array([0, 5, 2, 7, 4, 1, 6, 3])
+    """
+    jump = max(1, round(size * 0.6180339887))
+    while math.gcd(jump, size) > 1:
+        jump += 1
+    return np.arange(size, dtype=np.int64) * jump % max(size, 1)
+
+
+def _add(
+    device: Device, form: Form, records: Any, rows: Any, data: Any, cap: int, counts: Any
+) -> None:
+    """Add to ``counts`` the data records that are close to each of the rows of ``records``."""
+    width = len(form.scales)
+    launch = None
+    if device.compile is not None and width <= _SHARED:
+        launch = _kernel(device.compile, form.kind, width)
+    if launch is None:
+        _add_plainly(device, form, records, rows, data, counts)
+        return
+    across = -(-len(rows) // (_rows(width) * _THREADS))
+    share = -(-len(data) // min(max(1, _BLOCKS // across), 65_535))
+    extent = device.put(np.array([len(rows), len(data), share, cap]))
+    measure = device.put(np.array([form.threshold, *form.scales]))
+    grid = across, -(-len(data) // share)
+    launch(grid, _THREADS, (records, rows, data, measure, extent, counts))
+
+
+def _add_plainly(
+    device: Device, form: Form, records: Any, rows: Any, data: Any, counts: Any
+) -> None:
+    """Do the same by array operations, each a pass of its own: no library fuses two of them."""
+    pairs = max(1, min(_LARGEST_TILE, device.free() // 4 // _PAIR_BYTES))
+    side = min(len(data), _SIDE, pairs)
+    # On the device, because PyTorch multiplies by the inverse of a number that is not.
+    scales = device.put(np.array(form.scales))
+    for start in range(0, len(rows), pairs // side):
+        some = rows[start : start + pairs // side]
+        asked = records[some]
+        for first in range(0, len(data), side):
+            near = _measure(device, form, scales, asked, data[first : first + side])
+            counts[some] += (near <= form.threshold).sum(axis=1)
+
+
+def _measure(device: Device, form: Form, scales: Any, asked: Any, data: Any) -> Any:
+    total: Any = 0.0
+    for c in range(len(form.scales)):
+        difference = abs(asked[:, c, None] - data[None, :, c])
+        if form.kind != LARGEST:
+            total = step(form.kind, total, difference, scales[c])
+        else:
+            total = difference if c == 0 else device.maximum(total, difference)
+    return total
+
+
+def _rows(width: int) -> int:
+    """Return how many records a thread compares with what it reads of the shared memory."""
+    return 2 if width <= 12 else 1
+
+
+@cache
+def _kernel(compile_: Compile, kind: int, width: int) -> Launch | None:
+    """Return the kernel compiled for a measure and a number of columns."""
+    defined = {
+        "KIND": kind,
+        "WIDTH": width,
+        "TILE": min(256, _SHARED // width),
+        "ROWS": _rows(width),
+        "THREADS": _THREADS,
+        "UNROLL": width if width <= 32 else 8,
+    }
+    lines = [f"#define {name} {value}" for name, value in defined.items()]
+    source = (Path(__file__).parent / "_kernels" / "tiles.cu").read_text(encoding="utf-8")
+    return compile_("\n".join([*lines, source]), "count_tiles")

@@ -1,0 +1,189 @@
+"""Taking a request in: who sent it, how often they may, and what they get back.
+
+A person is known by their headers before anything of a body is read. Everything that waits
+(database, computation) runs in a thread, once per request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from whitecrow.errors import (
+    NotSignedIn,
+    WhitecrowError,
+    http_status,
+    public_name,
+    retry_after,
+    to_json,
+)
+from whitecrow.question import Release
+from whitecrow.questions import kinds
+from whitecrow.server import _schemas as schemas
+from whitecrow.server._limits import Limits
+from whitecrow.server._metrics import Metrics
+from whitecrow.server._people import Person
+from whitecrow.server._proxies import counted_address
+from whitecrow.server._scheduling import Schedule
+from whitecrow.server._service import Service
+from whitecrow.server._threads import Threads
+
+__all__ = ["BEARER", "RequestHandler", "encoded", "kind_of", "refusal"]
+
+BEARER = HTTPBearer(auto_error=False, description="A token of whitecrow: wc_...")
+_AT_ONCE = 40  # threads for what is not an ask
+_ASKS = 1000  # more than there are slots: whoever has a slot never waits for a thread
+
+
+class RequestHandler:
+    """Takes requests in, with the service behind it.
+
+    Parameters
+    ----------
+    service : Service
+        What people may do.
+    metrics : Metrics
+        Where asks are counted.
+    """
+
+    def __init__(self, service: Service, metrics: Metrics) -> None:
+        settings = service.settings
+        self.service, self.metrics = service, metrics
+        shared = None if settings.limits is None else Path(settings.limits)
+        self.limits = Limits(settings.rate, settings.burst, shared=shared)
+        self.schedule = Schedule(
+            at_once=settings.asks_at_once, slots=settings.slots, waiting=settings.asks_waiting
+        )
+        # Asks may compute for long: they have threads of their own, one for each that is admitted.
+        self._asking, self.threads = Threads(_ASKS), Threads(_AT_ONCE)
+
+    def person(self, request: Request, bearer: HTTPAuthorizationCredentials | None) -> Person:
+        """Return who sent a request."""
+        known: Person | None = getattr(request.state, "who", None)
+        if known is not None:
+            return known
+        try:
+            if bearer is None:
+                raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
+            found = self.service.people.bearer(bearer.credentials)
+        except NotSignedIn:
+            self.limits.take(f"address {counted_address(request)}")
+            raise
+        self.limits.take(f"person {found.name}")
+        request.state.person, request.state.who = found.name, found
+        return found
+
+    async def admit(self, request: Request) -> Person:
+        """Return who sent a request, by its headers alone: nothing of its body is read yet."""
+        bearer = await BEARER(request)
+        return await self.threads.run(lambda: self.person(request, bearer))
+
+    async def act(
+        self,
+        request: Request,
+        bearer: HTTPAuthorizationCredentials | None,
+        work: Callable[[Person], Any],
+        *,
+        status: int = 200,
+    ) -> Response:
+        """Let a person do something, in a thread, and reply with what it returns."""
+
+        def job() -> bytes:
+            return encoded(work(self.person(request, bearer)))
+
+        return await _replied(self.threads, job, status)
+
+    async def look(self, job: Callable[[], bytes], media: str) -> Response:
+        """Reply with what a job returns, whoever asks."""
+        return await _replied(self.threads, job, 200, media)
+
+    async def ask(self, request: Request, name: str) -> Response:
+        """Answer a question; the reply leaves when it is due, whatever it says."""
+        who = await self.admit(request)
+        bearer = await BEARER(request)
+        raw = await schemas.read(request, self.service.settings.largest_question)
+
+        def read() -> tuple[dict[str, Any], float | None]:
+            question = schemas.question_in(request.headers, raw)
+            self.askable(who, name, question)
+            return question, self.service.deadline(who, name, kind_of(question))
+
+        def answer() -> Response:
+            # Again: a token may have ended while its question waited.
+            still = who if bearer is None else self.service.people.bearer(bearer.credentials)
+            release = self.answered(still, name, question)
+            return Response(encoded(release.to_json()), media_type="application/json")
+
+        question, deadline = await self.threads.run(read)
+        async with self.slot(request, who, name, kind_of(question), deadline):
+            return await self.in_slot(answer)
+
+    def askable(self, who: Person, name: str, question: dict[str, Any]) -> None:
+        """Refuse at once what public facts refuse: it needs no slot, and its time tells nothing."""
+        try:
+            self.service.askable(who, name, question)
+        except WhitecrowError as error:
+            self.metrics.asked(kind_of(question), public_name(error))
+            raise
+
+    def slot(
+        self, request: Request, who: Person, name: str, kind: str, deadline: float | None
+    ) -> AbstractAsyncContextManager[None]:
+        """A slot for an ask, kept until its reply is due."""
+        return self.schedule.slot(who.name, name, kind, deadline, request.receive)
+
+    async def in_slot(self, job: Callable[[], Response]) -> Response:
+        """Run what a slot was taken for, in a thread that waits for nothing else."""
+        try:
+            return await self._asking.run(job)
+        except WhitecrowError as error:
+            return refusal(error)
+
+    def answered(self, person: Person, name: str, question: dict[str, Any]) -> Release:
+        """Answer a question, and count what came of it."""
+        kind = kind_of(question)
+        try:
+            release = self.service.ask(person, name, question)
+        except WhitecrowError as error:
+            self.metrics.asked(kind, public_name(error))
+            raise
+        self.metrics.asked(kind, "charged" if release.charged else "free")
+        return release
+
+
+async def _replied(
+    threads: Threads, job: Callable[[], bytes], status: int = 200, media: str = "application/json"
+) -> Response:
+    """Do a job in a thread and reply with what it returns, or with its refusal."""
+    try:
+        body = await threads.run(job)
+    except WhitecrowError as error:
+        return refusal(error)
+    return Response(body, status, media_type=media)
+
+
+def kind_of(question: dict[str, Any]) -> str:
+    """The kind a question says it is, if there is such a kind."""
+    kind = question.get("kind")
+    return kind if isinstance(kind, str) and kind in kinds() else "unknown"
+
+
+def encoded(result: Any) -> bytes:
+    """Write a reply's JSON."""
+    return json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
+
+
+def refusal(error: WhitecrowError) -> Response:
+    """The reply for an error that was raised on purpose."""
+    status = http_status(error)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    after = retry_after(error)
+    if after is not None:
+        headers["Retry-After"] = str(after)
+    return Response(encoded(to_json(error)), status, headers, "application/json")

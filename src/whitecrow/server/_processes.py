@@ -1,0 +1,205 @@
+"""The processes that compute: one for each dataset a worker holds, seen from the worker."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from whitecrow.curator.execution import CUSTODIAN_LOG, Answer
+from whitecrow.curator.wire import Wire
+from whitecrow.data import Card, SqlQuery
+from whitecrow.data._intake import Intake
+from whitecrow.errors import ComputationFailed, InvalidInput, NotReady
+from whitecrow.limits import UNLIMITED, Limits
+from whitecrow.question import Progress, Question
+from whitecrow.questions import added_modules
+from whitecrow.server._catalogue import Listing
+
+__all__ = ["DatasetProcess", "LoadFailed"]
+
+_START_SECONDS = 24 * 3600.0
+_PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
+"""Of the service's own environment; what else there is may hold passwords."""
+
+_STOPPING = "The service is stopping; ask again in a moment."
+
+Tell = Callable[[str, int], None]
+"""Told the stage and the percentage of a load."""
+
+
+class LoadFailed(Exception):
+    """The records could not be read; for the custodian."""
+
+
+class DatasetProcess:
+    """Computes answers about one dataset in a process of its own.
+
+    Parameters
+    ----------
+    listing : Listing
+        The dataset.
+    source : Path or SqlQuery
+        Where its records are.
+    log : Path or None
+        The custodian's file.
+    longest : float
+        How many seconds a question may take at the most, whatever its own limits are.
+    records_at_most : int
+        The public bound on the number of records where the card gives none.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        source: Path | SqlQuery,
+        *,
+        log: Path | None,
+        longest: float,
+        records_at_most: int,
+    ) -> None:
+        self._longest = longest
+        self.intake: Intake | None = None
+        """What became of the rows at load: facts, for the custodian's page only."""
+        self._closing = False
+        self._ending = threading.Lock()
+        pairs = [socket.socketpair() for _ in range(2)]
+        lifeline, self._life = os.pipe()
+        theirs = [end.fileno() for _, end in pairs] + [lifeline]
+        shown = {
+            key: value
+            for key, value in os.environ.items()
+            if key in _PASSED_ON or not key.startswith("WHITECROW_")
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "whitecrow.curator.computation", *map(str, theirs)],
+            pass_fds=theirs,
+            env={**shown, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # the traceback of a crash may quote records
+        )
+        os.close(lifeline)
+        for _, end in pairs:
+            end.close()
+        self._wires = {"light": Wire(pairs[0][0]), "heavy": Wire(pairs[1][0])}
+        self._turns = {lane: threading.Lock() for lane in self._wires}
+        self._setup = {
+            "name": listing.name,
+            "source": {"path": str(source)}
+            if isinstance(source, Path)
+            else {"url": source.url, "query": source.query},
+            "card": None if listing.card is None else listing.card.to_json(),
+            "engine": listing.engine,
+            "indexes": [list(columns) for columns in listing.indexes],
+            "questions": added_modules(),
+            "log": None if log is None else str(log),
+            "records_at_most": records_at_most,
+        }
+
+    def load(self, tell: Tell) -> tuple[Card, str]:
+        """Let it read the records; return the card they are held to and what they are known by.
+
+        Raises
+        ------
+        LoadFailed
+            With words for the custodian.
+        """
+        wire = self._wires["heavy"]
+        try:
+            wire.send(self._setup)
+            while True:
+                said = wire.receive(_START_SECONDS)
+                if "ready" in said:
+                    self.intake = said["intake"]
+                    return Card.from_json(said["ready"]), said["mark"]
+                if "failed" in said:
+                    if said["cause"]:
+                        CUSTODIAN_LOG.error("a dataset could not be loaded: %s", said["cause"])
+                    raise LoadFailed(said["failed"])
+                tell(said["stage"], said["percent"])
+        except (EOFError, OSError):
+            pass
+        self.kill()
+        raise LoadFailed("the process that read it ended; is there memory enough?")
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return not self._closing and self._process.poll() is None
+
+    def answer(
+        self, question: Question, *, limits: Callable[[], Limits], progress: Progress | None
+    ) -> Answer | None:
+        """Answer a question; None if the computation failed, reached a limit or died.
+
+        A question that has begun is not cancelled when its asker hangs up: it is paid for, and its
+        answer is stored for whoever asks again.
+        """
+        written = {"kind": question.kind, **question.to_json()}
+        lane = "light" if question.light else "heavy"
+        said = self._asked({"question": written}, lane, limits())
+        if said is None or "answer" not in said:
+            for cause in (said or {}).get("failed", ()):
+                CUSTODIAN_LOG.error("%s", cause)
+            return None
+        return Answer(said["answer"])
+
+    def map(self, **asked: Any) -> Mapping[str, Any]:
+        """Compute what a privacy map shows: facts, for the custodian's eyes only."""
+        said = self._asked({"map": asked}, "heavy", UNLIMITED)
+        if said is not None and "refused" in said:
+            raise InvalidInput(said["refused"])
+        if said is None or "map" not in said:
+            raise ComputationFailed(
+                "The map could not be computed; the custodian's log has the cause."
+            )
+        found: Mapping[str, Any] = said["map"]
+        return found
+
+    def _asked(self, message: Mapping[str, Any], lane: str, limits: Limits) -> Any:
+        sent = {**message, "seconds": _finite(limits.seconds), "bytes": _finite(limits.bytes)}
+        with self._turns[lane]:
+            try:
+                self._wires[lane].send(sent)
+                return self._wires[lane].receive(self._longest)
+            except (EOFError, OSError):  # it died, or took too long
+                self._end()
+        if self._closing:
+            # Not a failure of the question: its spend stands, and asking again goes on with it.
+            raise NotReady(_STOPPING)
+        CUSTODIAN_LOG.error("a process that computed has died or was ended: %s", lane)
+        return None
+
+    def retire(self) -> None:
+        """End it when nothing is being computed."""
+        for turn in self._turns.values():
+            turn.acquire()
+        self.kill()
+        for turn in self._turns.values():
+            turn.release()
+
+    def kill(self) -> None:
+        """End it at once; what is being computed stays unanswered, its spend kept."""
+        self._closing = True
+        self._end()
+
+    def _end(self) -> None:
+        with self._ending:
+            self._process.kill()
+            self._process.wait()
+            for wire in self._wires.values():
+                wire.close()
+            if self._life >= 0:
+                os.close(self._life)
+                self._life = -1
+
+
+def _finite(number: float) -> float | None:
+    return None if math.isinf(number) else number

@@ -1,0 +1,372 @@
+"""The interface for programs: ``/v1/...``, ``/healthz``, ``/metrics``.
+
+Each route names the person by their token, calls one method of the service and writes down what it
+returns. Everything that waits (database, computation) runs in a thread, once per request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials
+
+from whitecrow.errors import (
+    Forbidden,
+    WhitecrowError,
+)
+from whitecrow.server import _schemas as schemas
+from whitecrow.server._documents import replies
+from whitecrow.server._handler import BEARER, RequestHandler, encoded, refusal
+from whitecrow.server._people import Person
+from whitecrow.server._readiness import Readiness
+from whitecrow.server._service import MOST_ENTRIES
+
+__all__ = ["router_of"]
+
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
+_LARGE = ("/v1/datasets", "/v1/datasets/{name}", "/v1/datasets/{name}/plan")
+_MONITORS = ("custodian", "auditor")
+
+
+class StrictRoute(APIRoute):
+    """A route that knows who asks before it reads a body, and parses it strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        has_body = self.body_field is not None
+        large = self.path_format in _LARGE
+
+        async def strictly(request: Request) -> Response:
+            if not has_body:
+                return await handle(request)
+            handler: RequestHandler = request.app.state.handler
+            try:
+                await handler.admit(request)
+            except WhitecrowError as error:
+                return refusal(error)
+            settings = handler.service.settings
+            most = settings.largest_body if large else settings.largest_question
+            return await handle(schemas.StrictRequest(request, handler.threads, most))
+
+        return strictly
+
+
+class AskRoute(APIRoute):
+    """The route that is taken most: read by hand, documented like all others.
+
+    What FastAPI does for any signature costs more than the rest of a request.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def directly(request: Request) -> Response:
+            handler: RequestHandler = request.app.state.handler
+            try:
+                return await handler.ask(request, request.path_params["name"])
+            except WhitecrowError as error:
+                return refusal(error)
+
+        return directly
+
+
+def router_of(handler: RequestHandler) -> APIRouter:
+    """Build the routes."""
+    service = handler.service
+    file = service.settings.ledger_file
+    readiness = Readiness(service.store, None if file is None else file.parent)
+    router = APIRouter(route_class=StrictRoute)
+
+    async def ask(
+        request: Request, bearer: Bearer, name: str, question: schemas.Written
+    ) -> Response:
+        """Answer a question (analyst). Asking again returns the stored answer, free."""
+        raise NotImplementedError  # read and answered by AskRoute; here for its description
+
+    # Before all others, which a request is compared with one after the other.
+    router.add_api_route(
+        "/v1/datasets/{name}/ask",
+        ask,
+        methods=["POST"],
+        responses=replies("question", "answer", "guarantee", "statement", "charged", also=(402,)),
+        tags=["questions"],
+        route_class_override=AskRoute,
+    )
+
+    @router.get("/healthz", responses=replies("status", also=(503,)), tags=["service"])
+    async def health() -> Response:
+        """Whether the service runs and its database answers: if not, start it anew."""
+
+        def look() -> bytes:
+            with service.store.transaction(write=False) as connection:
+                connection.exec_driver_sql("SELECT 1")
+            return encoded({"status": "ok"})
+
+        return await handler.look(look, "application/json")
+
+    @router.get("/readyz", responses=replies("status", also=(503,)), tags=["service"])
+    async def ready() -> Response:
+        """Whether the database takes writes: if not, send people elsewhere for a while."""
+
+        def look() -> bytes:
+            readiness.check()
+            return encoded({"status": "ready"})
+
+        return await handler.look(look, "application/json")
+
+    @router.get(
+        "/metrics", responses=replies(media="text/plain", also=(401, 403, 429)), tags=["service"]
+    )
+    async def metrics(request: Request, bearer: Bearer) -> Response:
+        """Numbers for Prometheus: public facts only, for custodians and auditors."""
+
+        def look() -> bytes:
+            if handler.person(request, bearer).role not in _MONITORS:
+                raise Forbidden("The numbers are for custodians and auditors.")
+            return handler.metrics.text()
+
+        return await handler.look(look, "text/plain; version=0.0.4")
+
+    @router.get("/v1/me", responses=replies("name", "role"), tags=["people"])
+    async def me(request: Request, bearer: Bearer) -> Response:
+        """Who you are."""
+        return await handler.act(request, bearer, lambda who: who.to_json())
+
+    @router.get("/v1/datasets", responses=replies("datasets"), tags=["datasets"])
+    async def datasets(request: Request, bearer: Bearer) -> Response:
+        """The datasets you may know of."""
+        return await handler.act(request, bearer, lambda who: {"datasets": service.datasets(who)})
+
+    @router.post(
+        "/v1/datasets",
+        status_code=201,
+        responses=replies("name", "card", status=201, also=(409,)),
+        tags=["datasets"],
+    )
+    async def register(request: Request, bearer: Bearer, body: schemas.Registration) -> Response:
+        """List a dataset (custodian); its records are read in the background."""
+        return await handler.act(
+            request, bearer, lambda who: service.register(who, **dict(body)), status=201
+        )
+
+    @router.get(
+        "/v1/datasets/{name}",
+        responses=replies("name", "ready", "card", "policy", "remaining"),
+        tags=["datasets"],
+    )
+    async def dataset(request: Request, bearer: Bearer, name: str) -> Response:
+        """A dataset's card, policy, deadlines and what remains."""
+        return await handler.act(request, bearer, lambda who: service.dataset(who, name))
+
+    @router.patch("/v1/datasets/{name}", responses=replies("name", "card"), tags=["datasets"])
+    async def amend(
+        request: Request, bearer: Bearer, name: str, body: schemas.Amendment
+    ) -> Response:
+        """Change budget, policy, card or readers (custodian); the chain keeps the reason."""
+        return await handler.act(
+            request, bearer, lambda who: service.amend(who, name, **dict(body))
+        )
+
+    @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
+    async def advance(
+        request: Request, bearer: Bearer, name: str, body: schemas.Advance
+    ) -> Response:
+        """Record that the records changed: the next revision of the account (custodian)."""
+        return await handler.act(
+            request, bearer, lambda who: service.advance(who, name, reason=body.reason)
+        )
+
+    @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
+    async def allow(
+        request: Request, bearer: Bearer, name: str, body: schemas.Allowance
+    ) -> Response:
+        """Cap what one analyst may spend (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.allow(who, name, body.analyst, body.budget, reason=body.reason)
+            return {}
+
+        return await handler.act(request, bearer, work)
+
+    @router.post(
+        "/v1/datasets/{name}/price",
+        responses=replies("words", "price", "figures"),
+        tags=["questions"],
+    )
+    async def price(
+        request: Request, bearer: Bearer, name: str, question: schemas.Priced
+    ) -> Response:
+        """What a question would cost and how accurate it would be, from public facts."""
+
+        def work(who: Person) -> dict[str, Any]:
+            public = question.pop("public", {})
+            return service.price(who, name, question, public).to_json()
+
+        return await handler.act(request, bearer, work)
+
+    @router.post(
+        "/v1/datasets/{name}/plan",
+        responses=replies("questions", "charged", "price", "fits"),
+        tags=["questions"],
+    )
+    async def plan(request: Request, bearer: Bearer, name: str, body: schemas.Batch) -> Response:
+        """What a batch of questions would cost together."""
+        return await handler.act(
+            request, bearer, lambda who: service.plan(who, name, body.questions)
+        )
+
+    @router.get(
+        "/v1/datasets/{name}/ledger",
+        responses=replies("dataset", "spent", "remaining"),
+        tags=["ledger"],
+    )
+    async def ledger(
+        request: Request,
+        bearer: Bearer,
+        name: str,
+        after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ENTRIES)] = MOST_ENTRIES,
+        skip: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+        newest_first: bool = False,
+    ) -> Response:
+        """A page of the account: entries for custodians and auditors, an analyst's own questions.
+
+        Entries after one number, or the newest first; an analyst's newest questions but the first
+        so many that are skipped.
+        """
+
+        def look(who: Person) -> dict[str, Any]:
+            return service.account(
+                who, name, after=after, limit=limit, skip=skip, newest_first=newest_first
+            )
+
+        return await handler.act(request, bearer, look)
+
+    @router.get(
+        "/v1/datasets/{name}/ledger/verification",
+        responses=replies("ok", "entries", "head"),
+        tags=["ledger"],
+    )
+    async def verify(request: Request, bearer: Bearer, name: str, full: bool = False) -> Response:
+        """Check the chain and the sums since the newest checkpoint, or all (custodian, auditor)."""
+        return await handler.act(request, bearer, lambda who: service.verify(who, name, full=full))
+
+    @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
+    async def void(request: Request, bearer: Bearer, name: str, body: schemas.Voiding) -> Response:
+        """Give back a spend that never led to an answer (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.void(who, name, body.entry, reason=body.reason)
+            return {}
+
+        return await handler.act(request, bearer, work)
+
+    @router.post("/v1/datasets/{name}/ledger/reviews", responses=replies(), tags=["ledger"])
+    async def review(request: Request, bearer: Bearer, name: str, body: schemas.Review) -> Response:
+        """Say that a failure was looked at, so that the dataset takes questions (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.review(who, name, body.entry, reason=body.reason)
+            return {}
+
+        return await handler.act(request, bearer, work)
+
+    @router.get("/v1/analysts", responses=replies("analysts"), tags=["people"])
+    async def people(request: Request, bearer: Bearer) -> Response:
+        """Everybody, whatever their role (custodian, auditor)."""
+        return await handler.act(
+            request, bearer, lambda who: {"analysts": service.members.everybody(who)}
+        )
+
+    @router.post(
+        "/v1/analysts",
+        status_code=201,
+        responses=replies("name", "role", status=201, also=(409,)),
+        tags=["people"],
+    )
+    async def invite(request: Request, bearer: Bearer, body: schemas.Invitation) -> Response:
+        """Make somebody known (custodian)."""
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: service.members.invite(who, body.name, body.role).to_json(),
+            status=201,
+        )
+
+    @router.get("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
+    async def person(request: Request, bearer: Bearer, name: str) -> Response:
+        """One person: yourself, or anybody for custodians and auditors."""
+        return await handler.act(
+            request, bearer, lambda who: service.members.person(who, name).to_json()
+        )
+
+    @router.patch("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
+    async def change(request: Request, bearer: Bearer, name: str, body: schemas.Change) -> Response:
+        """Shut somebody out, or let them in again (custodian)."""
+        return await handler.act(
+            request, bearer, lambda who: service.members.disable(who, name, body.disabled).to_json()
+        )
+
+    @router.post(
+        "/v1/analysts/{name}/password",
+        status_code=201,
+        responses=replies("password", status=201),
+        tags=["people"],
+    )
+    async def reset(request: Request, bearer: Bearer, name: str) -> Response:
+        """Give somebody a new random password for the console (custodian), shown once."""
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: {"password": service.members.reset_password(who, name)},
+            status=201,
+        )
+
+    @router.get("/v1/analysts/{name}/tokens", responses=replies("tokens"), tags=["people"])
+    async def tokens(request: Request, bearer: Bearer, name: str) -> Response:
+        """What is known of somebody's tokens (their own, or any for the custodian)."""
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: {"tokens": [one.to_json() for one in service.members.tokens(who, name)]},
+        )
+
+    @router.post(
+        "/v1/analysts/{name}/tokens",
+        status_code=201,
+        responses=replies("token", "id", "expires", status=201),
+        tags=["people"],
+    )
+    async def issue(
+        request: Request, bearer: Bearer, name: str, body: schemas.NewToken
+    ) -> Response:
+        """Make a token; its text is shown in this reply and never again."""
+
+        def work(who: Person) -> dict[str, Any]:
+            written, made = service.members.issue(who, name, days=body.days, label=body.label)
+            return {"token": written, **made.to_json()}
+
+        return await handler.act(request, bearer, work, status=201)
+
+    @router.delete("/v1/analysts/{name}/tokens", responses=replies(), tags=["people"])
+    async def revoke_all(request: Request, bearer: Bearer, name: str) -> Response:
+        """End all of somebody's tokens, and all that were made with them."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.members.revoke_all(who, name)
+            return {}
+
+        return await handler.act(request, bearer, work)
+
+    @router.delete("/v1/analysts/{name}/tokens/{token}", responses=replies(), tags=["people"])
+    async def revoke(request: Request, bearer: Bearer, name: str, token: str) -> Response:
+        """End a token's life, and that of all that were made with it."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.members.revoke(who, name, token)
+            return {}
+
+        return await handler.act(request, bearer, work)
+
+    return router

@@ -1,0 +1,394 @@
+"""What people may do, each act with its authorisation: the one place that decides.
+
+The HTTP interface and the console both call these methods with the person who acts; neither decides
+anything itself. An analyst sees only datasets that list them, and for everything else the answer is
+the one for a thing that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.curator import Curator
+from whitecrow.curator.identity import keep_unit
+from whitecrow.curator.opening import advanced
+from whitecrow.data._intake import Intake
+from whitecrow.errors import InvalidInput, Taken, WhitecrowError
+from whitecrow.ledger import Budget, Ledger, failures, verification
+from whitecrow.limits import Limits
+from whitecrow.neighbours import engine_names
+from whitecrow.place.balls import BALLS
+from whitecrow.question import Description, Release
+from whitecrow.server import _views as views
+from whitecrow.server._catalogue import Catalogue, Listing
+from whitecrow.server._curator_pool import CuratorPool
+from whitecrow.server._logs import LOG
+from whitecrow.server._members import Members, need
+from whitecrow.server._people import People, Person
+from whitecrow.server._sessions import Sessions
+from whitecrow.server._settings import Settings
+from whitecrow.server._store import Store
+from whitecrow.server._strangers import (
+    card_from,
+    policy_from,
+    priced_question,
+    question_from,
+    well_formed,
+)
+from whitecrow.server._tables import migrate
+
+__all__ = ["Service"]
+
+MOST_QUESTIONS = 200
+"""How long a plan may be."""
+
+MOST_ENTRIES = 1000
+"""How many entries of a ledger, or questions of an analyst, are told at once."""
+
+_MANY_ENTRIES = 10_000
+"""After how many entries a check is worth a checkpoint."""
+
+
+class Service:
+    """A curator for many people.
+
+    Parameters
+    ----------
+    settings : Settings
+        How it is set up.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.ledger = Ledger(settings.database, atlas=BALLS)
+        # Analysts read what becomes of their questions: not where the ledger lies.
+        self.ledger.database.label = "of this service"
+        self.store = Store(settings.database)
+        migrate(self.store)
+        self.people = People(self.store, longest=settings.longest_token_days)
+        self.sessions = Sessions(self.store, settings)
+        self.members = Members(self.people, self.sessions, token_days=settings.token_days)
+        self.catalogue = Catalogue(self.store, settings)
+        self.pool = CuratorPool(
+            self.catalogue,
+            self.ledger,
+            patience=settings.patience,
+            lent=Limits(settings.longest_seconds, settings.most_bytes),
+            records_at_most=settings.records_at_most,
+        )
+
+    def start(self) -> None:
+        """Begin to load the datasets in the background."""
+        for name in self.catalogue.remove_unaccounted():
+            LOG.warning("listing without an account removed", dataset=name)
+        self.pool.start()
+
+    def close(self) -> None:
+        """Stop, and give the database back."""
+        self.pool.close()
+        self.store.close()
+        self.ledger.close()
+
+    # Looking at datasets
+
+    def datasets(self, who: Person) -> list[dict[str, Any]]:
+        """The datasets a person may know of."""
+        listed = self.catalogue.seen_by(who.name) if who.role == "analyst" else self.catalogue.all()
+        return [views.line(one, self.pool.state(one)) for one in listed]
+
+    def dataset(self, who: Person, name: str) -> dict[str, Any]:
+        """One dataset: card, policy, what remains; for the custodian also source and readers."""
+        listing = self.listing(who, name)
+        state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
+        card = views.card(listing, state)
+        found = {
+            **views.line(listing, state),
+            "card": None if card is None else card.to_json(),
+            "policy": views.policy(snapshot.rules, who),
+            "deadlines": self.settings.deadlines_over(card),
+            **views.balance(snapshot, who.name),
+        }
+        if who.role == "custodian":
+            found |= {
+                "source": dict(listing.source),
+                "engine": listing.engine,
+                "readers": self.people.may_see(name),
+                "progress": state.to_json(),
+            }
+        return found
+
+    def listing(self, who: Person, name: str) -> Listing:
+        """The catalogue's entry of a dataset, if this person may know of it."""
+        return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
+
+    def deadline(self, who: Person, name: str, kind: str) -> float | None:
+        """The published reply time of a kind of question about a dataset."""
+        listing = self.listing(who, name)
+        return self.settings.deadline(kind, views.card(listing, self.pool.state(listing)))
+
+    def curator(self, who: Person, name: str) -> Curator:
+        """The curator of a dataset; for code inside the service, never for an analyst's hands."""
+        return self.pool.curator(self.listing(who, name))
+
+    # Asking
+
+    def price(
+        self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
+    ) -> Description:
+        """Say what a question would cost and how accurate it would be."""
+        need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        return well_formed(lambda: curator.describe(question_from(written), **public))
+
+    def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Say what a batch would cost together."""
+        need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        if len(written) > MOST_QUESTIONS:
+            raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
+        batch = [priced_question(curator, one) for one in written]
+        return curator.plan(batch).to_json()
+
+    def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
+        """Refuse an ask by whoever may not, or one that is not well formed; spends nothing."""
+        need(who, "analyst")
+        self.listing(who, name)
+        question_from(written)
+
+    def ask(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
+        """Answer a question, or refuse it."""
+        need(who, "analyst")
+        curator = self.curator(who, name)
+        question = question_from(written)
+        try:
+            return curator.ask(question, analyst=who.name, actor=who.acting)
+        except WhitecrowError:
+            raise
+        except Exception:
+            # Private execution lets no exception through, so this came from public code: was it the
+            # question that is malformed?
+            well_formed(lambda: curator.price(question))
+            raise
+
+    def privacy_map(
+        self,
+        who: Person,
+        name: str,
+        columns: Sequence[str],
+        model: DistanceAnomaly,
+        *,
+        most: int,
+        **question: Any,
+    ) -> Mapping[str, Any]:
+        """What every record would lose and gain by ``identify``: counts, and up to ``most`` points.
+
+        Facts, for the custodian's eyes only; see :mod:`whitecrow.curator.maps`.
+        """
+        need(who, "custodian")
+        return self.pool.process(self.listing(who, name)).map(
+            columns=list(columns), model=model.to_json(), question=question, most=most
+        )
+
+    def intake(self, who: Person, name: str) -> Intake | None:
+        """What became of the rows when the records were loaded; None while they are not.
+
+        Facts, for the custodian's eyes only.
+        """
+        need(who, "custodian")
+        return self.pool.intake(self.listing(who, name))
+
+    # The account
+
+    def account(
+        self,
+        who: Person,
+        name: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = MOST_ENTRIES,
+        skip: int = 0,
+        newest_first: bool = False,
+    ) -> dict[str, Any]:
+        """A page of the ledger: entries for custodians and auditors, an analyst's own questions.
+
+        Parameters
+        ----------
+        who, name : Person, str
+            Who looks, at which dataset.
+        after, before : int, optional
+            For custodians and auditors: entries above one number, below another.
+        limit : int, default=1000
+            How many entries or questions at most.
+        skip : int, default=0
+            For analysts: how many of their newest questions to leave out; the others come the
+            oldest first.
+        newest_first : bool, default=False
+            For custodians and auditors: whether the newest entries come first.
+        """
+        self.listing(who, name)
+        snapshot = self.ledger.snapshot(name)
+        limit = max(1, min(limit, MOST_ENTRIES))
+        found = {"dataset": name, **views.balance(snapshot, who.name)}
+        if who.role == "analyst":
+            history = self.ledger.history(name, who.name, limit=limit, skip=skip)
+            return {**found, "questions": views.own(history[::-1])}
+        entries = self.ledger.entries(
+            name, after=after, before=before, limit=limit, newest_first=newest_first
+        )
+        return {
+            **found,
+            "head": snapshot.head,
+            "total": snapshot.seq,
+            "analysts": views.shares(snapshot),
+            "unsettled": [entry.seq for entry in self.ledger.unsettled(name)],
+            "failures": [entry.seq for entry in failures.failures(self.ledger, name)],
+            "entries": [entry.to_json() for entry in entries],
+        }
+
+    def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
+        """Check the account's chain and sums, since the newest checkpoint or from the beginning.
+
+        An account that has grown by thousands of entries gets a new checkpoint if all is right.
+        """
+        need(who, "custodian", "auditor")
+        self.listing(who, name)
+        found = verification.checkpoint(
+            self.ledger, name, atlas=BALLS, full=full, actor=who.name, least=_MANY_ENTRIES
+        )
+        return found.to_json()
+
+    def unsettled(self, who: Person, name: str) -> list[dict[str, Any]]:
+        """The spends without an answer and the failures nobody has reviewed, in their order."""
+        need(who, "custodian", "auditor")
+        self.listing(who, name)
+        waiting = [*self.ledger.unsettled(name), *failures.failures(self.ledger, name)]
+        return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
+
+    def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
+        """Give back a spend that never led to an answer."""
+        need(who, "custodian")
+        self.listing(who, name)
+        self.ledger.void(name, seq, reason=reason, actor=who.signature)
+
+    def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
+        """Say that a failure was looked at; after the last one the dataset is open again."""
+        need(who, "custodian")
+        self.listing(who, name)
+        failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
+
+    def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
+        """Cap what one analyst may spend; None lifts the cap."""
+        need(who, "custodian")
+        self.listing(who, name)
+        if self.people.get(analyst).role != "analyst":
+            raise InvalidInput(f"{analyst!r} is not an analyst.")
+        cap = None if budget is None else Budget.of(budget)
+        self.ledger.allow(name, analyst, cap, reason=reason, actor=who.signature)
+
+    # The custodian's datasets
+
+    def register(
+        self,
+        who: Person,
+        name: str,
+        source: Mapping[str, Any],
+        *,
+        card: Mapping[str, Any] | str | None = None,
+        policy: Mapping[str, Any] | None = None,
+        budget: Any = "1",
+        engine: str = "local",
+        readers: Iterable[str] = (),
+        indexes: Sequence[Sequence[str]] = (),
+    ) -> dict[str, Any]:
+        """List a dataset and open its account; the records are read in the background."""
+        need(who, "custodian")
+        rules, cap, readers = policy_from(policy), Budget.of(budget), tuple(readers)
+        facts = None if card is None else card_from(card)
+        if name in self.ledger.datasets():
+            raise Taken(f"The ledger has an account called {name!r} already.")
+        if engine not in (known := engine_names()):
+            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(known)}.")
+        # One transaction: a dataset without an account could be neither asked about nor mended.
+        with self.store.transaction() as connection:
+            self.catalogue.add(
+                *(connection, name, source),
+                card=facts,
+                engine=engine,
+                readers=readers,
+                indexes=indexes,
+            )
+            self.ledger.open(
+                name,
+                budget=cap,
+                policy=rules.to_json(),
+                unit=rules.unit,
+                actor=who.signature,
+                card=None if facts is None else facts.to_json(),
+                readers=readers,
+                connection=connection,
+            )
+        return self.dataset(who, name)
+
+    def amend(
+        self,
+        who: Person,
+        name: str,
+        *,
+        reason: str,
+        budget: Any = None,
+        policy: Mapping[str, Any] | None = None,
+        card: Mapping[str, Any] | str | None = None,
+        readers: Iterable[str] | None = None,
+    ) -> dict[str, Any]:
+        """Change what is promised, to whom, or the card; the chain keeps the reason."""
+        need(who, "custodian")
+        self.listing(who, name)
+        rules = None if policy is None else policy_from(policy)
+        facts = None if card is None else card_from(card)
+        cap = None if budget is None else Budget.of(budget)
+        if facts is not None:
+            keep_unit(self.ledger, name, facts)
+        readers = None if readers is None else tuple(readers)
+        if rules is not None:
+            snapshot = self.ledger.snapshot(name).rules
+            if rules.unit != snapshot.unit:
+                raise InvalidInput("The unit of an account is fixed when it is opened.")
+        # One transaction: what is in force is what the chain says, whenever we are interrupted.
+        with self.store.transaction() as connection:
+            if readers is not None:
+                self.catalogue.admit(connection, name, readers)
+            if facts is not None:
+                self.catalogue.change(connection, name, card=facts)
+            self.ledger.amend(
+                name,
+                reason=reason,
+                actor=who.signature,
+                budget=cap,
+                policy=None if rules is None else rules.to_json(),
+                card=None if facts is None else facts.to_json(),
+                readers=readers,
+                connection=connection,
+            )
+        return self.dataset(who, name)
+
+    def advance(self, who: Person, name: str, *, reason: str) -> dict[str, Any]:
+        """Record the records as they are now as the account's next revision, and read them again.
+
+        Until this is done, a dataset whose records are not those of its account waits.
+        """
+        need(who, "custodian")
+        listing = self.listing(who, name)
+        revision = advanced(
+            self.catalogue.records(listing.source),
+            card=listing.card,
+            engine=listing.engine,
+            ledger=self.ledger,
+            account=name,
+            reason=reason,
+            actor=who.signature,
+        )
+        self.catalogue.reload(name)
+        return {"revision": revision}

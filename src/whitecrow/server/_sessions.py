@@ -1,0 +1,323 @@
+"""Sign-in for people at a browser: passwords, cookies, protection of forms, lock-out.
+
+The console uses this and nothing else for its visitors. A cookie carries a random session number,
+signed; the session itself is a row that sign-out, a new password or the custodian ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import secrets as randomness
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+from sqlalchemy import Row, case, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from whitecrow.errors import Forbidden, InvalidInput, NotSignedIn, TooMany
+from whitecrow.server._people import Credential, Person, end_credentials, is_name, lock
+from whitecrow.server._settings import Settings
+from whitecrow.server._store import Store
+from whitecrow.server._tables import failures, people, secrets, sessions
+
+__all__ = ["Session", "Sessions"]
+
+_WRONG = "The name or the password is wrong."
+_SHORTEST, _LONGEST = 12, 1000
+_ADDRESS_FACTOR = 10  # an address may serve many people
+
+
+@dataclass(frozen=True)
+class Session:
+    """A visitor who is signed in.
+
+    Parameters
+    ----------
+    person : Person
+        Who it is.
+    csrf : str
+        What every form of this session must send back.
+    """
+
+    person: Person
+    csrf: str
+
+
+class Sessions:
+    """The register of passwords and sessions.
+
+    Parameters
+    ----------
+    store : Store
+        Where the tables are.
+    settings : Settings
+        How long a session lasts, when sign-in is locked, whether cookies need TLS.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store, self._settings = store, settings
+        self._hasher = PasswordHasher()  # argon2id
+        # Each hash takes 64 MiB: strangers must not be able to make us take it many times over.
+        self._hashing = threading.BoundedSemaphore(2)
+        self._nobody = ""
+        self._signer_made: URLSafeTimedSerializer | None = None
+
+    # Passwords
+
+    def set_password(self, name: str, password: str, *, by: str = "") -> None:
+        """Give a person a password; it ends their sessions and their tokens.
+
+        ``by`` is whoever knows it beside its owner, empty if nobody does: until the owner chooses
+        another, what is done in a session that it began is recorded as acted by either.
+        """
+        self._replace(name, self._hashed(password), by=by)
+
+    def new_password(self, name: str, *, by: str = "") -> str:
+        """Give a person a random password and return it, to be shown once."""
+        made = randomness.token_urlsafe(15)
+        self.set_password(name, made, by=by)
+        return made
+
+    def change_password(self, name: str, old: str, new: str, *, address: str = "") -> None:
+        """Let a person change their own password; the old one is asked for, failures count."""
+        verified = self._verified(name, old, address)
+        self._replace(name, self._hashed(new), by="", instead_of=verified)
+
+    def password_set(self, name: str) -> tuple[str, float | None]:
+        """Who knows a person's password beside its owner, and since when it is in force."""
+        query = select(people.c.password_by, people.c.password_at).where(people.c.name == name)
+        with self._store.transaction(write=False) as connection:
+            row = connection.execute(query).one_or_none()
+        return ("", None) if row is None else (row.password_by, row.password_at)
+
+    def _hashed(self, password: str) -> str:
+        if not isinstance(password, str) or not _SHORTEST <= len(password) <= _LONGEST:
+            raise InvalidInput(f"A password has {_SHORTEST} to {_LONGEST} characters.")
+        with self._hashing:
+            return self._hasher.hash(password)
+
+    def _replace(self, name: str, hashed: str, *, by: str, instead_of: str | None = None) -> None:
+        with self._store.transaction() as connection:
+            row = lock(connection, name)
+            if instead_of is not None:
+                _still(row, instead_of)
+            now = time.time()
+            connection.execute(
+                update(people)
+                .where(people.c.name == name)
+                .values(password=hashed, password_by=by, password_at=now)
+            )
+            end_credentials(connection, name)
+
+    # Sessions
+
+    def sign_in(self, name: str, password: str, *, address: str = "") -> tuple[Session, str]:
+        """Check a password and begin a session; returns it and the cookie's value.
+
+        Raises
+        ------
+        NotSignedIn
+            Whatever is wrong, in the same words and about the same time.
+        TooMany
+            After too many failures, for this name or from this address, right or wrong.
+        """
+        verified = self._verified(name, password, address)
+        number, now = randomness.token_urlsafe(32), time.time()
+        expires = now + self._settings.session_hours * 3600
+        with self._store.transaction() as connection:
+            # Locked and looked at again: whoever was shut out, or had the password replaced, while
+            # it was being checked must not be left with a session.
+            row = _still(lock(connection, name), verified)
+            connection.execute(sessions.delete().where(sessions.c.expires < now))
+            connection.execute(
+                insert(sessions).values(
+                    hash=_hash(number),
+                    person=name,
+                    created=now,
+                    expires=expires,
+                    acting=row.password_by,
+                )
+            )
+        credential = Credential(None, expires, row.password_by)
+        person = Person(row.name, row.role, credential=credential)
+        return Session(person, self._csrf(number)), str(self._signer().dumps(number))
+
+    def visitor(self, cookie: str | None) -> Session:
+        """Return whose session a cookie belongs to.
+
+        Raises
+        ------
+        NotSignedIn
+            If there is none, or it is over.
+        """
+        number = self._number(cookie)
+        query = (
+            select(people.c.name, people.c.role, sessions.c.expires, sessions.c.acting)
+            .join(sessions, sessions.c.person == people.c.name)
+            .where(
+                sessions.c.hash == _hash(number),
+                sessions.c.expires > time.time(),
+                people.c.disabled.is_(False),
+            )
+        )
+        with self._store.transaction(write=False) as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise NotSignedIn("Please sign in.")
+        credential = Credential(None, row.expires, row.acting)
+        return Session(Person(row.name, row.role, credential=credential), self._csrf(number))
+
+    def sign_out(self, cookie: str | None) -> None:
+        """End a session."""
+        number = self._number(cookie)
+        with self._store.transaction() as connection:
+            connection.execute(sessions.delete().where(sessions.c.hash == _hash(number)))
+
+    def check_form(self, session: Session, given: object) -> None:
+        """Refuse a form that does not come from a page of this session."""
+        if not isinstance(given, str) or not hmac.compare_digest(
+            session.csrf.encode(), given.encode("utf-8", "replace")
+        ):
+            raise Forbidden("The form is stale; load the page again.")
+
+    def cookie(self) -> dict[str, Any]:
+        """How the cookie is set: the arguments of ``Response.set_cookie``, without its value."""
+        secure = self._settings.secure
+        return {
+            # The prefix makes browsers refuse the cookie from anywhere but this very host.
+            "key": "__Host-whitecrow" if secure else "whitecrow",
+            "max_age": self._settings.session_hours * 3600,
+            "path": "/",
+            "secure": secure,
+            "httponly": True,
+            "samesite": "strict",
+        }
+
+    # Inside
+
+    def _verified(self, name: str, password: str, address: str) -> str:
+        """Check a password and return the hash it fits."""
+        self._count_attempt(name, address)
+        row = None
+        if is_name(name) and len(password) <= _LONGEST:
+            query = select(people).where(people.c.name == name, people.c.disabled.is_(False))
+            with self._store.transaction(write=False) as connection:
+                row = connection.execute(query).one_or_none()
+        kept = "" if row is None or row.password is None else str(row.password)
+        # Strangers cost as much time as anybody: the clock does not say who exists.
+        if not self._matches(kept or self._stranger(), password) or not kept:
+            raise NotSignedIn(_WRONG)
+        self._forget_attempt(name, address)
+        return kept
+
+    def _stranger(self) -> str:
+        if not self._nobody:
+            self._nobody = self._hasher.hash(randomness.token_hex(16))
+        return self._nobody
+
+    def _matches(self, hashed: str, password: str) -> bool:
+        with self._hashing:
+            try:
+                return self._hasher.verify(hashed, password)
+            except (VerificationError, InvalidHashError, UnicodeError):
+                return False
+
+    def _count_attempt(self, name: str, address: str) -> None:
+        """Count an attempt before its password is looked at, or refuse it.
+
+        Were only failures counted, after the hash, any number of guesses sent at once would all be
+        looked at. Workers count in one row, which the database adds to.
+        """
+        now, window = time.time(), self._settings.lock_minutes * 60
+        with self._store.transaction(counted=False) as connection:
+            connection.execute(failures.delete().where(failures.c.since < now - window))
+            add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+            for who, most in self._counters(name, address):
+                # A refusal does not make the lock last longer.
+                since = case((failures.c.number < most, now), else_=failures.c.since)
+                connection.execute(
+                    add(failures)
+                    .values(who=who, number=1, since=now)
+                    .on_conflict_do_update(
+                        index_elements=["who"],
+                        set_={"number": failures.c.number + 1, "since": since},
+                    )
+                )
+                row = connection.execute(select(failures).where(failures.c.who == who)).one()
+                if row.number > most:  # undone with the transaction
+                    raise TooMany(after=max(1, math.ceil(row.since + window - now)))
+
+    def _forget_attempt(self, name: str, address: str) -> None:
+        """Take back what a right password was counted as; a name starts anew."""
+        mine, *others = [who for who, _ in self._counters(name, address)]
+        with self._store.transaction(counted=False) as connection:
+            connection.execute(failures.delete().where(failures.c.who == mine))
+            for who in others:
+                connection.execute(
+                    update(failures)
+                    .where(failures.c.who == who, failures.c.number > 0)
+                    .values(number=failures.c.number - 1)
+                )
+
+    def _counters(self, name: str, address: str) -> list[tuple[str, int]]:
+        """What an attempt is counted under, and how many each may have."""
+        most = self._settings.lock_after
+        found = [(f"name {name}"[:100], most)]
+        if address:
+            found.append((f"address {address}"[:100], most * _ADDRESS_FACTOR))
+        return found
+
+    def _number(self, cookie: str | None) -> str:
+        try:
+            found = self._signer().loads(cookie or "", max_age=self._settings.session_hours * 3600)
+        except (BadSignature, UnicodeError):
+            found = None
+        if not isinstance(found, str):
+            raise NotSignedIn("Please sign in.")
+        return found
+
+    def _csrf(self, number: str) -> str:
+        key = str(self._signer().secret_key)
+        return hmac.new(key.encode(), f"form {number}".encode(), hashlib.sha256).hexdigest()
+
+    def _signer(self) -> URLSafeTimedSerializer:
+        if self._signer_made is None:
+            self._signer_made = URLSafeTimedSerializer(
+                self._secret(), salt="whitecrow.session", signer_kwargs={"digest_method": _sha256}
+            )
+        return self._signer_made
+
+    def _secret(self) -> str:
+        """The key of all workers: made by the first that needs it."""
+        query = select(secrets.c.value).where(secrets.c.name == "cookies")
+        with self._store.transaction(write=False) as connection:
+            found = connection.execute(query).scalar_one_or_none()
+        if found is None:
+            with self._store.transaction() as connection:
+                found = connection.execute(query).scalar_one_or_none()
+                if found is None:
+                    found = randomness.token_hex(32)
+                    connection.execute(insert(secrets).values(name="cookies", value=found))
+        return str(found)
+
+
+def _still(row: Row[Any] | None, verified: str) -> Row[Any]:
+    """A person's row, if the password that was verified is theirs yet and they may come in."""
+    if row is None or row.disabled or row.password != verified:
+        raise NotSignedIn(_WRONG)
+    return row
+
+
+def _sha256(data: bytes = b"") -> Any:
+    return hashlib.sha256(data)
+
+
+def _hash(number: str) -> str:
+    return hashlib.sha256(number.encode()).hexdigest()
