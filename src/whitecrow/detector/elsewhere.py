@@ -177,7 +177,10 @@ def spark_scored(detector: Detector, frame: Any) -> Any:
         raise invalid("Detector.spark", "frame", "a Spark data frame", type(frame).__name__)
     if "score" in frame.columns:
         raise invalid("Detector.spark", "frame", "without a column 'score'", "score")
-    schema = frame.schema.add("score", "double")
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    # A frame lends its own schema: what is added there, the frame believes to have.
+    schema = StructType([*frame.schema.fields, StructField("score", DoubleType())])
     return frame.mapInArrow(_Scoring(detector.to_bytes()), schema)
 
 
