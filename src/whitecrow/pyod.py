@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +17,39 @@ except ModuleNotFoundError:
 
 from whitecrow.learned import PrivateDetector as Learned
 
+if TYPE_CHECKING:
+    from whitecrow.card import Card
+    from whitecrow.privacy import Exactly
+
 __all__ = ["PrivateDetector"]
+
+_RATE = "contamination"
 
 
 class PrivateDetector(BaseDetector):  # type: ignore[misc]
     """PyOD's interface to :class:`whitecrow.sklearn.PrivateDetector`.
 
-    ``decision_scores_``, ``threshold_`` and ``labels_`` are PyOD's and computed from scores of the
-    training records: they are for whoever holds those, and are no release. What may be shown is
-    ``detector_``.
+    ``detector_`` and ``threshold_`` were released and may be shown. ``decision_scores_`` and
+    ``labels_`` are PyOD's, one for each training record: they are for whoever holds those, and are
+    no release.
 
     Parameters
     ----------
     contamination : float
-        As in PyOD: which part of the training records ``labels_`` marks.
-    **learning
-        Parameters of :class:`whitecrow.sklearn.PrivateDetector`.
+        Which part of records like the fitted ones is called outliers: the rate of false alarms
+        whose threshold is bought with the detector. Below 1/2.
+    epsilon, delta, card, bounds, budget, ledger, account, seed, verbose
+        As in :class:`whitecrow.sklearn.PrivateDetector`.
+
+    Attributes
+    ----------
+    detector_ : Detector
+        What was released.
+    threshold_ : float
+        The score above which a record is an outlier: bought, or from made-up records where the data
+        are too few for one (``threshold_bought_`` says which).
+    decision_scores_, labels_ : arrays
+        Of the training records; 1 is an outlier.
 
     Examples
     --------
@@ -43,17 +61,44 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, contamination: float = 0.1, **learning: Any) -> None:
+    def __init__(
+        self,
+        contamination: float = 0.1,
+        *,
+        epsilon: Exactly = "1",
+        delta: Exactly = "1e-6",
+        card: Card | str | Path | None = None,
+        bounds: Any = None,
+        budget: object = None,
+        ledger: object = None,
+        account: str | None = None,
+        seed: int = 0,
+        verbose: bool = True,
+    ) -> None:
         super().__init__(contamination=contamination)
-        self.learning = learning
+        self.epsilon = epsilon
+        self.delta = delta
+        self.card = card
+        self.bounds = bounds
+        self.budget = budget
+        self.ledger = ledger
+        self.account = account
+        self.seed = seed
+        self.verbose = verbose
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector at its price, and score the training records."""
+
         self._set_n_classes(y)
-        self.learned_ = Learned(**self.learning).fit(X)
+        given = {name: value for name, value in self.get_params().items() if name != _RATE}
+        self.learned_ = Learned(**given, false_alarms=self.contamination).fit(X)
         self.detector_ = self.learned_.detector_
+        self.threshold_bought_ = self.learned_.threshold_bought_
         self.decision_scores_ = self.decision_function(X)
         self._process_decision_scores()
+        # PyOD takes its threshold from the training scores: this one was released.
+        self.threshold_ = -self.learned_.offset_
+        self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
         return self
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
