@@ -21,6 +21,9 @@ from whitecrow.verify.universes import Histogram, edges
 __all__ = ["cases"]
 
 CARD = Card("cells", (Column("x", "integer", 0, 1),))
+BINNED = Card("cells", (Column("x", "number", -1, 2),))
+"""The same cells as two bins of a number: below 0.5, and from there on."""
+BINS = ("-1 to 0.5", "0.5 to 2")
 EPSILON = Fraction(2)
 FAR = 5
 """Released counts from here on are not told apart."""
@@ -28,13 +31,13 @@ FAR = 5
 Edge = tuple[Histogram, Histogram]
 
 
-def _question(beta: int, k: int) -> Lookahead:
-    return Lookahead(["x"], model=DistanceAnomaly(beta, 0), k=k, epsilon=EPSILON)
+def _question(beta: int, k: int, bins: int | None = None) -> Lookahead:
+    return Lookahead(["x"], model=DistanceAnomaly(beta, 0), k=k, epsilon=EPSILON, bins=bins)
 
 
 def _view(answer: Any) -> Hashable:
-    counts = dict(answer["cells"])
-    return tuple(min(FAR, counts.get(cell, 0)) for cell in (0, 1))
+    counts: dict[Any, int] = dict(answer["cells"])
+    return tuple(min(FAR, counts.get(cell, 0) + counts.get(BINS[cell], 0)) for cell in (0, 1))
 
 
 @lru_cache(maxsize=1024)
@@ -57,14 +60,15 @@ def _case(
     k: int,
     laws: Callable[[Edge, Fraction], Laws],
     twin: bool = False,
+    card: Card = CARD,
     **broken: Any,
 ) -> Case:
-    question = _question(beta, k)
-    claim = Asked(question, CARD, ({"x": []}, {"x": [0]})).claim
+    question = _question(beta, k, None if card is CARD else len(BINS))
+    claim = Asked(question, card, ({"x": []}, {"x": [0]})).claim
     search = broken_pair if twin else worst_pair
     edge, worst = search(_edges(beta + 1 - k), laws, claim)
     pair = records(edge[0]), records(edge[1])
-    asked = Asked(question, CARD, pair, **{"view": _view, **broken})
+    asked = Asked(question, card, pair, **{"view": _view, **broken})
     asks = None if twin else asked.asks
     where = f"cells {edge[0]} ~ {edge[1]}"
     bound = partial(laws, edge)
@@ -104,6 +108,7 @@ def cases() -> Iterator[Case]:
     """Yield the rows of the audit."""
     yield (case := _case("sensitive, k < beta", 3, 1, partial(_laws, 2)))
     yield doubled(case)
+    yield _case("sensitive, a number in two bins", 3, 1, partial(_laws, 2), card=BINNED)
     yield _case(
         "broken twin: n = k steps of look-ahead", 3, 1, partial(_laws, 3), True, release=_late
     )
