@@ -12,11 +12,13 @@ import numpy.typing as npt
 from whitecrow._estimator import PrivateEstimator, check_is_fitted
 from whitecrow.data import Card, Column
 from whitecrow.learn import Learn
+from whitecrow.learn.threshold import allotted
 from whitecrow.privacy import Exactly
 
-__all__ = ["PrivateDetector"]
+__all__ = ["PrivateDetector", "expected_failed_checks"]
 
 _REFERENCES = 10_000
+_CHECKED = 300
 
 
 class PrivateDetector(PrivateEstimator):
@@ -93,6 +95,15 @@ class PrivateDetector(PrivateEstimator):
         self.seed = seed
         self.verbose = verbose
 
+    def question(self) -> Learn:
+        """Return what ``fit`` asks."""
+        return Learn(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            false_alarms=[self.false_alarms],
+            seed=self.seed,
+        )
+
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector, once, at the price.
 
@@ -103,12 +114,7 @@ class PrivateDetector(PrivateEstimator):
         y : ignored
         """
         values = self._validated(X, reset=True)
-        question = Learn(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            false_alarms=[self.false_alarms],
-            seed=self.seed,
-        )
+        question = self.question()
         price = f"{question.epsilon}, {question.delta}"
         curator, _ = self._opened(
             values,
@@ -158,3 +164,29 @@ class PrivateDetector(PrivateEstimator):
                 for name, lower, upper in zip(names, low, high, strict=True)
             ),
         )
+
+
+def expected_failed_checks(estimator: PrivateDetector) -> dict[str, str]:
+    """Return which checks of scikit-learn an estimator cannot pass, and why: from its price alone.
+
+    For ``check_estimator(estimator, expected_failed_checks=expected_failed_checks(estimator))``,
+    and for ``parametrize_with_checks``. Two checks fit 300 records and want at least one of them
+    to be called an outlier. Where the price does not carry a threshold for so few records, which
+    ones are outliers is just what it must not tell.
+
+    Examples
+    --------
+    >>> expected_failed_checks(PrivateDetector(epsilon=10))
+    {}
+    >>> sorted(expected_failed_checks(PrivateDetector(epsilon=1)))
+    ['check_outliers_fit_predict', 'check_outliers_train']
+    """
+    question = estimator.question()
+    money = question.money(Card("records", (Column("x0"),)))
+    if allotted(question.rates, float(_CHECKED), money, question.shares[1]):
+        return {}
+    reason = (
+        f"epsilon {question.epsilon} does not carry a threshold for {_CHECKED} records: one that "
+        "were sure to call some of them outliers would tell who they are"
+    )
+    return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), reason)

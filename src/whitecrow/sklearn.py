@@ -33,12 +33,17 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.errors import NotAllowed, RecordsElsewhere
 from whitecrow.identify import Identify
-from whitecrow.learned import PrivateDetector
+from whitecrow.learned import PrivateDetector, expected_failed_checks
 from whitecrow.privacy import Exactly
 from whitecrow.question import Question
 from whitecrow.screen import Screen
 
-__all__ = ["PrivateDetector", "PrivateNoveltyDetector", "PrivateOutlierDetector"]
+__all__ = [
+    "PrivateDetector",
+    "PrivateNoveltyDetector",
+    "PrivateOutlierDetector",
+    "expected_failed_checks",
+]
 
 _OWN_ACCOUNT = (
     "a new account in memory, for these records alone. What other fits spend (folds, other days) "
