@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 import whitecrow as wc
+from whitecrow.data import sources
 from whitecrow.detector import Detector, scoring
 
 FOLDER = Path(__file__).parent / "stored"
@@ -163,6 +165,23 @@ def test_each_odd_frame_has_its_rule(stored):
     assert stored.contributions(whole.slice(0, 0)).num_rows == 0
     mixed = whole.select(["ward", "pay", "age", "seen", "pulse"])
     assert (stored.scores(mixed) == stored.scores(whole)).all()
+
+
+def test_a_file_is_scored_batch_by_batch_and_says_how_far_it_is(stored, tmp_path, monkeypatch):
+    """No more than a batch is in memory: files may be larger than that."""
+    monkeypatch.setattr(sources, "_BATCH", 4_000)
+    repeated = pa.concat_tables([pa.Table.from_pylist(RECORDS)] * 2_000)
+    told: list[tuple[int, int, str]] = []
+    parquet.write_table(repeated, tmp_path / "many.parquet")
+    csv.write_csv(repeated, tmp_path / "many.csv")
+    for name in ("many.parquet", "many.csv"):
+        told.clear()
+        parts = list(stored.batches(tmp_path / name, progress=lambda *one: told.append(one)))
+        assert len(parts) > (1 if name.endswith("parquet") else 0)
+        assert [done for done, _, _ in told] == np.cumsum([len(part) for part in parts]).tolist()
+        assert told[-1][0] == told[-1][1] == 10_000
+        first = stored.scores(RECORDS)
+        assert (np.concatenate(parts).reshape(-1, len(RECORDS)) == first).all()
 
 
 if __name__ == "__main__":
