@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,11 +12,20 @@ from typing import TypeVar
 
 from whitecrow.errors import InvalidInput, invalid
 
-__all__ = ["LEAST_SCALE", "MOST_SCALE", "TYPES", "Column", "day_number", "first_repeated"]
+__all__ = [
+    "ABSENT_DAY",
+    "ABSENT_NUMBER",
+    "LEAST_SCALE",
+    "MOST_SCALE",
+    "TYPES",
+    "Column",
+    "day_number",
+    "first_repeated",
+]
 
 TYPES = ("number", "integer", "category", "date", "text")
 SOURCES = ("expert", "public data", "priced question", "schema")
-MISSING = ("reject", "fill")
+MISSING = ("reject", "fill", "value")
 MISSING_CATEGORY = "missing"
 """Listed among the categories, it stands for values that are missing."""
 OUTSIDE = ("reject", "clip")
@@ -27,6 +37,8 @@ Bound = float | int
 T = TypeVar("T")
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
+ABSENT_NUMBER = -sys.float_info.max
+ABSENT_DAY = datetime.date.min.toordinal() - _EPOCH - 1
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,11 @@ class Column:
         Public cuts that turn a number into intervals, for contexts.
     resolution : float, optional
         The public step on which values are rounded where whole numbers are needed.
-    missing : {"reject", "fill"}, optional
+    missing : {"reject", "fill", "value"}, optional
         What happens to a record whose value is missing, NaN or of the wrong type: it is left out,
-        or ``fill`` takes the value's place. By default it is left out; a column of categories that
-        lists ``"missing"`` is filled with that.
+        or ``fill`` takes the value's place, or being missing is a value of its own, which ``learn``
+        can tell from others. By default it is left out; a column of categories that lists
+        ``"missing"`` is filled with that.
     outside : {"reject", "clip"}
         What happens to a value outside the bounds (or infinite): the record is left out, or the
         value is moved to the nearest bound. A value outside the categories is always rejected.
@@ -191,6 +204,8 @@ class Column:
                 f"The {owner} must have 'fill' exactly when it says missing = \"fill\"; "
                 "the fill is a public value that stands for a missing one."
             )
+        if self.missing == "value" and self.type == "text":
+            raise invalid(owner, "missing", "'reject' or 'fill' in a column of text", self.missing)
         if self.fill is None:
             return
         if self.type == "category" and self.fill not in (self.categories or ()):
@@ -202,6 +217,19 @@ class Column:
             lower, upper = self.lower, self.upper
             if lower is not None and upper is not None and not lower <= value <= upper:
                 raise invalid(owner, "fill", "between the bounds", self.fill)
+
+    @property
+    def absent(self) -> float | None:
+        """The number that stands for a missing value where that is a value of its own.
+
+        It is none that a value can have: for a category one more than the last code, for a date the
+        day before the first, for a number the least there is.
+        """
+        if self.missing != "value":
+            return None
+        if self.type == "category":
+            return float(len(self.categories or ()))
+        return float(ABSENT_DAY) if self.type == "date" else ABSENT_NUMBER
 
     @property
     def bounded(self) -> bool:

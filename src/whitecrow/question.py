@@ -107,6 +107,9 @@ class Question(Declared):
     about: ClassVar[tuple[str, ...]] = ()
     """Records of which only the columns, not the values, matter to price, statement and figures."""
 
+    takes_missing: ClassVar[bool] = False
+    """Whether it can tell a missing value, where the card keeps it as a value of its own."""
+
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 

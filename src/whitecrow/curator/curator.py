@@ -263,6 +263,7 @@ class Curator(Asks, Custody, Rehearsal):
     def _check(self, question: Question) -> None:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
         type_of(question)
+        _refuse_missing(question, self.card)
         question.check(self.card)
         if self._lent != UNLIMITED:
             self.limits(question)
@@ -438,3 +439,13 @@ class Curator(Asks, Custody, Rehearsal):
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+
+def _refuse_missing(question: Question, card: Card) -> None:
+    """Refuse a question that would take what stands for a missing value for a value."""
+    kept = next((column.name for column in card.columns if column.absent is not None), None)
+    if kept is not None and not question.takes_missing:
+        raise InvalidInput(
+            f"The card keeps missing values of {kept!r} as a value of their own, which only learn "
+            "can tell from others. For other questions the card must reject or fill them."
+        )

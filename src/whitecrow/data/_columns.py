@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,10 @@ def convert(
     missing = np.isnan(values)
     if column.type == "integer":
         missing |= np.isfinite(values) & (values != np.floor(values))
+    if column.absent is not None:
+        # Nobody may write what stands for a missing value: it is taken for one.
+        missing |= values == column.absent
+    absent = missing
     values, bad = _mend_missing(values, missing, column, notes)
     if column.bounded:
         outside = (values < column.lower) | (values > column.upper)
@@ -132,6 +137,9 @@ def convert(
             outside = np.zeros(len(values), dtype=bool)
     else:
         outside = np.isinf(values)
+    if column.absent is not None:
+        values, outside = np.where(absent, column.absent, values), outside & ~absent
+        bad[_MISSING] = np.zeros(len(values), dtype=bool)
     bad[_OUTSIDE] = outside
     if column.type == "date":
         return np.where(np.isfinite(values), values, 0).astype(np.int64), bad
@@ -148,7 +156,8 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     if column.type == "category":
         texts = np.array(_texts(array).to_pylist(), dtype=object)
         return _mend_missing(texts, texts == np.array(None), column, {})[0]
-    values, bad = convert(array, column)
+    kept = column if column.absent is None else replace(column, missing="reject")
+    values, bad = convert(array, kept)
     if column.type == "text":
         return values
     return np.where(bad[_MISSING], np.nan, values)
@@ -181,6 +190,9 @@ def _convert_category(
         assert column.categories is not None
         mended[_MISSING] = missing
         codes = np.where(missing, column.categories.index(str(column.fill)), codes)
+        missing = np.zeros(len(codes), dtype=bool)
+    elif column.absent is not None:
+        codes = np.where(missing, int(column.absent), codes)
         missing = np.zeros(len(codes), dtype=bool)
     return codes, {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}
 

@@ -140,7 +140,7 @@ class Detector:
     def rarest(self) -> dict[str, int]:
         """The code of each category column's least common value."""
         return {
-            grid.name: int(np.argmin(share))
+            grid.name: int(np.argmin(share if grid.absent is None else share[:-1]))
             for grid, share in zip(self.model.grids, self.model.shares, strict=True)
             if not grid.ordered
         }

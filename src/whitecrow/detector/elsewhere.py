@@ -86,6 +86,8 @@ class _Text:
                 small = f"ABS({value}) < {self._number(2.0**53)}"
                 wrong += f" OR ({small} AND {value} <> FLOOR({value}))"
         found = f"CASE WHEN {wrong} THEN NULL ELSE {value} END"
+        if column.absent is not None:
+            return f"COALESCE({found}, {self._number(column.absent)})"
         if column.missing != "fill":
             return found
         assert isinstance(column.fill, int | float)
@@ -96,6 +98,8 @@ class _Text:
         absent = "NULL"
         if column.missing == "fill":
             absent = self._number(known.index(str(column.fill)))
+        elif column.absent is not None:
+            absent = self._number(column.absent)
         text = self.dialect.exact_text.format(raw)
         cases = " ".join(
             f"WHEN {text} = {self.dialect.string(written)} THEN {self._number(code)}"

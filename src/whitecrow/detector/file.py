@@ -69,6 +69,7 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
                 "lower": grid.lower,
                 "upper": grid.upper,
                 "cuts": [list(chosen) for chosen in grid.cuts],
+                **({} if grid.absent is None else {"absent": grid.absent}),
             }
             for grid in model.grids
         ],
@@ -133,6 +134,7 @@ def _model(header: dict[str, Any], octets: bytes) -> Model:
             one["lower"],
             one["upper"],
             tuple(tuple(int(cell) for cell in chosen) for chosen in one["cuts"]),
+            one.get("absent"),
         )
         for one in header["grids"]
     )

@@ -10,7 +10,7 @@ divisions of doubles.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,9 @@ class Grid:
         Public bounds; for categories 0 and the last code.
     cuts : tuple of tuples of int
         For each refinement: which cells of the grid before are cut into sixteen.
+    absent : float or None
+        What stands for a missing value where that is a value of its own: it has the first cell of
+        a column with an order, and lies below all values; of categories it is the last.
 
     Examples
     --------
@@ -60,10 +63,29 @@ class Grid:
     lower: float | None
     upper: float | None
     cuts: tuple[tuple[int, ...], ...] = ()
+    absent: float | None = None
+
+    @property
+    def apart(self) -> int:
+        """How many cells before the others are not of values: that of missing ones, or none."""
+        return int(self.ordered and self.absent is not None)
+
+    @cached_property
+    def present(self) -> Grid:
+        """The grid of values that are not missing."""
+        if not self.apart:
+            return self
+        cuts = tuple(tuple(cell - 1 for cell in chosen if cell > 0) for chosen in self.cuts)
+        return replace(self, cuts=cuts, absent=None)
 
     @cached_property
     def edges(self) -> Edges:
         """Where a new cell begins, in increasing order: there is one cell more than edges."""
+        if self.apart:
+            assert self.absent is not None
+            # Days are whole; of numbers only the least there is stands for a missing one.
+            edge = self.absent + 0.5 if self.whole else np.nextafter(self.absent, 0.0)
+            return np.concatenate([[max(edge, np.nextafter(self.absent, 0.0))], self.present.edges])
         edges = self._root()
         for chosen in self.cuts:
             edges = self._cut(edges, chosen)
@@ -80,17 +102,17 @@ class Grid:
 
     def refined(self, chosen: tuple[int, ...]) -> Grid:
         """Return the grid with the chosen cells cut into sixteen."""
-        return Grid(
-            self.name, self.ordered, self.whole, self.lower, self.upper, (*self.cuts, chosen)
-        )
+        return replace(self, cuts=(*self.cuts, chosen))
 
     def parents(self) -> npt.NDArray[np.int64]:
         """Return for each cell the cell of the grid before the last cut that holds it."""
-        before = Grid(self.name, self.ordered, self.whole, self.lower, self.upper, self.cuts[:-1])
+        before = replace(self, cuts=self.cuts[:-1])
         return before.codes(np.concatenate([[-np.inf], self.edges])).astype(np.int64)
 
     def borders(self) -> Edges:
-        """Return the edges with an end on either side, for means and samples."""
+        """Return the edges with an end on either side, for means and samples of present values."""
+        if self.apart:
+            return self.present.borders()
         edges = self.edges
         if self.lower is not None and self.upper is not None:
             half = 0.5 if self.whole else 0.0
@@ -137,8 +159,10 @@ def _between(lower: float, upper: float, parts: int) -> Edges:
 def grid_of(column: Column) -> Grid:
     """Return the public grid of a column of the card."""
     if column.type == "category":
-        return Grid(column.name, False, True, 0.0, float(len(column.categories or ()) - 1))
+        last = len(column.categories or ()) - (column.absent is None)
+        return Grid(column.name, False, True, 0.0, float(last), absent=column.absent)
     whole = column.type in ("integer", "date")
     if column.lower is None or column.upper is None:
-        return Grid(column.name, True, whole, None, None)
-    return Grid(column.name, True, whole, float(column.lower), float(column.upper))
+        return Grid(column.name, True, whole, None, None, absent=column.absent)
+    lower, upper = float(column.lower), float(column.upper)
+    return Grid(column.name, True, whole, lower, upper, absent=column.absent)

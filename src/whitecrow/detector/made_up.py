@@ -22,18 +22,19 @@ def as_table(rows: Matrix, card: Card) -> Any:
     found: dict[str, Any] = {}
     for place, column in enumerate(card.columns):
         values = rows[:, place]
+        missing = values == column.absent
+        values = np.where(missing, 0.0, values)
         if column.type == "category":
-            names = np.array(column.categories, dtype=object)
-            found[column.name] = pyarrow.array(
-                names[values.astype(np.int64)].tolist(), pyarrow.string()
-            )
+            names = np.array([*(column.categories or ()), None], dtype=object)
+            chosen = np.where(missing, len(names) - 1, values).astype(np.int64)
+            found[column.name] = pyarrow.array(names[chosen].tolist(), pyarrow.string())
         elif column.type == "date":
-            days = pyarrow.array(values.astype(np.int32), pyarrow.int32())
+            days = pyarrow.array(values.astype(np.int32), pyarrow.int32(), mask=missing)
             found[column.name] = days.cast(pyarrow.date32())
         elif column.type == "integer":
-            found[column.name] = pyarrow.array(values.astype(np.int64))
+            found[column.name] = pyarrow.array(values.astype(np.int64), mask=missing)
         else:
-            found[column.name] = pyarrow.array(values)
+            found[column.name] = pyarrow.array(values, mask=missing)
     return pyarrow.table({**found, "synthetic": np.ones(len(rows), dtype=bool)})
 
 
@@ -42,11 +43,13 @@ def drawn(model: Model, size: int, source: np.random.Generator) -> Matrix:
     rows = np.empty((size, len(model.grids)))
     for place, (grid, share) in enumerate(zip(model.grids, model.shares, strict=True)):
         cells = np.searchsorted(np.cumsum(share), source.random(size), side="right")
-        cells = np.minimum(cells, grid.cells - 1)
+        cells = np.minimum(cells, grid.cells - 1) - grid.apart
         borders = grid.borders()
         low, high = borders[cells], borders[cells + 1]
         values = low + (high - low) * source.random(size)
         rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
         if grid.lower is not None:
             rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)
+        if grid.apart:
+            rows[cells < 0, place] = grid.absent
     return rows

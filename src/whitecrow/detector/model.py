@@ -103,9 +103,12 @@ class Model:
         found = []
         for grid, share, look in zip(self.grids, self.shares, self.looks, strict=True):
             if grid.ordered:
-                below = np.cumsum(share)
-                distance = np.abs(look[0] - SPAN // 2) / UNIT
-                away = distance - softlog(np.minimum(below, 1.0 - below + share), floor)
+                part, first = share[grid.apart :], grid.apart
+                below = np.cumsum(part)
+                distance = np.abs(look[0, first:] - SPAN // 2) / UNIT
+                away = distance - softlog(np.minimum(below, below[-1] - below + part), floor)
+                # Being missing is as strange as it is rare.
+                away = np.concatenate([-softlog(share[:first], floor), away])
             else:
                 away = -softlog(share, floor)
             found.append(_standard(away, share))

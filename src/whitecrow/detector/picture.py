@@ -31,13 +31,15 @@ def draw(detector: Detector, path: Path) -> Path:
         shown, axes.flat, detector.model.grids, detector.model.shares, strict=False
     ):
         if grid.ordered:
+            # Of the values that are there; what is missing has no place on the axis.
+            share = share[grid.apart :] / max(share[grid.apart :].sum(), 1e-9)
             axis.step(grid.borders()[1:], np.cumsum(share), where="post", color="#1f4e79")
             low, high = np.searchsorted(np.cumsum(share), [0.005, 0.995])
             borders = grid.borders()
             axis.set_xlim(borders[low], borders[min(high + 1, len(borders) - 1)])
             axis.set_ylim(0, 1)
         else:
-            names = detector.card.column(name).categories or ()
+            names = [*(detector.card.column(name).categories or ()), "missing"][: len(share)]
             axis.barh(range(len(share)), share, color="#7aa6c2")
             axis.set_yticks(range(len(share)), names, fontsize=7)
         axis.set_title(name, fontsize=9)

@@ -3,7 +3,8 @@
 * a column of the detector that the records lack: refused; other columns are not looked at;
 * a number outside the card's bounds, or infinite: in the outermost cell, so never less strange;
 * a category the card does not list: taken as the least common one;
-* a missing value, or one of the wrong type: the card's ``fill``; without one the score is NaN.
+* a missing value, or one of the wrong type: the card's ``fill``, or a value of its own where the
+  card says so; else the score is NaN.
 """
 
 from __future__ import annotations

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from whitecrow.card import Column
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
+    from whitecrow.detector.grid import Grid
 
 __all__ = ["as_html", "explained", "reported", "usual"]
 
@@ -55,8 +57,19 @@ def usual(detector: Detector, name: str) -> str:
     column = detector.card.column(name)
     if not grid.ordered:
         best = np.argsort(-share, kind="stable")[:3]
-        known = column.categories or ()
+        known = (*(column.categories or ()), "missing")
         return " or ".join(f"{known[code]} ({share[code]:.0%})" for code in best if share[code] > 0)
+    if grid.apart:
+        rest = share[1:].sum()
+        missing = f"missing ({share[0]:.0%})"
+        if rest <= 0:
+            return missing
+        said = _middle(grid, share[1:] / rest, column)
+        return f"{said}, or {missing}" if share[0] >= 0.005 else said
+    return _middle(grid, share, column)
+
+
+def _middle(grid: Grid, share: npt.NDArray[np.float64], column: Column) -> str:
     below, borders = np.cumsum(share), grid.borders()
     low = borders[int(np.argmax(below >= 0.01))]
     high = borders[int(np.argmax(below >= 0.99)) + 1]

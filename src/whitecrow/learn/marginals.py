@@ -174,6 +174,8 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDAr
     noise), blended with the grid's bounds where noise is large. Categories have no order of their
     own: they are put in the order of how common they are.
     """
+    if grid.apart:
+        return _look_with_missing(grid, share, records, noise)
     if grid.ordered:
         below = np.cumsum(share)
         middle = _middles(grid)
@@ -195,6 +197,17 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDAr
         ranks = (3.0 * (2.0 * common - np.sort(share)[::-1] - 1.0))[order]
     both = np.stack([logarithmic, ranks])
     return np.clip(np.rint((both + 3.0) * UNIT), 0, SPAN).astype(np.int32)
+
+
+def _look_with_missing(
+    grid: Grid, share: Floats, records: float, noise: float
+) -> npt.NDArray[np.int32]:
+    """Put missing values at the low end of both coordinates, and all others a unit away from it."""
+    rest = share[1:].sum()
+    others = share[1:] / rest if rest > 0 else np.full(len(share) - 1, 1 / (len(share) - 1))
+    look = look_of(grid.present, others, max(1.0, records * rest), noise)
+    kept = np.maximum(look, UNIT)
+    return np.concatenate([np.zeros((2, 1), dtype=np.int32), kept], axis=1)
 
 
 def _middles(grid: Grid) -> Floats:

@@ -38,6 +38,7 @@ class Learn(Question):
     """
 
     kind = "learn"
+    takes_missing = True
     asks = "A detector that tells how strange a record is beside the data"
     example = "patients.parquet --card patients.toml --epsilon 1 --out clinic.detector"
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.column import ABSENT_NUMBER
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.histogram.money import Money
@@ -27,13 +28,14 @@ from whitecrow.verify.universes import Histogram, databases, edges
 
 __all__ = ["CHECKS"]
 
-VALUES = ((0.1, 0.0, 3.0), (0.9, 1.0, -3.0), (0.1, 2.0, 500.0))
-"""The records there may be: a number, a category of three, a number without bounds."""
+VALUES = ((0.1, 0.0, 3.0), (0.9, 1.0, ABSENT_NUMBER), (0.1, 2.0, 500.0))
+"""The records there may be: a number, a category of three (the last is missing), a number without
+bounds that may be missing."""
 
 GRIDS = (
     Grid("x", True, False, 0.0, 1.0),
-    Grid("y", False, True, 0.0, 2.0),
-    Grid("z", True, False, None, None),
+    Grid("y", False, True, 0.0, 2.0, absent=2.0),
+    Grid("z", True, False, None, None, absent=ABSENT_NUMBER),
 )
 MOST = 2
 

@@ -8,6 +8,7 @@ such columns are refused by their type, before a record is read.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from whitecrow.card import Card, Column
@@ -214,6 +215,10 @@ def _days(raw: str, arrow: Any, column: Column, dialect: Dialect) -> str:
 
 def _bounded(value: str, column: Column, dialect: Dialect) -> str:
     """Fill what is missing, then move what is outside to the bound, or leave it out (NULL)."""
+    if column.absent is not None:
+        stands, kept = dialect.number(column.absent), replace(column, missing="reject")
+        missing = f"({value} IS NULL OR {value} = {stands})"
+        return f"CASE WHEN {missing} THEN {stands} ELSE {_bounded(value, kept, dialect)} END"
     filled = _or_filled(value, column, dialect)
     lower, upper = column.lower, column.upper
     if lower is None or upper is None:
@@ -259,6 +264,8 @@ def _category(raw: str, arrow: Any, column: Column, dialect: Dialect) -> str:
     first = f"WHEN {missing} THEN NULL"
     if column.missing == "fill":
         first = f"WHEN {missing} THEN {dialect.number(categories.index(str(column.fill)))}"
+    elif column.absent is not None:
+        first = f"WHEN {missing} THEN {dialect.number(column.absent)}"
     return f"CASE {first} {' '.join(known)} END"
 
 
