@@ -23,7 +23,7 @@ from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.privacy import Unit
 from whitecrow.verify.exhaustive import Check, Report, exhaust
-from whitecrow.verify.tape import Tape, worst_of
+from whitecrow.verify.tape import Tape, histogram_checks, worst_of
 from whitecrow.verify.universes import Histogram, databases, edges
 
 __all__ = ["CHECKS"]
@@ -99,34 +99,17 @@ def _check(name: str, run: Callable[[], Report], *, twin: bool = False) -> Check
 
 
 CHECKS = [
-    *(
-        _check(f"loss of all histograms, {law}, {relation}", partial(all_histograms, law, relation))
-        for law in ("laplace", "gaussian")
-        for relation in ("add_remove", "replace_one")
+    *histogram_checks(
+        "learn",
+        all_histograms,
+        bounds_from_the_data={"data_bounds": True},
+        the_noise_of_one_table_for_all={"tables": 1},
+        the_exact_number_of_records={"exact_n": True},
+        empty_cells_left_out={"left_out": True},
     ),
     *(
         _check(f"thresholds on every edge, {relation}", partial(thresholds, relation))
         for relation in ("add_remove", "replace_one")
-    ),
-    _check(
-        "broken twin: bounds from the data",
-        partial(all_histograms, "laplace", "add_remove", 1, data_bounds=True),
-        twin=True,
-    ),
-    _check(
-        "broken twin: the noise of one table for all",
-        partial(all_histograms, "gaussian", "add_remove", 1, tables=1),
-        twin=True,
-    ),
-    _check(
-        "broken twin: the exact number of records",
-        partial(all_histograms, "laplace", "add_remove", 1, exact_n=True),
-        twin=True,
-    ),
-    _check(
-        "broken twin: empty cells left out",
-        partial(all_histograms, "laplace", "add_remove", 1, left_out=True),
-        twin=True,
     ),
     _check(
         "broken twin: a threshold at twice its price",

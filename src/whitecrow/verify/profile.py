@@ -25,7 +25,7 @@ from whitecrow.profile.mechanism import described
 from whitecrow.profile.question import Profile
 from whitecrow.profile.values import threshold
 from whitecrow.verify.exhaustive import Check, Report
-from whitecrow.verify.tape import Tape, worst_of
+from whitecrow.verify.tape import Tape, histogram_checks, worst_of
 from whitecrow.verify.universes import Histogram
 
 __all__ = ["CHECKS"]
@@ -128,10 +128,13 @@ def _check(name: str, run: Callable[[], Report], *, twin: bool = False) -> Check
 _DELTA = Fraction(1, 1000)
 
 CHECKS = [
-    *(
-        _check(f"loss of all histograms, {law}, {relation}", partial(all_histograms, law, relation))
-        for law in ("laplace", "gaussian")
-        for relation in ("add_remove", "replace_one")
+    *histogram_checks(
+        "profile",
+        all_histograms,
+        bounds_from_the_data={"data_bounds": True},
+        the_noise_of_one_column_for_all={"one_column": True},
+        the_exact_share_missing={"exact_missing": True},
+        empty_cells_left_out={"left_out": True},
     ),
     *(
         _check(
@@ -139,26 +142,6 @@ CHECKS = [
             partial(named_values, records, _DELTA),
         )
         for records in (1, 2, 5)
-    ),
-    _check(
-        "broken twin: bounds from the data",
-        partial(all_histograms, "laplace", "add_remove", 1, data_bounds=True),
-        twin=True,
-    ),
-    _check(
-        "broken twin: the noise of one column for all",
-        partial(all_histograms, "laplace", "add_remove", 1, one_column=True),
-        twin=True,
-    ),
-    _check(
-        "broken twin: the exact share missing",
-        partial(all_histograms, "gaussian", "add_remove", 1, exact_missing=True),
-        twin=True,
-    ),
-    _check(
-        "broken twin: empty cells left out",
-        partial(all_histograms, "laplace", "add_remove", 1, left_out=True),
-        twin=True,
     ),
     _check(
         "broken twin: every value named that occurs (a threshold without δ)",

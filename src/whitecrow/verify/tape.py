@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ import numpy.typing as npt
 
 from whitecrow.histogram.money import Money, Noise
 from whitecrow.privacy import Unit
-from whitecrow.verify.exhaustive import Report
+from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.universes import Histogram, databases, edges
 
-__all__ = ["Tape", "neighbours", "worst_of"]
+__all__ = ["Tape", "histogram_checks", "neighbours", "worst_of"]
 
 
 @dataclass
@@ -122,3 +123,27 @@ def worst_of(
             if found > worst:
                 worst, where = found, f"{x} ~ {y}"
     return Report(seen, count, worst, float(money.total), where)
+
+
+def histogram_checks(
+    mechanism: str, run: Callable[..., Report], **twins: dict[str, Any]
+) -> list[Check]:
+    """Return the checks of ``run(law, relation, ways, **broken)``: four claims, and broken twins.
+
+    A twin is named by its words, with underscores for blanks.
+    """
+    claims = [
+        Check(mechanism, f"loss of all histograms, {law}, {relation}", partial(run, law, relation))
+        for law in ("laplace", "gaussian")
+        for relation in ("add_remove", "replace_one")
+    ]
+    broken = [
+        Check(
+            mechanism,
+            f"broken twin: {words.replace('_', ' ')}",
+            partial(run, "laplace", "add_remove", 1, **how),
+            must_fail=True,
+        )
+        for words, how in twins.items()
+    ]
+    return [*claims, *broken]
