@@ -9,12 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from whitecrow_research.detection.claims import planted
-from whitecrow_research.detection.measures import mean_ranks
+from whitecrow_research.detection.measures import mean_ranks, roc_auc
 from whitecrow_research.detection.mst import synthetic
 from whitecrow_research.detection.page import BEGIN, END, write
 from whitecrow_research.detection.pictures import critical_difference
+from whitecrow_research.detection.private import SETTINGS, scored
 from whitecrow_research.detection.run import run
 from whitecrow_research.detection.sets import chosen_on, load, split
+from whitecrow_research.detection.shapes import cluster
 
 Matrix = npt.NDArray[np.float64]
 
@@ -92,3 +94,9 @@ def test_synthetic_records_of_a_large_price_hang_together_like_the_data() -> Non
     made = synthetic(codes.T, 8, 1e4, 0)
     assert made.shape == (5000, 3)
     assert np.isin((made[:, 1] - made[:, 0]) % 8, (0, 1)).mean() > 0.95
+
+
+def test_a_dense_cluster_of_far_outliers_is_ranked_high() -> None:
+    part = split(*cluster(1, 30_000), 0)
+    own = scored(SETTINGS["(1, 1e-6)"], part, 0)[0]
+    assert roc_auc(part.truth, own) > 0.97

@@ -42,7 +42,7 @@ def write(page: Path, results: Results, sizes: dict[str, int]) -> None:
     everywhere = {
         one: means(results, one, order)
         for one, held in results.items()
-        if all(held.get(name) for name in order)
+        if all(held.get(name) for name in order) and not one.startswith(f"{OURS} ")
     }
     folder = page.parent / "pictures"
     (folder / "detection-sets.svg").write_text(sets_picture(shown, order))

@@ -27,7 +27,8 @@ def _page(width: float, height: float, parts: Sequence[str], title: str) -> str:
 
 def _text(x: float, y: float, words: str, anchor: str = "start", colour: str = "#222") -> str:
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
+        f'stroke="white" stroke-width="3" paint-order="stroke">'
         f"{escape(words)}</text>"
     )
 
@@ -123,11 +124,13 @@ def ranks_picture(values: Mapping[str, Vector]) -> str:
     for first, last in groups:
         parts.append(_line(across(first) - 3, y, across(last) + 3, y, "#222", 4))
         y += 8
+    labels = []
     for name in order:
         y += 17
         x = across(ranks[name])
         parts.append(_line(x, top, x, y - 4, "#bbb"))
         near = x > left + wide / 2
         words = f"{name} ({ranks[name]:.2f})"
-        parts.append(_text(x - 4 if near else x + 4, y, words, "end" if near else "start"))
+        labels.append(_text(x - 4 if near else x + 4, y, words, "end" if near else "start"))
+    parts.extend(labels)
     return _page(left + wide + 40, y + 16, parts, "Mean ranks over sets")

@@ -1,0 +1,51 @@
+"""Made-up sets with the shape of known hard cases, where no real one is at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["cluster", "embeddings"]
+
+Labelled = tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]
+
+
+def cluster(seed: int, size: int = 100_000, share: float = 0.004) -> Labelled:
+    """Return requests to a web server (length, bytes sent, bytes received, logarithms) and attacks.
+
+    The attacks send nearly the same bytes, far beyond most requests, so they are a dense cluster;
+    single odd requests are rarer than they are.
+    """
+    source = np.random.default_rng(seed)
+    outliers = round(size * share)
+    common = size - outliers
+    kind = source.random(common)
+    sent = np.where(
+        kind < 0.01, source.lognormal(7, 1.2, common), source.lognormal(5.5, 0.25, common)
+    )
+    sent[(kind > 0.01) & (kind < 0.015)] = 0.0
+    length = np.where(source.random(common) < 0.9, 0.0, source.lognormal(1, 2, common))
+    received = np.where(source.random(common) < 0.03, 0.0, source.lognormal(8, 1.4, common))
+    usual = source.random(outliers) < 0.8
+    attacks = [
+        np.where(source.random(outliers) < 0.7, 0.0, source.lognormal(1, 1, outliers)),
+        54_540 * source.uniform(0.99, 1.01, outliers),
+        np.where(usual, 8314.0, source.lognormal(8.9, 0.3, outliers)),
+    ]
+    rows = np.concatenate([np.stack([length, sent, received], axis=1), np.stack(attacks, axis=1)])
+    return np.log(rows + 0.1), np.repeat([False, True], [common, outliers])
+
+
+def embeddings(digit: int, columns: int = 512, outliers: int = 90) -> Labelled:
+    """Return the features that a random network finds in handwritten digits; one digit is rare."""
+    from sklearn.datasets import load_digits
+
+    held = load_digits()
+    source = np.random.default_rng(100 + digit)
+    first, second = source.normal(size=(64, 256)) / 8, source.normal(size=(256, columns)) / 16
+    hidden = np.maximum(held.data / 16 @ first + 0.2 * source.normal(size=256), 0.0)
+    features = np.maximum(hidden @ second, 0.0)
+    common = np.flatnonzero(held.target != digit)
+    rare = source.choice(np.flatnonzero(held.target == digit), outliers, replace=False)
+    truth = np.repeat([False, True], [len(common), outliers])
+    return features[np.concatenate([common, rare])], truth
