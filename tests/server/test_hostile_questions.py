@@ -80,7 +80,7 @@ BENIGN = {"kind": "fitted", "name": NAME, "parameters": {"n_neighbors": 5}}
 def test_a_hostile_detector_imports_and_writes_nothing_in_the_library(tmp_path):
     curator = wc.Curator.open(str(DATA), card=str(CARD), ledger="sqlite://", budget="5")
     curator.price(read_question(explain(BENIGN)))  # whatever an honest question loads
-    curator.plan([read_question(explain("lof"))])
+    curator.price(read_question(explain("lof")))
     for detector in hostile(tmp_path):
         with nothing_happens(tmp_path):
             with pytest.raises(wc.InvalidInput):
