@@ -64,7 +64,7 @@ class Description:
     warning : str
         Why the answer would be worth nothing, where that is so.
     labels : mapping
-        What the figures that people want are called; see :attr:`Question.figures`.
+        What the figures that people want are called; see ``Question.figures``.
     """
 
     words: str

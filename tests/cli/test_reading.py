@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -147,5 +148,8 @@ def test_a_newcomer_has_a_private_answer_after_two_commands(tmp_path):
     subprocess.run([program, "card", "new", "p.csv", "--out", card], cwd=tmp_path, check=True)
     card.write_bytes(demo.CARD.read_bytes())  # the person fills in the bounds
     asked = [program, "screen", "p.csv", "--card", card, *SCREEN, "--epsilon", "1/2"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = subprocess.run(asked, cwd=tmp_path, check=True, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert found.stdout.startswith("answer     ")
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5
