@@ -28,8 +28,10 @@ _SECTIONS = {
 }
 """The parts of a help page, in order; options without a part are the account's."""
 
-_OUTPUT = frozenset({"out", "picture", "price_only", "help"})
+_OUTPUT = frozenset({"out", "picture", "price_only", "help", "_click_default_help"})
 """Options that decide what comes back."""
+
+_DATA = "A data file, a query (URL::SELECT ...), or with --server the dataset's name."
 
 _WIDE = 60
 """Choices that take more columns are listed after the help of their option."""
@@ -124,6 +126,8 @@ class _QuestionCommand(click.Command):
         parts: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Argument):
+                record = "DATA", _DATA
             if record is not None:
                 place = "output" if parameter.name in _OUTPUT else ""
                 parts.setdefault(getattr(parameter, "section", place), []).append(record)

@@ -18,7 +18,9 @@ from whitecrow.cli.screen_output import Output
     multiple=True,
     help="Columns that questions will name together (repeatable; default: all numbers).",
 )
-@click.option("--metric", default="euclidean", show_default=True)
+@click.option(
+    "--metric", default="euclidean", show_default=True, help="How far apart two records are."
+)
 @click.pass_obj
 def command(output: Output, data: str, card: str, columns: tuple[str, ...], metric: str) -> None:
     """Keep DATA's checked columns and an index of them in two folders beside it.

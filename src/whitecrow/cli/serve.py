@@ -75,11 +75,29 @@ def application() -> FastAPI:
     help="A file of lines NAME=URL, passwords and all.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64))
+@click.option(
+    "--port",
+    default=8765,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="How many processes answer.",
+)
 @click.option("--hostname", "hosts", multiple=True, help="A name people reach it by; repeatable.")
-@click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False))
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--tls-certificate",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The certificate (PEM), with --tls-key.",
+)
+@click.option(
+    "--tls-key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key (PEM)."
+)
 @click.option("--behind-tls-proxy", is_flag=True, help="A proxy in front ends TLS.")
 @click.option(
     "--trusted-proxy",
@@ -89,22 +107,41 @@ def application() -> FastAPI:
     help="A proxy (or network of them) whose X-Forwarded-For counts; repeatable. Behind a proxy on "
     "this machine: loopback.",
 )
-@click.option("--public-without-tls", is_flag=True, help="Listen beyond loopback in the open.")
-@click.option("--pad/--no-pad", default=True, show_default=True, help="Reply at fixed moments.")
+@click.option("--public-without-tls", is_flag=True, help="Listen beyond this machine without TLS.")
 @click.option(
-    "--deadline", "deadlines", multiple=True, metavar="KIND=SECONDS", help="One reply time."
+    "--pad/--no-pad",
+    default=True,
+    show_default=True,
+    help="Reply at fixed moments, so that time tells nothing.",
 )
 @click.option(
-    "--asks-at-once", default=16, show_default=True, type=click.IntRange(1, 1000), help="A worker."
+    "--deadline",
+    "deadlines",
+    multiple=True,
+    metavar="KIND=SECONDS",
+    help="When replies to one kind of question leave; repeatable.",
 )
-@click.option("--rate", default=50.0, show_default=True, help="Requests a second and person.")
 @click.option(
-    "--longest-token", default=365, show_default=True, type=click.IntRange(1, 3650), help="Days."
+    "--asks-at-once",
+    default=16,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="How many questions a worker answers at a time.",
+)
+@click.option(
+    "--rate", default=50.0, show_default=True, help="Requests a second that one person may make."
+)
+@click.option(
+    "--longest-token",
+    default=365,
+    show_default=True,
+    type=click.IntRange(1, 3650),
+    help="How many days a token may live.",
 )
 @click.option(
     "--custodian-log",
     type=click.Path(dir_okay=False),
-    help="The file with causes of faults (default: beside the ledger's, or here).",
+    help="Where causes of failures are written, for the custodian (default: beside the ledger).",
 )
 @click.option(
     "--slots",
