@@ -20,7 +20,7 @@ from whitecrow.column import TYPES, Column, day_number, first_repeated
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.look import bound, notebook
 
-__all__ = ["Card", "Column"]
+__all__ = ["Card", "Column", "CsvFormat"]
 
 UNITS = ("record", "user")
 _SIZES = ("size_public", "size", "records_at_most")
@@ -28,6 +28,40 @@ _PUBLIC_EXTRAS = ("name", "sources", *_SIZES)
 _RULES = {"reading": 2}
 _USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
 """What the card does not say but decides which records there are; see data/_selection.py."""
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written: declared, never guessed from its values.
+
+    Parameters
+    ----------
+    delimiter : {",", ";", "tab", "|"}
+        Between two fields.
+    encoding : {"utf-8", "latin-1", "cp1252", "utf-16"}
+        Of the text.
+    decimal : {".", ","}
+        The mark of decimals in columns of numbers. Marks between thousands are not read.
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        for parameter, allowed in _CSV.items():
+            if getattr(self, parameter) not in allowed:
+                choice = f"one of {', '.join(map(repr, allowed))}"
+                raise invalid("the card's [csv]", parameter, choice, getattr(self, parameter))
+        if self.delimiter == self.decimal:
+            raise invalid("the card's [csv]", "decimal", "another mark than the delimiter", ",")
+
+
+_CSV = {
+    "delimiter": (",", ";", "tab", "|"),
+    "encoding": ("utf-8", "latin-1", "cp1252", "utf-16"),
+    "decimal": (".", ","),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +87,8 @@ class Card:
     records_at_most : int, optional
         A public bound on the number of records, where the number itself is private; far above
         it, for it is checked at load. Limits of time and memory come from it.
+    csv : CsvFormat, optional
+        How the data's CSV file is written, where that is not the usual way.
     sources : mapping
         Where the parameters of models (beta, radius) came from, by name, in words.
 
@@ -71,6 +107,7 @@ class Card:
     size_public: bool = False
     size: int | None = None
     records_at_most: int | None = None
+    csv: CsvFormat = CsvFormat()
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -212,7 +249,7 @@ class Card:
                 "This card is a draft. Read it, change what you know better, and accept it: "
                 "whitecrow card accept DRAFT DATA --out CARD."
             )
-        _only(data, known | {"sources"}, "the card")
+        _only(data, known | {"sources", "csv"}, "the card")
         if "name" not in data:
             raise InvalidInput("The card has no 'name'; give the dataset one.")
         listed = data.get("columns", [])
@@ -221,11 +258,16 @@ class Card:
                 "The card's columns must be [[columns]] tables, one for each column."
             )
         columns = tuple(_column(item) for item in listed)
-        rest = {key: value for key, value in data.items() if key not in ("columns", "sources")}
+        tables = ("columns", "sources", "csv")
+        rest = {key: value for key, value in data.items() if key not in tables}
+        written = data.get("csv", {})
+        if not isinstance(written, dict):
+            raise invalid("the card", "csv", "a table", written)
+        _only(written, set(_CSV), "the card's [csv]")
         sources = data.get("sources", {})
         if not isinstance(sources, dict):
             raise invalid("the card", "sources", "a table of texts", sources)
-        return cls(columns=columns, sources=dict(sources), **rest)  # type: ignore[arg-type]
+        return cls(columns=columns, sources=dict(sources), csv=CsvFormat(**written), **rest)  # type: ignore[arg-type]
 
     def fingerprint(self) -> str:
         """Return a digest of what the card says of records: two readings of one dataset differ.
@@ -253,6 +295,8 @@ class Card:
             found["size"] = self.size
         if self.records_at_most is not None:
             found["records_at_most"] = self.records_at_most
+        if self.csv != CsvFormat():
+            found["csv"] = dict(vars(self.csv))
         if self.sources:
             found["sources"] = dict(self.sources)
         found["columns"] = [column.to_json() for column in self.columns]

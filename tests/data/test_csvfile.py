@@ -148,6 +148,6 @@ def test_blocks_hold_whole_records_only():
     data = b'a,"x\ny"\nb,"p""q\n"\nc,"open\n'
     for size in range(1, len(data)):
         whole = data[:size]
-        end = csvfile._boundary(whole, first=False)
+        end = csvfile._boundary(whole, b",", first=False)
         assert data[:end] in (b"", b'a,"x\ny"\n', b'a,"x\ny"\nb,"p""q\n"\n')
     assert next(csvfile._records(io.BytesIO(data))) == b'a,"x\ny"\n'

@@ -7,25 +7,31 @@ out by itself.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from whitecrow.card import CsvFormat
 from whitecrow.errors import InvalidInput
 
 __all__ = ["batches", "guessed_schema", "header"]
 
+USUAL = CsvFormat()
 _CHUNK = 1 << 24
 _MARK = b"\xef\xbb\xbf"
 # As the parser sees it: a quote opens a field only at its start, two quotes inside stand for one,
 # and from the closing quote to the end of the field quotes are plain characters.
-_QUOTED = re.compile(rb'(?:(?<=[,\r\n])|\A)"(?:[^"]|"")*+("?)')
+_QUOTED = {
+    mark: re.compile(rb"(?:(?<=[" + re.escape(mark) + rb'\r\n])|\A)"(?:[^"]|"")*+("?)')
+    for mark in (b",", b";", b"\t", b"|")
+}
 
 
-def header(path: Path) -> list[str]:
+def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
     """Return the names in the first row.
 
     Raises
@@ -34,9 +40,10 @@ def header(path: Path) -> list[str]:
         There is none that can be read.
     """
     with path.open("rb") as file:
-        first = next(_records(file), b"")
+        first = next(_records(_recoded(file, form), _mark(form)), b"")
     try:
-        names = next(csv.reader(io.StringIO(first.decode(), newline="")), [])
+        text = io.StringIO(first.decode(), newline="")
+        names = next(csv.reader(text, delimiter=_mark(form).decode()), [])
     except (UnicodeDecodeError, csv.Error):
         names = []
     if not names:
@@ -45,7 +52,12 @@ def header(path: Path) -> list[str]:
 
 
 def batches(
-    path: Path, names: list[str], wanted: list[str], left_out: Callable[[], None]
+    path: Path,
+    names: list[str],
+    wanted: list[str],
+    left_out: Callable[[], None],
+    form: CsvFormat = USUAL,
+    numbers: Collection[str] = (),
 ) -> Iterator[Any]:
     """Yield the wanted columns as Arrow batches of text.
 
@@ -57,6 +69,10 @@ def batches(
     wanted : list of str
     left_out : callable
         Called for each row that has another number of fields than the header.
+    form : CsvFormat
+        How the file is written.
+    numbers : collection of str
+        The columns whose decimals have the mark that the form says.
     """
     import pyarrow
 
@@ -66,12 +82,15 @@ def batches(
 
     places = [names.index(name) for name in wanted]
     with path.open("rb") as file:
-        blocks = _records(file)
+        blocks = _records(_recoded(file, form), _mark(form))
         next(blocks, b"")  # the header
         for block in blocks:
             if block.strip(b"\r\n"):
-                for batch in _parsed(path, block, len(names), places, skip).to_batches():
-                    texts = [_as_text(column) for column in batch.columns]
+                for batch in _parsed(path, block, len(names), places, skip, form).to_batches():
+                    texts = [
+                        _as_text(column, "," if form.decimal == "," and name in numbers else "")
+                        for name, column in zip(wanted, batch.columns, strict=True)
+                    ]
                     yield pyarrow.record_batch(texts, names=wanted)
 
 
@@ -88,12 +107,35 @@ def guessed_schema(path: Path) -> Any:
         return pyarrow.schema([(name, pyarrow.string()) for name in header(path)])
 
 
-def _records(file: BinaryIO) -> Iterator[bytes]:
+class _Recoded:
+    """A file in another encoding, read as UTF-8; what cannot be decoded is marked as such."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def read(self, size: int) -> bytes:
+        while True:
+            piece = self._file.read(size)
+            found = self._decoder.decode(piece, final=not piece)
+            if found or not piece:
+                return found.encode()
+
+
+def _recoded(file: BinaryIO, form: CsvFormat) -> BinaryIO | _Recoded:
+    return file if form.encoding == "utf-8" else _Recoded(file, form.encoding)
+
+
+def _mark(form: CsvFormat) -> bytes:
+    return b"\t" if form.delimiter == "tab" else form.delimiter.encode()
+
+
+def _records(file: BinaryIO | _Recoded, mark: bytes) -> Iterator[bytes]:
     """Yield the first record alone, then blocks of whole records."""
     first = True
     kept = file.read(max(_CHUNK, len(_MARK))).removeprefix(_MARK)
     while True:
-        end = _boundary(kept, first=first)
+        end = _boundary(kept, mark, first=first)
         if end:
             yield kept[:end]
             kept = kept[end:]
@@ -107,10 +149,10 @@ def _records(file: BinaryIO) -> Iterator[bytes]:
         yield kept
 
 
-def _boundary(block: bytes, *, first: bool) -> int:
+def _boundary(block: bytes, mark: bytes, *, first: bool) -> int:
     """Return where the last record that is surely whole ends (or the first); 0 if none is."""
     quoted = []
-    for found in _QUOTED.finditer(block):
+    for found in _QUOTED[mark].finditer(block):
         # A closing quote at the very end may be the first of two.
         whole = found[1] and found.end() < len(block)
         quoted.append((found.start(), found.end() if whole else len(block)))
@@ -128,7 +170,12 @@ def _boundary(block: bytes, *, first: bool) -> int:
 
 
 def _parsed(
-    path: Path, block: bytes, width: int, places: list[int], skip: Callable[[object], str]
+    path: Path,
+    block: bytes,
+    width: int,
+    places: list[int],
+    skip: Callable[[object], str],
+    form: CsvFormat,
 ) -> Any:
     import pyarrow
     from pyarrow import csv as arrow
@@ -142,7 +189,9 @@ def _parsed(
             read_options=arrow.ReadOptions(
                 block_size=len(block) + 1, use_threads=False, column_names=names
             ),
-            parse_options=arrow.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
+            parse_options=arrow.ParseOptions(
+                delimiter=_mark(form).decode(), newlines_in_values=True, invalid_row_handler=skip
+            ),
             convert_options=arrow.ConvertOptions(
                 column_types=dict.fromkeys(names, pyarrow.binary()),
                 include_columns=[str(place) for place in places],
@@ -153,14 +202,19 @@ def _parsed(
         raise _unreadable(path) from None
 
 
-def _as_text(column: Any) -> Any:
+def _as_text(column: Any, decimal: str = "") -> Any:
     import pyarrow
+    from pyarrow import compute
 
     try:
-        return column.cast(pyarrow.string())
+        found = column.cast(pyarrow.string())
     except pyarrow.ArrowInvalid:
         texts = [_text_or_none(value) for value in column.to_pylist()]
-        return pyarrow.array(texts, pyarrow.string())
+        found = pyarrow.array(texts, pyarrow.string())
+    if decimal:  # a point would be another mark than the one that was declared
+        found = compute.replace_substring(found, ".", "?")
+        found = compute.replace_substring(found, decimal, ".")
+    return found
 
 
 def _text_or_none(value: bytes | None) -> str | None:

@@ -65,7 +65,7 @@ def read(
         found = kept(file, known)
         if found is not None:
             return found
-    opened = open_source(source)
+    opened = open_source(source, known)
     if watch is not None:
         opened = _watched(opened, watch)
     return _loaded(opened, known or bare_card(opened.schema, opened.name), progress)
@@ -98,7 +98,7 @@ def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None =
     if not file.exists():
         raise InvalidInput(f"There is no file {str(file)!r}.")
     state = state_of(file)
-    dataset = _loaded(open_source(file), card, progress)
+    dataset = _loaded(open_source(file, card), card, progress)
     keep(dataset, file, state)
     return dataset
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from whitecrow import plugins
+from whitecrow.card import Card
 from whitecrow.data import _csvfile as csvfile
 from whitecrow.data._database import backend_name, read_only_engine, reading_connection
 from whitecrow.data._statement import select_only
@@ -94,8 +95,8 @@ def data_file(source: object) -> Path | None:
     return Path(source) if isinstance(source, str | Path) else None
 
 
-def open_source(source: object) -> Opened:
-    """Open a source.
+def open_source(source: object, card: Card | None = None) -> Opened:
+    """Open a source; the card says how a CSV file is written.
 
     Raises
     ------
@@ -108,7 +109,7 @@ def open_source(source: object) -> Opened:
         return _open_sql(source)
     file = data_file(source)
     if file is not None:
-        return _open_file(file)
+        return _open_file(file, card)
     if isinstance(source, str):
         url, query_follows, query = source.partition("::")
         return _open_sql(SqlQuery(url, query)) if query_follows else _open_address(source)
@@ -126,18 +127,41 @@ def _open_address(address: str) -> Opened:
     return plugins.load(plugins.SOURCES, scheme, SourceType).open(address)
 
 
-def _open_file(path: Path) -> Opened:
+def _open_file(path: Path, card: Card | None) -> Opened:
     if not path.exists():
         raise InvalidInput(f"There is no file {str(path)!r}.")
+    if path.is_dir():
+        return _open_folder(path)
     ending = path.suffix.lower()
     if ending in _FILES:
-        return _FILES[ending](path)
+        return _FILES[ending](path, card)
     raise InvalidInput(
-        f"The file {path.name!r} ends in {ending!r}; whitecrow reads .parquet, .pq and .csv."
+        f"The file {path.name!r} ends in {ending!r}; whitecrow reads .parquet, .pq and .csv, and "
+        "folders of Parquet files."
     )
 
 
-def _open_parquet(path: Path) -> Opened:
+def _open_folder(path: Path) -> Opened:
+    """Open all Parquet files below a folder as one table; their schemas must be equal."""
+    files = sorted(one for one in path.rglob("*") if one.suffix.lower() in (".parquet", ".pq"))
+    if not files:
+        raise InvalidInput(f"The folder {path.name!r} holds no Parquet file.")
+    parts = [_open_parquet(one, None) for one in files]
+    for part, file in zip(parts, files, strict=True):
+        if not part.schema.equals(parts[0].schema):
+            raise InvalidInput(
+                f"The files of the folder {path.name!r} differ in names or types: {file.name!r} is "
+                f"not like {files[0].name!r}."
+            )
+
+    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
+        for part in parts:
+            yield from part.batches(names, left_out)
+
+    return Opened(path.name, parts[0].schema, sum(part.rows for part in parts), batches)
+
+
+def _open_parquet(path: Path, card: Card | None) -> Opened:
     import pyarrow
     from pyarrow import parquet
 
@@ -152,13 +176,15 @@ def _open_parquet(path: Path) -> Opened:
     return Opened(path.stem, file.schema_arrow, file.metadata.num_rows, batches)
 
 
-def _open_csv(path: Path) -> Opened:
+def _open_csv(path: Path, card: Card | None) -> Opened:
     import pyarrow
 
-    header = csvfile.header(path)
+    form = csvfile.USUAL if card is None else card.csv
+    numbers = () if card is None else tuple(c.name for c in card.columns if c.numeric)
+    header = csvfile.header(path, form)
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        yield from csvfile.batches(path, header, names, left_out)
+        yield from csvfile.batches(path, header, names, left_out, form, numbers)
 
     schema = pyarrow.schema([(name, pyarrow.string()) for name in header])
     return Opened(path.stem, schema, 0, batches)
