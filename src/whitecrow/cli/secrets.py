@@ -54,7 +54,7 @@ def named(files: Sequence[str]) -> tuple[str, ...]:
 
 
 def token() -> str:
-    """The token of whoever asks a service, from the environment or a file that it names."""
+    """Return the token for a service, from the environment or a file that it names."""
     file = os.environ.get("WHITECROW_TOKEN_FILE", "")
     found = read_secret(file) if file else os.environ.get("WHITECROW_TOKEN", "")
     if not found:

@@ -337,7 +337,7 @@ class WriterQueue:
 
 
 def _enter_at_once(file: int) -> bool:
-    """Enter an empty room through an open gate, if that is how things are."""
+    """Take the lock at once if nobody holds it and nobody waits; False if somebody does."""
     if not take(file, _GATE):
         return False
     try:

@@ -252,7 +252,7 @@ class RemoteEngine:
         return Query(f"SELECT {columns} FROM {records} kept WHERE {where}")  # noqa: S608 - as above
 
     def _sample(self, neighbour_relation: NeighbourRelation, size: int) -> Matrix:
-        """Draw some records; they decide how the work is done, not what comes of it."""
+        """Draw a sample of records. It decides how the work is split, and never the counts."""
         part = self._warehouse.dialect.number(min(1.0, self._bounds.sample / size))
         query = self._select(neighbour_relation, f"{self._warehouse.dialect.random} < {part}")
         found = self._warehouse.rows(query, len(neighbour_relation.columns))

@@ -92,7 +92,7 @@ class RequestHandler:
         *,
         status: int = 200,
     ) -> Response:
-        """Let a person do something, in a thread, and reply with what it returns."""
+        """Authenticate the caller, run an action in a thread, and reply with its result."""
 
         def job() -> bytes:
             return encoded(work(self.person(request, bearer)))
@@ -100,7 +100,7 @@ class RequestHandler:
         return await _replied(self.threads, job, status)
 
     async def look(self, job: Callable[[], bytes], media: str) -> Response:
-        """Reply with what a job returns, whoever asks."""
+        """Run a job that needs no sign-in, and reply with its result."""
         return await _replied(self.threads, job, 200, media)
 
     async def ask(self, request: Request, name: str) -> Response:

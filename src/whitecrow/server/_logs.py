@@ -38,7 +38,7 @@ def configure(*, level: str = "info") -> None:
 
 
 class _PrivateFile(logging.Handler):
-    """Appends to a file that its owner alone may read, made when there is something to say."""
+    """Appends to a file that its owner alone may read; the first message creates it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

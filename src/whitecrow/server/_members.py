@@ -46,19 +46,19 @@ class Members:
         return self._people.get(name)
 
     def invite(self, who: Person, name: str, role: str) -> Person:
-        """Make somebody known."""
+        """Add a person with a role."""
         need(who, "custodian")
         return self._people.add(name, role)
 
     def disable(self, who: Person, name: str, disabled: bool) -> Person:
-        """Shut somebody out, or let them in again."""
+        """Deactivate a person, or activate them again."""
         need(who, "custodian")
         if name == who.name:
             raise InvalidInput("Nobody shuts themselves out; another custodian may.")
         return self._people.disable(name, disabled)
 
     def reset_password(self, who: Person, name: str) -> str:
-        """Give somebody a new random password for the console, shown once.
+        """Give a person a new random password for the console, shown once.
 
         It ends all they hold, sessions and tokens. Until they choose another, what is done with it
         is recorded as acted by whoever made it.
@@ -68,7 +68,7 @@ class Members:
         return self._sessions.new_password(name, by=who.acting or who.name)
 
     def tokens(self, who: Person, name: str) -> list[Token]:
-        """What is known of somebody's tokens."""
+        """List a person's tokens, without their text."""
         self._own(who, name)
         return self._people.tokens(name)
 
@@ -85,12 +85,12 @@ class Members:
         return self._people.issue(name, days=days, label=label, by=who)
 
     def revoke(self, who: Person, name: str, token: str) -> None:
-        """End a token's life, and that of all that were made with it."""
+        """Revoke a token, and all that were made with it."""
         self._own(who, name)
         self._people.revoke(name, token)
 
     def revoke_all(self, who: Person, name: str) -> None:
-        """End all of somebody's tokens."""
+        """Revoke all tokens of a person."""
         self._own(who, name)
         self._people.revoke_all(name)
 

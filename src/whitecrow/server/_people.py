@@ -58,7 +58,7 @@ class Credential:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody known to the service."""
+    """A person whom the service knows."""
 
     name: str
     role: str
@@ -136,7 +136,7 @@ class People:
     # People
 
     def add(self, name: str, role: str) -> Person:
-        """Make somebody known."""
+        """Add a person with a role."""
         good_name(name, "a person")
         if role not in ROLES:
             raise invalid("a person", "role", f"one of {', '.join(ROLES)}", role)
@@ -163,7 +163,7 @@ class People:
         return _person(row)
 
     def disable(self, name: str, disabled: bool) -> Person:
-        """Shut somebody out, which ends all they hold, or let them in again with nothing."""
+        """Deactivate a person, which ends their tokens and sessions, or activate them again."""
         if not is_name(name):
             raise unknown(name)
         with self._store.transaction() as connection:
@@ -222,7 +222,7 @@ class People:
         return written, made
 
     def tokens(self, name: str) -> list[Token]:
-        """What is known of somebody's tokens, the oldest first."""
+        """List a person's tokens, without their text, the oldest first."""
         query = select(tokens).where(tokens.c.person == name).order_by("created")
         with self._store.transaction(write=False) as connection:
             return [
@@ -244,7 +244,7 @@ class People:
             _revoke(connection, mine)
 
     def revoke_all(self, name: str) -> None:
-        """End all of somebody's tokens, and all that were made by them or with those."""
+        """Revoke all tokens of a person, and all that were made by them or with those."""
         with self._store.transaction() as connection:
             lock(connection, name)
             end_credentials(connection, name, signed_in=False)
@@ -289,7 +289,7 @@ def unknown(name: str) -> NotKnown:
 
 
 def lock(connection: Connection, name: str) -> Row[Any] | None:
-    """Somebody's row, which nobody else changes until the transaction ends."""
+    """Select a person's row and lock it until the transaction ends."""
     query = select(people).where(people.c.name == name).with_for_update()
     return connection.execute(query).one_or_none()
 

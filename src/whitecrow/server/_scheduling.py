@@ -18,11 +18,11 @@ from whitecrow.server import _padding as padding
 __all__ = ["Schedule"]
 
 Left = Callable[[], Awaitable[object]]
-"""Returns when whoever asked has hung up."""
+"""Returns when the client has closed its connection."""
 
 
 class _Gate:
-    """Lets so many in at once, first come, first served; so many more may wait."""
+    """A semaphore with a bounded queue: ``most`` may enter at once, ``waiting`` more may wait."""
 
     def __init__(self, most: int, waiting: int) -> None:
         self._free, self._most_waiting = asyncio.Semaphore(most), waiting
@@ -115,7 +115,7 @@ class Schedule:
 
 
 async def _unless(left: Left | None, free: asyncio.Semaphore) -> None:
-    """Wait to enter, but not for somebody who has hung up."""
+    """Acquire the semaphore, or give up when the client has closed its connection."""
     if left is None:
         await free.acquire()
         return

@@ -237,7 +237,7 @@ class Advance(_Strict):
 
 
 class Invitation(_Strict):
-    """Somebody to be made known."""
+    """A person to be added."""
 
     name: Name
     role: str

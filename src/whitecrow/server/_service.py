@@ -152,7 +152,7 @@ class Service:
         return curator.plan(batch).to_json()
 
     def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
-        """Refuse an ask by whoever may not, or one that is not well formed; spends nothing."""
+        """Refuse a question that this person may not ask, or that is malformed; spends nothing."""
         need(who, "analyst")
         self.listing(who, name)
         question_from(written)
