@@ -100,7 +100,7 @@ def test_records_that_differ_in_text_only_are_alike_to_every_question():
 
 
 def test_the_rule_of_selection_is_in_the_digest_of_the_card(monkeypatch):
-    from whitecrow.data import card as module
+    from whitecrow import card as module
 
     before = CARD.fingerprint()
     monkeypatch.setattr(module, "_USER_RULES", {"selection": "first in the file, 0"})
