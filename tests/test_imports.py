@@ -11,7 +11,7 @@ import whitecrow
 ROOT = Path(whitecrow.__file__).parent
 
 HEAVY = {
-    *("numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "alembic", "rich"),  # take long to load
+    *("numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "rich"),  # take long to load
     *("sqlglot", "narwhals", "duckdb", "psycopg", "pyspark", "uvicorn"),  # only for some sources
     *("matplotlib", "sklearn", "pyod"),  # extras
 }

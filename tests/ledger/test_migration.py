@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 
 import whitecrow as wc
 from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation, migration
 from whitecrow.ledger.database import Database
-from whitecrow.ledger.schema import VERSION, accounts, datasets
+from whitecrow.ledger.schema import accounts, datasets
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 
@@ -34,17 +33,13 @@ def shape(database: Database) -> dict[str, object]:
 
 
 def migrated(path: Path) -> Database:
-    """A store that Alembic's scripts made from nothing."""
-    database = Database(path)
-    config = Config()
-    config.set_main_option("script_location", str(migration._SCRIPTS))
-    with database.connection() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-    return database
+    """A store of the first schema that was brought forward."""
+    with Ledger(path) as ledger, ledger.database.connection() as connection:
+        to_the_first_schema(connection)
+    return Ledger(path).database
 
 
-def test_the_scripts_and_the_tables_in_the_code_are_the_same_schema(tmp_path: Path) -> None:
+def test_the_steps_and_the_tables_in_the_code_are_the_same_schema(tmp_path: Path) -> None:
     made = Ledger(tmp_path / "made.db").database
     stepwise = migrated(tmp_path / "stepwise.db")
     assert shape(made) == shape(stepwise)
@@ -54,22 +49,15 @@ def test_the_scripts_and_the_tables_in_the_code_are_the_same_schema(tmp_path: Pa
 def test_an_older_store_is_migrated_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second script, as a later version would ship it, runs when the store is opened."""
-    scripts = tmp_path / "scripts"
-    (scripts / "versions").mkdir(parents=True)
-    for file in migration._SCRIPTS.rglob("*.py"):
-        target = scripts / file.relative_to(migration._SCRIPTS)
-        target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-    (scripts / "versions" / "9000_more.py").write_text(
-        "import sqlalchemy as sa\nfrom alembic import op\n"
-        f"revision = '9000'\ndown_revision = '{VERSION}'\n"
-        "def upgrade():\n    op.create_table('more', sa.Column('id', sa.Integer))\n",
-        encoding="utf-8",
-    )
+    """One more step, as a later version would ship it, runs when the store is opened."""
+
+    def more(connection: sa.Connection) -> None:
+        sa.Table("more", sa.MetaData(), sa.Column("id", sa.Integer)).create(connection)
+
     with Ledger(tmp_path / "l.db") as old:
         old.open("d", budget=Budget.of("1"))
-    monkeypatch.setattr(migration, "_SCRIPTS", scripts)
-    monkeypatch.setattr(migration, "VERSION", "9000")
+    later = replace(migration.LEDGER, steps=(*migration.LEDGER.steps, more))
+    monkeypatch.setattr(migration, "LEDGER", later)
     with Ledger(tmp_path / "l.db") as new:
         assert "more" in shape(new.database)
         assert new.datasets() == ("d",)
@@ -160,7 +148,7 @@ def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l.db") as ledger, ledger.database.connection() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     before = (tmp_path / "l.db").read_bytes()
-    with pytest.raises(wc.Unavailable, match=f"newer version.*9999.*{VERSION}"):
+    with pytest.raises(wc.Unavailable, match=f"newer version.*9999.*{migration.LEDGER.newest}"):
         Ledger(tmp_path / "l.db")
     assert (tmp_path / "l.db").read_bytes() == before
 

@@ -18,7 +18,7 @@ from whitecrow.cli import serve, whitecrow
 from whitecrow.cli.screen_output import Output
 from whitecrow.server import Service, Settings, create_app, default_deadlines
 from whitecrow.server._logs import configure
-from whitecrow.server._tables import versions
+from whitecrow.server._tables import VERSIONS
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 
@@ -136,7 +136,7 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     service = Service(settings)
     with service.store.transaction() as connection:
-        connection.execute(versions.update().values(version=99))
+        connection.execute(VERSIONS.column.table.update().values(version=99))
     service.close()
     with pytest.raises(wc.Unavailable, match="newer version"):
         Service(settings)

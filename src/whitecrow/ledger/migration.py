@@ -1,67 +1,137 @@
-"""Bring a store to the schema this code knows, or refuse one that is newer.
+"""Versions of a set of tables: made in one step, brought forward step by step, refused when newer.
 
-A new store is made in one step; an older one is migrated by Alembic's scripts, which ship inside
-the package. Tests keep the two ways equal.
+The ledger's tables and the service's lie in one database, each set with its own version. A step is
+a function that leads from one version to the next; tests keep both ways to the newest equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select, text
+from sqlalchemy.schema import CreateColumn
 
 from whitecrow.errors import LedgerUnusable
 from whitecrow.ledger.database import Database, Session
-from whitecrow.ledger.schema import METADATA, VERSION, versions
+from whitecrow.ledger.schema import METADATA, balls, datasets, entries, sheets, terms, unsettled
 
-__all__ = ["migrate"]
+__all__ = ["LEDGER", "Step", "Versions", "add_column", "migrate"]
 
-_SCRIPTS = Path(__file__).parent / "migrations"
+Step = Callable[[Connection], None]
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The version of a set of tables.
+
+    Parameters
+    ----------
+    column : Column
+        Of a table with one row: the version.
+    make : callable
+        Makes the newest tables where there are none.
+    steps : sequence of callable
+        The first leads from version 1 to version 2, and so on.
+    lock : int
+        What PostgreSQL locks meanwhile: another process may be doing the same.
+    """
+
+    column: Column[Any]
+    make: Step
+    steps: Sequence[Step]
+    lock: int
+
+    @property
+    def newest(self) -> str:
+        """The version this code knows."""
+        return f"{len(self.steps) + 1:04}"
+
+    def found(self, connection: Connection) -> str | None:
+        """The version that is there; None where nothing is."""
+        if not inspect(connection).has_table(self.column.table.name):
+            return None
+        written = connection.execute(select(self.column)).scalar_one_or_none()
+        return None if written is None else f"{written:0>4}"
+
+    def _written(self) -> object:
+        return self.column.type.python_type(self.newest)
+
+    def bring_forward(self, connection: Connection, what: str) -> bool:
+        """Make the tables current, in the transaction that is open; whether older ones were there.
+
+        Raises
+        ------
+        LedgerUnusable
+            If they are newer; nothing is touched then.
+        """
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock})")
+        found, table = self.found(connection), self.column.table
+        if found == self.newest:
+            return False
+        if found is None:
+            self.make(connection)
+            table.create(connection, checkfirst=True)
+            connection.execute(table.insert().values({self.column: self._written()}))
+            return False
+        if not found.isdigit() or found > self.newest:
+            raise LedgerUnusable(
+                f"{what} by a newer version of whitecrow (schema {found}; this version knows "
+                f"{self.newest}). Upgrade whitecrow; nothing was touched."
+            )
+        for step in self.steps[int(found) - 1 :]:
+            step(connection)
+        connection.execute(table.update().values({self.column: self._written()}))
+        return True
+
+
+def add_column(connection: Connection, column: Column[Any]) -> None:
+    """Add a column to a table that an older version made, unless it is there."""
+    table = column.table.name
+    if column.name not in {one["name"] for one in inspect(connection).get_columns(table)}:
+        written = CreateColumn(column).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
 
 
 def migrate(database: Database, rebuild: Callable[[Session], None]) -> None:
-    """Make the store current, in one transaction: another process may be doing the same.
+    """Make a ledger current, in one transaction.
 
-    An older store is migrated, and what is derived from its entries is then made by ``rebuild``.
+    What is derived from the entries of an older one is then made by ``rebuild``.
     """
     with database.connection() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392015)")
-        found = _version(connection)
-        if found is None:
-            METADATA.create_all(connection)
-            versions.create(connection)
-            connection.execute(versions.insert().values(version_num=VERSION))
-        elif found != VERSION:
-            _upgrade(connection, found, database.name)
+        if LEDGER.bring_forward(connection, f"The ledger {database.name} was written"):
             rebuild(database.joined(connection))
 
 
-def _version(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(versions.name):
-        return None
-    return connection.execute(select(versions.c.version_num)).scalar_one_or_none()
-
-
-def _upgrade(connection: Connection, found: str, name: str) -> None:
-    from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-    from alembic.util.exc import CommandError
-
-    config = Config()
-    config.set_main_option("script_location", str(_SCRIPTS))
-    config.attributes["connection"] = connection
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if found not in known:
-        raise LedgerUnusable(
-            f"The ledger {name} was written by a newer version of whitecrow (schema {found}; this "
-            f"version knows {VERSION}). Upgrade whitecrow; the ledger was not touched."
+def _failures(connection: Connection) -> None:
+    """Count how many failures of a dataset wait for their review."""
+    add_column(connection, datasets.c.failures)
+    connection.execute(
+        text(
+            "UPDATE datasets SET failures = (SELECT count(*) FROM entries e WHERE "
+            "e.dataset = datasets.id AND e.kind = 'fail' AND NOT EXISTS (SELECT 1 FROM entries c "
+            "WHERE c.dataset = e.dataset AND c.closes = e.seq))"
         )
-    try:
-        command.upgrade(config, "head")
-    except CommandError:
-        raise LedgerUnusable(
-            f"The ledger {name} could not be brought to schema {VERSION}; it was not touched."
-        ) from None
+    )
+
+
+def _indexes(connection: Connection) -> None:
+    """Add what keeps decisions short: open reservations, terms of promises, the spatial index."""
+    for index in sorted(entries.indexes, key=lambda one: str(one.name)):
+        index.create(connection, checkfirst=True)
+    for table in (unsettled, terms, sheets, balls):
+        table.create(connection)
+
+
+LEDGER = Versions(
+    # The table's name is that of the tool which wrote it first.
+    Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True)).c[
+        "version_num"
+    ],
+    METADATA.create_all,
+    (_failures, _indexes),
+    lock=748392015,
+)
+"""The ledger's tables."""

@@ -21,7 +21,6 @@ from sqlalchemy import (
 __all__ = [
     "FAILED",
     "METADATA",
-    "VERSION",
     "accounts",
     "balls",
     "datasets",
@@ -30,11 +29,7 @@ __all__ = [
     "sheets",
     "terms",
     "unsettled",
-    "versions",
 ]
-
-VERSION = "0003"
-"""The newest migration this code knows."""
 
 METADATA = MetaData()
 
@@ -164,11 +159,4 @@ publishers = Table(
     Column("version", Integer, nullable=False),
     Column("state", Text, nullable=False),
     PrimaryKeyConstraint("dataset", "name"),
-)
-
-# Alembic's own table, declared here so that a current store is recognised without loading Alembic.
-versions = Table(
-    "alembic_version",
-    MetaData(),
-    Column("version_num", String(32), primary_key=True),
 )

@@ -1,13 +1,9 @@
 """The service's own tables, in the same database as the ledger's and apart from them.
 
-The ledger's migrations know nothing of these tables and these know nothing of the ledger's: each
-keeps its own version. A migration is one function of ``MIGRATIONS``; the newest schema is what all
-of them together make.
+They have a version of their own, and are brought forward as the ledger's are.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from sqlalchemy import (
     Boolean,
@@ -21,13 +17,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    inspect,
-    select,
-    update,
 )
-from sqlalchemy.schema import CreateColumn
 
-from whitecrow.errors import LedgerUnusable
+from whitecrow.ledger.migration import Versions, add_column
 from whitecrow.server._store import Store, changes, probes
 
 __all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
@@ -116,69 +108,45 @@ secrets = Table(
     Column("value", String(128), nullable=False),
 )
 
-versions = Table(
-    "service_version",
-    MetaData(),
-    Column("version", Integer, primary_key=True),
-)
 
-
-def _first(connection: Connection) -> None:
+def _make(connection: Connection) -> None:
     METADATA.create_all(connection)
+    _count_changes(connection)
+    _probe(connection)
 
 
-def _second(connection: Connection) -> None:
+def _count_changes(connection: Connection) -> None:
     changes.create(connection)
     connection.execute(changes.insert().values(number=0))
 
 
-def _third(connection: Connection) -> None:
+def _who_made_what(connection: Connection) -> None:
     """Who made a token, with which other; who set a password."""
     added = (people.c.password_by, people.c.password_at, sessions.c.acting)
     for column in (*added, tokens.c.parent, tokens.c.made_by):
-        table = column.table.name
-        # A new store has them already: its tables were made as they are now.
-        if column.name not in {one["name"] for one in inspect(connection).get_columns(table)}:
-            written = CreateColumn(column).compile(dialect=connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
+        add_column(connection, column)
     for index in tokens.indexes:
         index.create(connection, checkfirst=True)
 
 
-def _fourth(connection: Connection) -> None:
+def _probe(connection: Connection) -> None:
     probes.create(connection)
     connection.execute(probes.insert().values(at=0.0))
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth)
+VERSIONS = Versions(
+    Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
+    _make,
+    (_count_changes, _who_made_what, _probe),
+    lock=748392016,
+)
+"""The service's tables."""
 
 
 def migrate(store: Store) -> None:
     """Bring the service's tables to the newest schema, or refuse a store that is newer."""
     with store.transaction(write=False) as connection:
-        if _version(connection) == len(MIGRATIONS):
+        if VERSIONS.found(connection) == VERSIONS.newest:
             return
     with store.transaction(counted=False) as connection:
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392016)")
-        # Looked at again: another worker may have been first.
-        found = _version(connection)
-        if found > len(MIGRATIONS):
-            raise LedgerUnusable(
-                f"The service's tables were written by a newer version of "
-                f"whitecrow (schema {found}; this version knows {len(MIGRATIONS)}). Upgrade "
-                "whitecrow; nothing was touched."
-            )
-        for step in MIGRATIONS[found:]:
-            step(connection)
-        if found == 0:
-            versions.create(connection, checkfirst=True)
-            connection.execute(versions.insert().values(version=len(MIGRATIONS)))
-        else:
-            connection.execute(update(versions).values(version=len(MIGRATIONS)))
-
-
-def _version(connection: Connection) -> int:
-    if not inspect(connection).has_table(versions.name):
-        return 0
-    return connection.execute(select(versions.c.version)).scalar_one_or_none() or 0
+        VERSIONS.bring_forward(connection, "The service's tables were written")
