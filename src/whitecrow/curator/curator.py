@@ -18,13 +18,7 @@ from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.rehearsal import Rehearsal
 from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, NotAllowed
-from whitecrow.ledger import (
-    AccountSnapshot,
-    ChargeRequest,
-    Ledger,
-    RecordedOutcome,
-    Reservation,
-)
+from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.look import notebook
 from whitecrow.neighbours import Engine
@@ -443,9 +437,9 @@ class Curator(Asks, Custody, Rehearsal):
 
 def _refuse_missing(question: Question, card: Card) -> None:
     """Refuse a question that would take what stands for a missing value for a value."""
-    kept = next((column.name for column in card.columns if column.absent is not None), None)
+    kept = next((column.name for column in card.columns if column.missing == "value"), None)
     if kept is not None and not question.takes_missing:
         raise InvalidInput(
-            f"The card keeps missing values of {kept!r} as a value of their own, which only learn "
-            "can tell from others. For other questions the card must reject or fill them."
+            f"The card keeps missing values of {kept!r} as a value of their own, which only learn can "
+            "tell from others. For other questions the card must reject or fill them."
         )
