@@ -440,6 +440,6 @@ def _refuse_missing(question: Question, card: Card) -> None:
     kept = next((column.name for column in card.columns if column.missing == "value"), None)
     if kept is not None and not question.takes_missing:
         raise InvalidInput(
-            f"The card keeps missing values of {kept!r} as a value of their own, which only learn can "
-            "tell from others. For other questions the card must reject or fill them."
+            f"The card keeps missing values of {kept!r} as a value of their own, which only learn "
+            "can tell from others. For other questions the card must reject or fill them."
         )
