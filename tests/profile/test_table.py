@@ -1,0 +1,95 @@
+"""What a profile is once it is released, and which records it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pytest
+
+import whitecrow as wc
+from whitecrow.data import read, read_and_keep
+from whitecrow.histogram.table import TableProfile
+from whitecrow.profile import gather
+
+
+def profiled(data: pyarrow.Table, card: wc.Card, **how: object) -> TableProfile:
+    curator = wc.Curator.open(data, card=card, ledger="sqlite://", budget="9, 1e-3")
+    found: TableProfile = curator.profile(**how).answer
+    return found
+
+
+def test_it_is_the_same_after_a_way_through_json() -> None:
+    data = pyarrow.table({"x": np.arange(500.0), "t": ["a"] * 500})
+    card = wc.Card("t", (wc.Column("x"), wc.Column("t", "text")))
+    found = profiled(data, card, epsilon=1, delta="1e-6")
+    assert TableProfile.from_json(found.to_json()) == found
+    with pytest.raises(wc.InvalidInput, match="not a profile"):
+        TableProfile.from_json({"form": "other"})
+
+
+def test_unknown_columns_ranks_and_kinds_are_refused_with_what_there_is() -> None:
+    data = pyarrow.table({"x": np.arange(500.0), "t": ["a"] * 500})
+    card = wc.Card("t", (wc.Column("x"), wc.Column("t", "text")))
+    found = profiled(data, card, epsilon=1, delta="1e-6")
+    for wrong in (
+        lambda: found.quantile("y", 0.5),
+        lambda: found.quantile("x", 1.5),
+        lambda: found.quantile("t", 0.5),
+        lambda: found.categories("x"),
+    ):
+        with pytest.raises(wc.InvalidInput):
+            wrong()
+
+
+def test_texts_of_the_data_are_escaped_in_pictures_and_reports(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    data = pyarrow.table({"t": [evil] * 5000})
+    found = profiled(data, wc.Card("t", (wc.Column("t", "text"),)), epsilon=1, delta="1e-6")
+    assert evil in found.categories("t")
+    report = found.plot(tmp_path / "report.html").read_text()
+    assert "<script>" not in report
+    assert "&lt;script&gt;" in report
+
+
+def test_of_a_person_no_more_records_are_counted_than_the_card_allows() -> None:
+    card = wc.Card("v", (wc.Column("who", "text"), wc.Column("x")), "user", "who", 2)
+    data = pyarrow.table(
+        {
+            "who": ["ann"] * 5 + ["bob", "bob", None],
+            "x": [None, 3.0, 1.0, None, 2.0, None, None, 9.0],
+        }
+    )
+    question = wc.Profile(["x"], epsilon=1)
+    counts = gather(question, read(data, card)).by_cell({"x": np.array([2.5])})["x"]
+    # Ann's two smallest; both of Bob's, which are missing; nobody's record is nobody's.
+    assert counts.tolist() == [2, 2, 0]
+
+
+def test_records_that_are_left_out_are_counted_from_kept_columns_too(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("x,c\n1,a\n,b\n3,z\nnone,\n")
+    columns = (wc.Column("x"), wc.Column("c", "category", categories=("a", "b")))
+    card = wc.Card("t", columns)
+    question = wc.Profile(epsilon=1, delta="1e-6")
+    fresh = gather(question, read_and_keep(file, card))
+    again = gather(question, read(file, card))
+    for facts in (fresh, again):
+        assert facts.by_cell({"x": np.array([2.0])})["x"].tolist() == [2, 1, 1]
+        assert facts.by_text("c") == {"a": 1, "b": 1, "z": 1, None: 1}
+
+
+def test_a_drafted_card_fills_what_is_missing_and_scales_what_varies() -> None:
+    draw = np.random.default_rng(2)
+    pay = [None if draw.random() < 0.2 else float(v) for v in draw.normal(50, 10, 8000)]
+    ward = [None if draw.random() < 0.2 else "north" for _ in range(8000)]
+    data = pyarrow.table({"pay": pay, "ward": ward})
+    card = wc.Card("t", (wc.Column("pay"), wc.Column("ward", "text")))
+    drafted = profiled(data, card, epsilon=2, delta="1e-6").card()
+    found = drafted.column("pay")
+    assert found.missing == "fill"
+    assert abs(float(found.fill) - 50) < 2
+    assert abs(found.scale - 10) < 2
+    assert drafted.column("ward").categories == ("north", "(missing)")
+    assert "priced question" in drafted.sources["profile"]
