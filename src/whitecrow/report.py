@@ -18,6 +18,7 @@ from whitecrow.look.answer import READING, answer_parts
 from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee, rounded_down, rounded_up
 from whitecrow.question import Said
 from whitecrow.questions import read_question
+from whitecrow.terms import COVERS
 
 __all__ = ["account_page"]
 
@@ -63,7 +64,7 @@ def account_page(ledger: Ledger, name: str) -> str:
     left = snapshot.remaining()
     gauges = "".join(
         gauge(
-            _WHOM[line],
+            f"For {COVERS[line]}",
             f"{rounded_down(amount)} of {rounded_down(snapshot.budget.cap(line))} left",
             float(amount / snapshot.budget.cap(line)) if snapshot.budget.cap(line) else 0.0,
         )
@@ -101,15 +102,6 @@ def account_page(ledger: Ledger, name: str) -> str:
         ),
     ]
     return page(f"The account of {name}", lead, "".join(body), kind="custodian's report")
-
-
-_WHOM = {
-    "differential": "For everyone",
-    "concentrated": "For everyone, Gaussian noise",
-    "sensitive": "For records with enough similar records",
-    "conditional": "On a condition",
-}
-"""Whom each line of an account covers."""
 
 
 def _asked(entries: Sequence[Entry]) -> list[_Spent]:

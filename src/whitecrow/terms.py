@@ -38,10 +38,18 @@ from whitecrow.privacy import (
     rounded_up,
 )
 
-__all__ = ["LINES", "Budget", "Policy", "Remaining", "policy_of"]
+__all__ = ["COVERS", "LINES", "Budget", "Policy", "Remaining", "policy_of"]
 
 LINES = ("differential", "sensitive", "conditional")
 """The lines of an account, the strongest promise first."""
+
+COVERS = {
+    "differential": "everyone",
+    "concentrated": "everyone, Gaussian noise",
+    "sensitive": "records with enough similar records",
+    "conditional": "those whose condition holds",
+}
+"""Whom the releases of each notion cover, in the words of every page and command."""
 
 _NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 

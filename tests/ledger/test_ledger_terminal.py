@@ -28,7 +28,7 @@ def run(*arguments: str) -> Result:
 def said(*arguments: str) -> Any:
     found = run("--json", *arguments)
     assert found.exit_code == 0, found.output
-    return json.loads(found.output)
+    return json.loads(found.stdout)
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def test_overspending_exits_1_with_requested_remaining_and_difference(data: str)
     run("identify", data, *ASKED, "--epsilon", "0.9")
     refused = run("--json", "identify", data, *ASKED, "--epsilon", "0.2")
     assert refused.exit_code == 1
-    words = json.loads(refused.output)["refused"]
+    words = json.loads(refused.stdout)["refused"]
     assert (words["requested"], words["remaining"]) == ("1/5", "1/10")
     assert "short by 1/10" in words["reason"]
     assert run("identify", data, *ASKED, "--epsilon", "0.2").exit_code == 1
     again = run("--json", "identify", data, *ASKED, "--epsilon", "0.9")
-    assert (again.exit_code, json.loads(again.output)["charged"]) == (0, False)
+    assert (again.exit_code, json.loads(again.stdout)["charged"]) == (0, False)
 
 
 def test_an_analysts_share_and_an_amended_promise_bind(data: str, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // What a person with a keyboard or a screen reader meets: returns a list of faults, empty if none.
 () => {
   const faults = [];
-  const seen = (part) => part.getClientRects().length > 0 && getComputedStyle(part).visibility !== "hidden";
+  const seen = (part) => [...part.getClientRects()].some((box) => box.right > -scrollX) && getComputedStyle(part).visibility !== "hidden";
   const all = (what) => [...document.querySelectorAll(what)].filter(seen);
   const named = (part) =>
     (part.getAttribute("aria-label") || "").trim() ||

@@ -276,18 +276,10 @@ def _analysts(snapshot: AccountSnapshot) -> dict[str, Any]:
     }
 
 
-_WHOM = {
-    "differential": "everyone",
-    "concentrated": "everyone",
-    "sensitive": "records with enough similar records",
-    "conditional": "those whose condition holds",
-}
-"""Whom each line of an account covers."""
-
-
 def _words(account: dict[str, Any]) -> str:
     """Show amounts rounded to the safe side: spent up, remaining down."""
     from whitecrow.privacy import rounded_down, rounded_up
+    from whitecrow.terms import COVERS
 
     def up(amount: str) -> str:
         return amount if amount == "unbounded" else rounded_up(Fraction(amount))
@@ -297,7 +289,7 @@ def _words(account: dict[str, Any]) -> str:
         cap, left = account["budget"][line], account["remaining"].get(line)
         rest = None if left is None else rounded_down(Fraction(left))
         if amount == "unbounded":
-            words = f"the guarantee for {_WHOM[line]} no longer covers the total"
+            words = f"the guarantee for {COVERS[line]} no longer covers the total"
             words += "" if rest is None else f". Budget left: {rest}"
         elif rest is None:
             words = f"{up(amount)} of {up(cap)} spent"

@@ -80,7 +80,7 @@ class Output:
     def warn(self, words: str) -> None:
         """Print a warning on standard error, with --json too; nothing if there is none."""
         if words:
-            click.secho(words, err=True, fg="red", bold=True)
+            click.secho(wrapped(words), err=True, fg="red", bold=True)
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Progress | None]:

@@ -8,19 +8,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.ledger import LINES
 from whitecrow.look import bound, chance, number
 from whitecrow.privacy import odds_factor, rounded_down, rounded_up
+from whitecrow.terms import COVERS, LINES
 
 __all__ = ["FILTERS", "chance", "gauges", "number"]
-
-NOTIONS = {
-    "differential": "Everyone",
-    "concentrated": "Everyone, Gaussian noise",
-    "sensitive": "Records with enough similar records",
-    "conditional": "On a condition",
-}
-"""What each notion means, in few words."""
 
 
 def up(amount: object) -> str:
@@ -76,7 +68,7 @@ def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
         shown.append(
             {
                 "line": line,
-                "words": NOTIONS[line],
+                "words": _covers(line),
                 "cap": cap,
                 "left": left,
                 "percent": round(100 * min(1.0, max(0.0, rest)), 1),
@@ -84,6 +76,12 @@ def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return shown
+
+
+def _covers(notion: str) -> str:
+    """Whom a notion covers."""
+    words = COVERS.get(notion, notion)
+    return words[:1].upper() + words[1:]
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -95,5 +93,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "chance": chance,
     "factor": odds_factor,
     "written": written,
-    "meaning": lambda notion: NOTIONS.get(notion, notion),
+    "meaning": _covers,
 }
