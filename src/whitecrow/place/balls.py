@@ -438,13 +438,14 @@ def _around(
     half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
     middle = np.arctan2(across[..., 1], across[..., 0])
     whole = half >= np.pi
-    starts = np.where(whole, -np.pi, middle - half)
-    ends = np.where(whole, np.pi, middle + half)
-    # An arc that passes the angle where -pi and pi meet is cut there in two.
-    below, above = starts < -np.pi, ends > np.pi
     kept = np.where(near & ~misses, weights[columns], 0)
-    return _sweep(
-        np.hstack([np.maximum(starts, -np.pi), np.where(below, starts + 2 * np.pi, -np.pi)]),
-        np.hstack([np.minimum(ends, np.pi), np.where(below, np.pi, ends - 2 * np.pi)]),
-        np.hstack([kept, np.where(below | above, kept, 0)]),
+    starts, ends = middle - half, middle + half
+    below, above = starts < -np.pi, ends > np.pi
+    # An arc that passes the angle where -pi and pi meet weighs there already, until it ends.
+    there: Weights = np.where(whole | below | above, kept, 0).sum(axis=1)
+    passing = _sweep(
+        np.where(below, starts + 2 * np.pi, starts),
+        np.where(above, ends - 2 * np.pi, ends),
+        np.where(whole, 0, kept),
     )
+    return there + np.maximum(passing, 0)
