@@ -92,8 +92,8 @@ class Question(Declared):
     ``"number"``, a ``"chance"`` or a ``"range"``."""
 
     coin: ClassVar[tuple[str, ...]] = ()
-    """For a yes or no: the figures, the most telling first, that say how often it is wrong where
-    the case is clear. Near one half the answer says nothing, and everybody is warned."""
+    """The figures of a yes or no, the most telling first, that say how often it is wrong where the
+    case is clear. Near one half the answer says nothing, and everybody is warned."""
 
     reply_seconds: ClassVar[float] = 5.0
     """Where a service pads its replies, this one leaves at a multiple of so many seconds."""

@@ -156,7 +156,7 @@ class Curator(Asks, Custody, Rehearsal):
         ------
         PolicyViolation
             If an account exists and promises something else than the given budget or policy: a
-            promise is changed by :meth:`amend`, never by opening.
+            promise is changed by ``amend``, never by opening.
         DataChanged
             If the account is bound to other records, and ``advance`` says nothing of it.
         """

@@ -49,7 +49,7 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -
 
     Raises
     ------
-    NoConversion
+    PolicyViolation
         Where no common statement exists: replace-one beside a sensitive or conditional release, or
         concentrated beside another notion without a delta.
 
