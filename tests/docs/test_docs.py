@@ -185,6 +185,7 @@ TUTORIALS = {  # what the reader keeps, as the page names the file
     "statistics-office": "outliers.png",
     "auditor": "explanation.html",
     "city": "published.csv",
+    "unknown-csv": "visits.detector",
     "screened-week": "payments.detector",
     "branches": "bank.detector",
     "custodian": "ledger.csv",

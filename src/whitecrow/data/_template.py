@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 
 from whitecrow.card import Card, Column
 from whitecrow.data._reading import drafted_card
 
 __all__ = ["template", "written"]
 
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _HEAD = """\
 # The card of a dataset: public facts only. Nothing here may be read from the records: bounds and
 # categories come from knowledge, public data, or a priced question. Fill in what is marked.
@@ -89,11 +91,15 @@ def written(card: Card, *, draft: str = "", note: str = "") -> str:
     ]
     if card.sources:
         lines += ["", "[sources]"]
-        lines += [f"{json.dumps(key)} = {_value(text)}" for key, text in card.sources.items()]
+        lines += [f"{_key(key)} = {_value(text)}" for key, text in card.sources.items()]
     for column in card.columns:
         lines += ["", "[[columns]]"]
         lines += [f"{key} = {_value(value)}" for key, value in _said(column).items()]
     return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
 def _said(column: Column) -> dict[str, object]:
