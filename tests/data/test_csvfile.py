@@ -150,4 +150,4 @@ def test_blocks_hold_whole_records_only():
         whole = data[:size]
         end = csvfile._boundary(whole, b",", first=False)
         assert data[:end] in (b"", b'a,"x\ny"\n', b'a,"x\ny"\nb,"p""q\n"\n')
-    assert next(csvfile._records(io.BytesIO(data))) == b'a,"x\ny"\n'
+    assert next(csvfile._records(io.BytesIO(data), b",")) == b'a,"x\ny"\n'

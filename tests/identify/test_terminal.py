@@ -37,8 +37,10 @@ def test_identify_answers_charges_once_and_answers_again_for_free(clinic):
     again = run(*line)
     assert not again["charged"]
     assert again["answer"] == first["answer"]
-    said = json.dumps({**first, "question": {}})
-    assert "error" not in said, "how likely the answer is wrong is not for the analyst"
+    before = run(*line, "--price-only")
+    assert first["error"] == before["error"], "the error of this very answer is not for the analyst"
+    said = json.dumps({**first, "question": {}, "error": ""})
+    assert "wrong" not in said
 
 
 def test_screen_is_differentially_private(clinic):
