@@ -68,6 +68,7 @@ class _OneQuestionARow(PrivateEstimator):
         account: str | None = None,
         analyst: str = "owner",
         verbose: bool = True,
+        card: Any = None,
     ) -> None:
         self.beta = beta
         self.radius = radius
@@ -78,6 +79,7 @@ class _OneQuestionARow(PrivateEstimator):
         self.account = account
         self.analyst = analyst
         self.verbose = verbose
+        self.card = card
 
     def _question(self, record: dict[str, float]) -> Question:
         raise NotImplementedError
@@ -92,7 +94,9 @@ class _OneQuestionARow(PrivateEstimator):
         y : ignored
         """
         values = self._validated(X, reset=True)
-        self._curator, alone = self._opened(values, budget=self.budget, analyst=self.analyst)
+        self._curator, alone = self._opened(
+            values, budget=self.budget, analyst=self.analyst, card=self.card
+        )
         if self.verbose and alone:
             sys.stderr.write(f"fit: {_OWN_ACCOUNT}\n")
         self.releases_: list[Any] = []
@@ -175,6 +179,9 @@ class PrivateOutlierDetector(_OneQuestionARow):
         Who asks.
     verbose : bool
         Whether each ``predict`` writes what it charged to standard error.
+    card : Card or path, optional
+        The public facts of the columns: bounds, which leave out what lies outside, and the scales
+        that ``metric="standardised"`` divides by.
 
     Attributes
     ----------
@@ -208,6 +215,7 @@ class PrivateOutlierDetector(_OneQuestionARow):
         account: str | None = None,
         analyst: str = "owner",
         verbose: bool = True,
+        card: Any = None,
     ) -> None:
         super().__init__(
             beta=beta,
@@ -219,6 +227,7 @@ class PrivateOutlierDetector(_OneQuestionARow):
             account=account,
             analyst=analyst,
             verbose=verbose,
+            card=card,
         )
         self.k = k
         self.notion = notion
@@ -236,7 +245,7 @@ class PrivateNoveltyDetector(_OneQuestionARow):
 
     Parameters
     ----------
-    beta, radius, metric, epsilon, budget, ledger, account, analyst, verbose
+    beta, radius, metric, epsilon, budget, ledger, account, analyst, verbose, card
         As in :class:`PrivateOutlierDetector`.
 
     Examples
