@@ -53,8 +53,7 @@ Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
-_RELATIVE = 1e-9
-_ABSOLUTE = 1e-150
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-150
 _ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
 _AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
