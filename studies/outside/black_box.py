@@ -1,0 +1,143 @@
+"""Hand drawn answers to testers that other people wrote.
+
+    python black_box.py TOOL FOLDER       in the environment of the tool
+
+TOOL is jax-privacy, dp-auditorium, statdp or dp-sniper; FOLDER is what ``draws.py`` wrote. Prints a
+line a case: what the tool says. Only adapters are here; the tools are used as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CONFIDENCE = 0.999
+
+
+def loaded(folder: Path) -> Iterator[tuple[str, Any, Any, float, bool]]:
+    """Yield name, both arrays, the claim, and whether it is a broken twin."""
+    for path in sorted(folder.glob("*.npz")):
+        held = np.load(path)
+        yield path.stem, held["one"], held["two"], float(held["epsilon"]), bool(held["twin"])
+
+
+def jax_privacy(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
+    """Return its lower bound of epsilon (Clopper and Pearson over thresholds)."""
+    from jax_privacy import auditing
+
+    # Scores are ranks of answers by likelihood. All draws ranked them; there are few answers, so
+    # that this choice adds little to what the tool corrects for by itself (its thresholds).
+    bounds = []
+    for left, right in ((one, two), (-two, -one)):
+        auditor = auditing.CanaryScoreAuditor(right.astype(float), left.astype(float))
+        bounds.append(auditor.epsilon_clopper_pearson(1 - CONFIDENCE, one_sided=False))
+    found = float(max(bounds))
+    return found, found > epsilon
+
+
+def dp_auditorium(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
+    """Return the histogram tester's lower bound of delta at the claimed epsilon."""
+    from dp_auditorium.configs import privacy_property, property_tester_config
+    from dp_auditorium.testers import histogram_tester
+
+    size = int(max(one.max(), two.max())) + 1
+    config = property_tester_config.HistogramPropertyTesterConfig(
+        approximate_dp=privacy_property.ApproximateDp(epsilon=epsilon, delta=0.0),
+        test_discrete_mechanism=True,
+        histogram_size=size,
+        min_value=0,
+        max_value=size - 1,
+    )
+    tester = histogram_tester.HistogramTester(config)
+    found = max(
+        tester.estimate_lower_bound(one, two, 1 - CONFIDENCE),
+        tester.estimate_lower_bound(two, one, 1 - CONFIDENCE),
+    )
+    return float(found), bool(tester.reject_property(found))
+
+
+def statdp(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
+    """Return its p-value for the event that the first half of the draws makes most telling."""
+    from statdp.hypotest import test_statistics
+
+    half = len(one) // 2
+    size = int(max(one.max(), two.max())) + 1
+    a, b = (np.bincount(side[:half], minlength=size) for side in (one, two))
+    least = 1.0
+    for left, right, x, y in ((a, b, one, two), (b, a, two, one)):
+        gain = left - np.exp(epsilon) * right
+        event = np.flatnonzero(gain > 0)
+        cx, cy = (int(np.isin(side[half:], event).sum()) for side in (x, y))
+        if cx:
+            least = min(least, float(test_statistics(cx, cy, epsilon, len(one) - half)))
+    return least, least < (1 - CONFIDENCE) / 2
+
+
+def dp_sniper(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
+    """Return its lower bound of epsilon for the attack that its classifier learns."""
+    from dpsniper.attack.dpsniper import DPSniper
+    from dpsniper.classifiers.classifier_factory import LogisticRegressionFactory
+    from dpsniper.classifiers.torch_optimizer_factory import SGDOptimizerFactory
+    from dpsniper.mechanisms.abstract import Mechanism
+    from dpsniper.probability.estimators import EpsEstimator, PrEstimator
+    from dpsniper.search.ddconfig import DDConfig
+    from dpsniper.utils.initialization import initialize_dpsniper
+
+    pools = [np.random.default_rng(0).permutation(side).astype(float) for side in (one, two)]
+
+    class Drawn(Mechanism):  # type: ignore[misc]
+        """Hands out draws, none twice while there are any."""
+
+        def __init__(self) -> None:
+            self.at = [0, 0]
+
+        def m(self, a: Any, n_samples: int = 1) -> Any:
+            side = int(np.asarray(a).ravel()[0])
+            first = self.at[side]
+            self.at[side] = first + n_samples
+            taken = np.take(pools[side], np.arange(first, first + n_samples), mode="wrap")
+            return taken.reshape(-1, 1) / max(1.0, float(max(one.max(), two.max())))
+
+    part = len(one) // 4
+    config = DDConfig(n_processes=1, n_train=part, n=part, n_check=part, c=0.01)
+    mechanism = Drawn()
+    bounds = []
+    with initialize_dpsniper(config, out_dir="dp-sniper-output"):
+        factory = LogisticRegressionFactory(
+            in_dimensions=1, optimizer_factory=SGDOptimizerFactory()
+        )
+        for left, right in ((0, 1), (1, 0)):
+            attack = DPSniper(mechanism, factory, config).best_attack(
+                np.array([left]), np.array([right])
+            )
+            judge = EpsEstimator(PrEstimator(mechanism, part, config))
+            _, lower = judge.compute_eps_estimate(np.array([left]), np.array([right]), attack)
+            bounds.append(lower)
+    found = float(max(bounds))
+    return found, found > epsilon
+
+
+TOOLS: dict[str, Callable[[Any, Any, float], tuple[float, bool]]] = {
+    "jax-privacy": jax_privacy,
+    "dp-auditorium": dp_auditorium,
+    "statdp": statdp,
+    "dp-sniper": dp_sniper,
+}
+
+
+def main(tool: str, folder: Path) -> None:
+    """Judge every case."""
+    for name, one, two, epsilon, twin in loaded(folder):
+        found, violated = TOOLS[tool](one, two, epsilon)
+        kind = "twin" if twin else "shipped"
+        said = "violation" if violated else "nothing"
+        right = "as it should" if violated == twin else ("MISSED" if twin else "FALSE ALARM")
+        print(tool, kind, name, f"{epsilon:g}", f"{found:.4g}", said, right, sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

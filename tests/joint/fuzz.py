@@ -1,0 +1,267 @@
+"""Random sequences of questions through ``Curator.ask``, and what their account says of them.
+
+Every question goes the whole way: card, policy, price, ledger, engine, mechanism. A recording
+execution keeps the facts that the curator gathered; from these the exact laws of all answers follow
+(``laws``), on both of two neighbouring databases. The account's totals must bound their joint loss
+on every pair they speak of; whether they speak of this pair is decided by ``world``, from the rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet
+
+from whitecrow import Curator
+from whitecrow.curator.execution import InProcess
+from whitecrow.curator.spatial import new_atlas
+from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.ledger import Ledger
+from whitecrow.privacy import Guarantee, ZeroConcentrated
+
+from . import laws
+from .world import Step, World, covers, steps, table, world
+
+NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
+BUDGET = "100000, 1/100"
+SLACK = 1e-6
+ORDERS = (1.01, 2.0, 8.0)
+
+_NAMES = itertools.count()
+
+
+class _Recording(InProcess):
+    """Answers as always, and keeps the facts."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.facts: Any = None
+
+    def code(self, question: Any) -> Any:
+        code = super().code(question)
+
+        def gather(*given: Any) -> Any:
+            self.facts = code.gather(*given)
+            return self.facts
+
+        return replace(code, gather=gather)
+
+
+class _Watched(Curator):
+    """A curator whose facts can be looked at, by this test."""
+
+    def __init__(self, dataset: Any, engine: Any, ledger: Ledger, **named: Any) -> None:
+        self.recording = _Recording(dataset, engine)
+        super().__init__(dataset, engine, ledger, execution=self.recording, **named)
+
+
+@dataclass
+class Asked:
+    """One database and everything that was asked of it."""
+
+    facts: list[tuple[Any, Any] | None]
+    prices: list[Guarantee | None]
+    totals: Any
+    curators: list[_Watched] = field(default_factory=list)
+
+
+def ask(there: World, side: int, asked: list[Step], ledger: Ledger, folder: Path) -> Asked:
+    """Ask all questions of one of the two databases, on one account."""
+    name = f"joint {next(_NAMES)}"
+    open_: dict[tuple[int, str, int], _Watched] = {}
+    found = Asked([], [], None)
+    for step in asked:
+        for revision in range(step.revision + 1):  # revisions are seen one after the other
+            _open(there, side, replace(step, revision=revision), open_, ledger, name, folder)
+        curator = open_[step.card, step.engine, step.revision]
+        curator.recording.facts = None
+        try:
+            price = curator.price(step.question)
+            curator.ask(step.question)
+        except (InvalidInput, PolicyViolation):
+            found.facts.append(None)
+            found.prices.append(None)
+            continue
+        facts = curator.recording.facts
+        found.facts.append(None if facts is None else (step.question, facts))
+        found.prices.append(price)
+    found.totals = next(iter(open_.values())).totals()
+    found.curators = list(open_.values())
+    return found
+
+
+def _close(asked: Asked) -> None:
+    """Give back the connections to records; facts may have read them until now."""
+    for curator in asked.curators:
+        curator._dataset.close()  # the ledger is shared
+
+
+def _open(
+    there: World,
+    side: int,
+    step: Step,
+    known: dict[tuple[int, str, int], _Watched],
+    ledger: Ledger,
+    name: str,
+    folder: Path,
+) -> None:
+    key = step.card, step.engine, step.revision
+    if key in known:
+        return
+    rows = table(there.revisions[step.revision][side])
+    source: Any = rows
+    if "sql" in there.engines:
+        source = folder / f"{name} {step.revision}.parquet"
+        if not source.exists():
+            pyarrow.parquet.write_table(rows, source)
+    opened = _Watched.open(
+        source,
+        card=there.cards[step.card],
+        ledger=ledger,
+        name=name,
+        engine=step.engine,
+        policy={"notions": NOTIONS, "unit": there.unit},
+        budget=BUDGET,
+        advance=None if step.revision == 0 else "the data grew",
+    )
+    assert isinstance(opened, _Watched)
+    known[key] = opened
+
+
+@dataclass
+class Result:
+    """What came of one sequence."""
+
+    asked: list[str] = field(default_factory=list)
+    lines: int = 0
+    worst: float = 0.0
+    violations: list[str] = field(default_factory=list)
+
+
+def judge(there: World, asked: list[Step], ledger: Ledger, folder: Path) -> Result:
+    """Ask both databases and compare the joint law with what each line of the account says."""
+    one, two = (ask(there, side, asked, ledger, folder) for side in (0, 1))
+    try:
+        return _judged(there, one, two)
+    finally:
+        _close(one)
+        _close(two)
+
+
+def _judged(there: World, one: Asked, two: Asked) -> Result:
+    result = Result()
+    if [price is None for price in one.prices] != [price is None for price in two.prices]:
+        result.violations.append("refused on one side only")
+        return result
+    if one.totals.statements() != two.totals.statements():
+        result.violations.append("the account says something else of the neighbour")
+    released = [
+        (here[0], here[1], other[1])
+        for here, other in zip(one.facts, two.facts, strict=True)
+        if here is not None and other is not None
+    ]
+    result.asked = [question.kind for question, _, _ in released]
+    conditions = _conditions(one, two)
+    listed = [part for each in released for part in laws.parts(*each)]
+    for line in ("differential", "sensitive", "conditional"):
+        total = getattr(one.totals, line)
+        if total is None or not _speaks(total, there, conditions):
+            continue
+        result.lines += 1
+        said = _violation(total, listed, result)
+        if said:
+            result.violations.append(f"{line}: {said}")
+    return result
+
+
+def _conditions(one: Asked, two: Asked) -> Mapping[str, bool]:
+    """What each clause means: that of the first question that was released under it."""
+    found: dict[str, bool] = {}
+    for price, here, other in zip(one.prices, one.facts, two.facts, strict=True):
+        if here is None or other is None:
+            continue
+        for clause in getattr(price, "conditions", ()):
+            found.setdefault(clause, laws.conditioned(here[0], here[1], other[1]))
+    return found
+
+
+def _speaks(total: Any, there: World, conditions: Mapping[str, bool]) -> bool:
+    zones = getattr(total, "zones", ())
+    if there.unit == "replace_one" and zones:
+        return False
+    return all(covers(zone, there) for zone in zones) and all(
+        conditions[clause] for clause in getattr(total, "conditions", ())
+    )
+
+
+def _violation(total: Any, listed: list[laws.Part], result: Result) -> str:
+    if isinstance(total, ZeroConcentrated):
+        for order in ORDERS:
+            found = laws.renyi(listed, order)
+            if found > float(total.rho) * order * (1 + SLACK) + SLACK:
+                return f"Renyi {found:.6g} of order {order} above rho {total.rho}"
+        return ""
+    epsilon = float(total.epsilon)
+    if total.delta == 0:
+        found = laws.worst(listed)
+        result.worst = max(result.worst, found / epsilon if epsilon else 0.0)
+        return f"loss {found:.6g} above {epsilon:.6g}" if found > epsilon * (1 + SLACK) else ""
+    found = laws.beyond(listed, epsilon)
+    least = float(total.delta) * (1 + SLACK) + 1e-12
+    return f"delta {found:.3g} above {float(total.delta):.3g}" if found > least else ""
+
+
+def fuzz(
+    first: int,
+    count: int,
+    folder: Path,
+    *,
+    kinds: Sequence[str] | None = None,
+    most: int = 5,
+    stop: bool = False,
+    **fixed: Any,
+) -> tuple[Counter[str], list[str]]:
+    """Run sequences number ``first`` and on; return what was covered, and the violations.
+
+    Parameters
+    ----------
+    first, count : int
+        The number of a sequence is its seed.
+    folder : Path
+        For the files that an engine reads.
+    kinds, most, fixed : optional
+        What to draw from, where not all is wanted; see :mod:`world`.
+    stop : bool
+        End with the first violation.
+    """
+    seen: Counter[str] = Counter()
+    violations: list[str] = []
+    with Ledger("sqlite://", atlas=new_atlas) as ledger:
+        for number in range(first, first + count):
+            random = Random(number)
+            there = world(random, engines=number % 10 == 0, **fixed)
+            asked = steps(random, there, most, kinds)
+            result = judge(there, asked, ledger, folder)
+            violations.extend(f"sequence {number}: {said}" for said in result.violations)
+            _note(seen, there, asked, result)
+            if stop and violations:
+                break
+    return seen, violations
+
+
+def _note(seen: Counter[str], there: World, asked: list[Step], result: Result) -> None:
+    seen.update(result.asked)
+    seen["sequences"] += 1
+    seen["lines"] += result.lines
+    seen["spoken of"] += result.lines > 0
+    seen["used up"] += result.worst > 0.999
+    seen[there.unit] += 1
+    seen[f"unit {there.cards[0].unit}"] += 1
+    for name in ("card", "engine", "revision"):
+        seen[f"two {name}s"] += len({getattr(step, name) for step in asked}) > 1

@@ -1,0 +1,358 @@
+"""The exact law of each answer, from the facts that the curator gathered.
+
+Each answer is broken into independent parts; of each part there are two laws, one for each of two
+neighbouring databases. Noisy numbers that lead to further ones (learn, publish) are walked along
+one public way, so that both databases go the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from whitecrow.explain.law import law_of
+from whitecrow.explain.mechanism import matching, searched
+from whitecrow.learn.training import train
+from whitecrow.noise import laws as noise_laws
+from whitecrow.place import law as place_law
+from whitecrow.profile import mechanism as profiling
+from whitecrow.publish.mechanism import begin, turn
+from whitecrow.verify.lookahead import cell_law
+from whitecrow.verify.point_sets import law as count_law
+
+Law = Mapping[Hashable, float]
+Part = tuple[Law, Law]
+
+_FAR = 60
+
+
+def parts(question: Any, here: Any, there: Any) -> Iterator[Part]:
+    """Yield the laws of the independent parts of one answer, on both databases."""
+    yield from _LAWS[question.kind](question, here, there)
+
+
+def conditioned(question: Any, here: Any, there: Any) -> bool:
+    """Whether the record is an outlier in the same contexts of both databases."""
+    return bool(matching(here) == matching(there))
+
+
+def _yes(truth: bool, bound: int | None, step: Fraction) -> Law:
+    wrong = place_law.flip_probability(bound, step)
+    return {truth: 1 - wrong, not truth: wrong}
+
+
+def _identify(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (
+        _yes(
+            place_law.is_anomaly(facts.copies, facts.neighbours, beta=question.model.beta),
+            question.bound(facts.copies, facts.neighbours, facts.step),
+            facts.step,
+        )
+        for facts in both
+    )
+    yield one, two
+
+
+def _screen(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (
+        _yes(
+            facts.neighbours < question.model.beta,
+            question.bound(facts.neighbours, facts.step),
+            facts.step,
+        )
+        for facts in both
+    )
+    yield one, two
+
+
+def _lookahead(question: Any, *both: Any) -> Iterator[Part]:
+    held = [
+        dict(zip(map(tuple, facts.cells.tolist()), facts.counts.tolist(), strict=True))
+        for facts in both
+    ]
+    for cell in {*held[0], *held[1]}:
+        one, two = (
+            cell_law(counts.get(cell, 0), question.threshold, float(facts.step))
+            for counts, facts in zip(held, both, strict=True)
+        )
+        yield one, two
+
+
+def _count(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (count_law(facts.outliers, facts.sensitivity, facts.calibration) for facts in both)
+    yield one, two
+
+
+def _subspaces(question: Any, *both: Any) -> Iterator[Part]:
+    assert not question.count_share
+    one, two = (
+        noise_laws.top_pmf(
+            [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)],
+            facts.eta,
+            question.top,
+        )
+        for facts in both
+    )
+    yield one, two
+
+
+def _tune(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (
+        _tune_chosen(question, facts)
+        if facts.method == "exponential"
+        else _tune_searched(question, facts)
+        for facts in both
+    )
+    yield one, two
+
+
+def _tune_chosen(question: Any, facts: Any) -> Law:
+    utilities = [
+        -abs(facts.count(place).outliers - question.share * facts.size)
+        for place in range(len(question.radii))
+    ]
+    return dict(enumerate(noise_laws.exponential_mechanism_pmf(utilities, facts.eta)))
+
+
+def _tune_searched(question: Any, facts: Any) -> Law:
+    found: dict[Hashable, float] = {}
+    last, count = len(question.radii) - 1, lru_cache(None)(facts.count)
+
+    def more(place: int) -> float:
+        """P(the noisy excess of outliers over the share wanted is above 0)."""
+        counted, unit = count(place), question.share.denominator
+        excess = unit * counted.outliers - question.share.numerator * facts.size
+        noise = counted.calibration
+        scale = float(noise.multiplier * unit * (counted.sensitivity + question.drift()))
+        least = 1 - excess if excess <= 0 else excess
+        if noise.decay is None:
+            rate = math.exp(-1 / scale)
+            beyond = rate**least / (1 + rate)
+        else:
+            beyond = noise_laws.core_tail_survival((least - 0.5) / scale, noise.tail) / 2
+        return beyond if excess <= 0 else 1 - beyond
+
+    def walk(low: int, high: int, steps: int, chance: float) -> None:
+        if steps == 0:
+            found[min(low, last)] = found.get(min(low, last), 0.0) + chance
+            return
+        middle = min((low + high) // 2, last)
+        walk(min(middle + 1, high), high, steps - 1, chance * more(middle))
+        walk(low, middle, steps - 1, chance * (1 - more(middle)))
+
+    walk(0, len(question.radii), question.steps, 1.0)
+    return found
+
+
+def _explain(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (law_of(partial(searched, question, facts)) for facts in both)
+    yield one, two
+
+
+def _publish(question: Any, here: Any, there: Any) -> Iterator[Part]:
+    assert here.plan.clip is None
+    plan, lots = here.plan, np.random.default_rng(0)
+    places = [begin(plan), begin(plan)]
+    silent = (0,) * plan.channels
+    for one, two in zip(here.days, there.days, strict=True):
+        moved = [
+            tuple(np.subtract(plan.encode(day.joins), plan.encode(day.leaves)).tolist())
+            for day in (one, two)
+        ]
+        stage = plan.stage(places[0].epoch)
+        fixed = [
+            turn(plan, place, more, silent)[1] for place, more in zip(places, moved, strict=True)
+        ]
+        # Both databases release the same numbers, as analysts would see them.
+        shown = [at + int(lots.integers(-5, 6)) for at in fixed[0]]
+        for at, other in zip(*fixed, strict=True):
+            yield shifted(stage.noise, stage.scale, other - at)
+        for side in (0, 1):
+            noise = tuple(a - b for a, b in zip(shown, fixed[side], strict=True))
+            places[side], released = turn(plan, places[side], moved[side], noise)
+            assert list(released) == shown
+
+
+class _Tape:
+    """Money that hands out fixed numbers for noisy ones, and writes down what was counted."""
+
+    def __init__(self, money: Any) -> None:
+        self.money, self.asked = money, []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.money, name)
+
+    def histograms(self, share: Fraction, tables: int) -> Any:
+        return _Taped(self, self.money.histograms(share, tables))
+
+
+class _Taped:
+    def __init__(self, tape: _Tape, noise: Any) -> None:
+        self.tape, self.noise = tape, noise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.noise, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Taped) and self.noise == other.noise
+
+    def __hash__(self) -> int:
+        return hash(self.noise)
+
+    def added(self, counts: Any, source: object) -> Any:
+        self.tape.asked.append((self.noise, np.asarray(counts)))
+        lots = np.random.default_rng(len(self.tape.asked))
+        return lots.integers(-3, 12, len(counts))
+
+
+def _taped(tapes: list[_Tape]) -> Iterator[Part]:
+    """The laws of all noisy numbers, once both databases went the same public way."""
+    for (noise, one), (same, two) in zip(*(tape.asked for tape in tapes), strict=True):
+        if noise != same or len(one) != len(two):
+            yield {"one way": 1.0}, {"another": 1.0}
+            return
+        for away in (two - one)[two != one].tolist():
+            yield shifted(noise.law, noise.size, away)
+
+
+def _learn(question: Any, *both: Any) -> Iterator[Part]:
+    tapes = [_Tape(question.money(facts.card)) for facts in both]
+    for facts, tape in zip(both, tapes, strict=True):
+        train(
+            question.grids(facts.card),
+            facts.by_column,
+            facts.by_table,
+            tape,  # type: ignore[arg-type]
+            question.shares[0],
+            seed=question.seed,
+            size=facts.card.size if question.relation == "replace_one" else None,
+        )
+    yield from _taped(tapes)
+
+
+def _profile(question: Any, *both: Any) -> Iterator[Part]:
+    tapes = [_Tape(question.money(facts.card)) for facts in both]
+    for facts, tape in zip(both, tapes, strict=True):
+        parts_ = question.parts(facts.card)
+        assert not any(part.discovers for part in parts_)
+        profiling.described([part for part in parts_ if part.ordered], facts, tape, None)
+        for part in parts_:
+            if not part.ordered:
+                profiling._categories(part, question, facts, tape, None)
+    yield from _taped(tapes)
+
+
+def shifted(noise: str, size: Fraction, away: int) -> Part:
+    """The laws of two noisy numbers that lie apart."""
+    away = abs(away)
+    if noise == "laplace":
+        a = math.exp(-1 / float(size))
+        centre = (1 - a) / (1 + a)
+        # Beyond both numbers the ratio stays as it is: two lumps are as good as every number.
+        if away > _FAR:
+            return {"low": 1 - a / (1 + a), "high": a / (1 + a)}, {
+                "low": a**away / (1 + a),
+                "high": 1 - a**away / (1 + a),
+            }
+        one: dict[Hashable, float] = {"low": 1 / (1 + a), "high": a ** (away + 1) / (1 + a)}
+        two: dict[Hashable, float] = {"low": a**away / (1 + a), "high": a / (1 + a)}
+        for k in range(1, away + 1):
+            one[k], two[k] = centre * a**k, centre * a ** (away - k)
+        return one, two
+    if size > 400:  # as good as continuous; bins tell no more than the numbers in them
+        apart = away / math.sqrt(size)
+        edges = np.linspace(-8.0, 8.0 + apart, 1000)
+        return tuple(dict(enumerate(np.diff(ndtr(edges - by)))) for by in (0.0, apart))  # type: ignore[return-value]
+    far = math.ceil(8 * math.sqrt(size)) + away
+    mass: Callable[[int], float] = partial(noise_laws.discrete_gaussian_pmf, variance=size)
+    reach = range(-far, far + away + 1)
+    return {k: mass(k) for k in reach}, {k: mass(k - away) for k in reach}
+
+
+_LAWS: dict[str, Callable[..., Iterator[Part]]] = {
+    "identify": _identify,
+    "screen": _screen,
+    "lookahead": _lookahead,
+    "count": _count,
+    "subspaces": _subspaces,
+    "tune": _tune,
+    "explain": _explain,
+    "publish": _publish,
+    "learn": _learn,
+    "profile": _profile,
+}
+
+
+# --- the loss of many parts together --------------------------------------------------------------
+
+
+def worst(listed: list[Part]) -> float:
+    """The largest log-ratio of any joint outcome: the parts are independent, so losses add up."""
+    return max(
+        sum(_most(one, two) for one, two in listed), sum(_most(two, one) for one, two in listed)
+    )
+
+
+def _most(one: Law, two: Law) -> float:
+    found = 0.0
+    for outcome, p in one.items():
+        if p > 0:
+            q = two.get(outcome, 0.0)
+            found = max(found, math.log(p) - math.log(q) if q > 0 else math.inf)
+    return found
+
+
+def beyond(listed: list[Part], epsilon: float) -> float:
+    """The least delta with which the joint law keeps epsilon, in both directions."""
+    return max(_delta(listed, epsilon), _delta([(two, one) for one, two in listed], epsilon))
+
+
+_GRID = 2e-3
+_RARE = 1e-12
+
+
+def _delta(listed: list[Part], epsilon: float) -> float:
+    """Convolve the laws of the losses on a grid, rounded down: a violation that is found is one."""
+    lowest, chances, lost = 0, np.ones(1), 0.0
+    for one, two in listed:
+        found: dict[int, float] = {}
+        for outcome, p in one.items():
+            q = two.get(outcome, 0.0)
+            if q > 0 and p > _RARE:
+                step = math.floor((math.log(p) - math.log(q)) / _GRID)
+                found[step] = found.get(step, 0.0) + p
+            elif p > _RARE:
+                lost += p * (1 - lost)
+        if not found:
+            return 1.0
+        masses = np.zeros(max(found) - min(found) + 1)
+        for step, p in found.items():
+            masses[step - min(found)] += p
+        chances = np.convolve(chances, masses)
+        lowest += min(found)
+    losses = (lowest + np.arange(len(chances))) * _GRID
+    above = losses > epsilon
+    return lost + float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
+
+
+def renyi(listed: list[Part], order: float) -> float:
+    """The Rényi divergence of the joint laws, in the worse direction."""
+    totals = []
+    for forth in (True, False):
+        total = 0.0
+        for pair in listed:
+            one, two = pair if forth else pair[::-1]
+            moment = 0.0
+            for outcome, p in one.items():
+                q = two.get(outcome, 0.0)
+                if p > 0:
+                    moment += p * (p / q) ** (order - 1) if q > 0 else math.inf
+            total += math.log(moment) / (order - 1)
+        totals.append(total)
+    return max(totals)
