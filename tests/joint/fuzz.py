@@ -17,10 +17,10 @@ from random import Random
 from typing import Any
 
 import pyarrow.parquet
+from whitecrow.curator.spatial import new_atlas
 
 from whitecrow import Curator
 from whitecrow.curator.execution import InProcess
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Ledger
 from whitecrow.privacy import Guarantee, ZeroConcentrated

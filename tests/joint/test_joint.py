@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from whitecrow.curator.spatial import new_atlas
 
 import whitecrow as wc
 from whitecrow.curator import curator as asking
 from whitecrow.curator import identity
-from whitecrow.curator.spatial import new_atlas
 from whitecrow.data import reading
 from whitecrow.explain import Explain
 from whitecrow.ledger import Ledger
