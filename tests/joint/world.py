@@ -136,7 +136,8 @@ def world(random: Random, *, engines: bool = False, **fixed: Any) -> World:
         revisions.append((_shuffled(random, here), _shuffled(random, [*others, *own])))
         others = [*others, row(random, "p5")]  # the next revision: one more, and zoe has moved
         own = [{**one, "x": random.choice((0, 3, 9)), "y": 0} for one in own]
-    known = len(revisions[0][0]) if replaced and random.random() < 0.5 else None
+    fixed_size = replaced and len(revisions) == 1 and random.random() < 0.5
+    known = len(revisions[0][0]) if fixed_size else None
     many = fixed.get("cards", random.choice((1, 1, 2)))
     tops = fixed.get("tops") or random.sample(TOPS, many)
     cards = tuple(card(*top, user=user, size=known) for top in tops)
