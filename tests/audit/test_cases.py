@@ -184,5 +184,5 @@ def test_facts_that_change_are_an_error(monkeypatch):
 
 
 def test_an_unknown_mechanism_is_named_with_the_known_ones():
-    with pytest.raises(InvalidInput, match="one of .*identify, screen"):
+    with pytest.raises(InvalidInput, match=r"one of .*identify, screen"):
         cases(["nonsense"])
