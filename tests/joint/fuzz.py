@@ -17,12 +17,12 @@ from random import Random
 from typing import Any
 
 import pyarrow.parquet
-from whitecrow.curator.spatial import new_atlas
 
 from whitecrow import Curator
 from whitecrow.curator.execution import InProcess
 from whitecrow.errors import InvalidInput, PolicyViolation
 from whitecrow.ledger import Ledger
+from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 
 from . import laws
@@ -242,7 +242,7 @@ def fuzz(
     """
     seen: Counter[str] = Counter()
     violations: list[str] = []
-    with Ledger("sqlite://", atlas=new_atlas) as ledger:
+    with Ledger("sqlite://", atlas=BALLS) as ledger:
         for number in range(first, first + count):
             random = Random(number)
             there = world(random, engines=number % 10 == 0, **fixed)

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from whitecrow.curator.spatial import new_atlas
 
 import whitecrow as wc
-from whitecrow.curator import curator as asking
 from whitecrow.curator import identity
-from whitecrow.data import reading
+from whitecrow.data import _reading as reading
 from whitecrow.explain import Explain
 from whitecrow.ledger import Ledger
 from whitecrow.neighbours import open_engine
+from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Zone
 from whitecrow.questions import BUILT_IN
 
@@ -84,7 +83,7 @@ def conditions_without_parameters(patch: pytest.MonkeyPatch) -> None:
 
 
 def places_on_the_globe_compared_raw(patch: pytest.MonkeyPatch) -> None:
-    engine = type(open_engine(reading.read(table([]), card())))
+    engine = type(open_engine(wc.read(table([]), card=card())))
 
     def copies(self: Any, records: Any, relation: Any, cap: int | None = None) -> Any:
         rows = self._dataset.rows(relation.columns, np.arange(self._dataset.size))
@@ -94,13 +93,13 @@ def places_on_the_globe_compared_raw(patch: pytest.MonkeyPatch) -> None:
 
 
 def balls_without_the_reading(patch: pytest.MonkeyPatch) -> None:
-    located = asking.location
+    located = wc.Curator._location
 
-    def anywhere(*given: Any) -> Any:
-        found = located(*given)
+    def anywhere(self: Any, *given: Any) -> Any:
+        found = located(self, *given)
         return None if found is None else {**found, "card": "any"}
 
-    patch.setattr(asking, "location", anywhere)
+    patch.setattr(wc.Curator, "_location", anywhere)
 
 
 def one_account_for_two_tables(patch: pytest.MonkeyPatch) -> None:
@@ -158,7 +157,7 @@ def test_two_readings_of_one_record_that_are_taken_for_one_are_found(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Ledger("sqlite://", atlas=new_atlas) as ledger:
+    with Ledger("sqlite://", atlas=BALLS) as ledger:
         assert judge(READINGS, asked, ledger, tmp_path).violations == []
         spoil(monkeypatch)
         assert judge(READINGS, asked, ledger, tmp_path).violations
