@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
-from whitecrow.explain.law import law_of
 
+from whitecrow.explain._law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.learn.training import train
 from whitecrow.noise import laws as noise_laws
