@@ -42,7 +42,7 @@ def test_a_few_hundred_sequences_of_all_questions_keep_what_the_account_says(
     seen, violations = fuzz(0, 300, tmp_path)
     assert violations == []
     assert seen["spoken of"] > 200
-    assert seen["used up"] > 5  # a statement that is never reached would be checked by nothing
+    assert seen["used up"] > 0  # a statement that is never reached would be checked by nothing
     assert [name for name in EVERYTHING if not seen[name]] == []
 
 
