@@ -20,7 +20,7 @@ from whitecrow.column import TYPES, Column, day_number, first_repeated
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.look import bound, notebook
 
-__all__ = ["Card", "Column", "CsvFormat"]
+__all__ = ["Card", "Column", "CsvFormat", "TableChoice"]
 
 UNITS = ("record", "user")
 _SIZES = ("size_public", "size", "records_at_most")
@@ -65,6 +65,35 @@ _CSV = {
 
 
 @dataclass(frozen=True)
+class TableChoice:
+    """Which table or version is meant, where a file or folder holds several.
+
+    Parameters
+    ----------
+    name : str, optional
+        The table of a DuckDB file.
+    version : int, optional
+        The version of a Delta table, or the snapshot of an Iceberg table. By default the newest.
+    """
+
+    name: str = ""
+    version: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise invalid("the card's [table]", "name", "a text", self.name)
+        number = self.version
+        if number is not None and (
+            isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 63
+        ):
+            raise invalid("the card's [table]", "version", "a whole number of at least 0", number)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what the card's TOML says."""
+        return {key: value for key, value in vars(self).items() if value not in ("", None)}
+
+
+@dataclass(frozen=True)
 class Card:
     """The public facts of a dataset.
 
@@ -89,6 +118,8 @@ class Card:
         it, for it is checked at load. Limits of time and memory come from it.
     csv : CsvFormat, optional
         How the data's CSV file is written, where that is not the usual way.
+    table : TableChoice, optional
+        Which table of a DuckDB file, or which version of a Delta or Iceberg table.
     sources : mapping
         Where the parameters of models (beta, radius) came from, by name, in words.
 
@@ -108,6 +139,7 @@ class Card:
     size: int | None = None
     records_at_most: int | None = None
     csv: CsvFormat = CsvFormat()
+    table: TableChoice = TableChoice()
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -249,7 +281,7 @@ class Card:
                 "This card is a draft. Read it, change what you know better, and accept it: "
                 "whitecrow card accept DRAFT DATA --out CARD."
             )
-        _only(data, known | {"sources", "csv"}, "the card")
+        _only(data, known | {"sources", "csv", "table"}, "the card")
         if "name" not in data:
             raise InvalidInput("The card has no 'name'; give the dataset one.")
         listed = data.get("columns", [])
@@ -258,16 +290,20 @@ class Card:
                 "The card's columns must be [[columns]] tables, one for each column."
             )
         columns = tuple(_column(item) for item in listed)
-        tables = ("columns", "sources", "csv")
+        tables = ("columns", "sources", "csv", "table")
         rest = {key: value for key, value in data.items() if key not in tables}
-        written = data.get("csv", {})
-        if not isinstance(written, dict):
-            raise invalid("the card", "csv", "a table", written)
-        _only(written, set(_CSV), "the card's [csv]")
+        written = _part(data, "csv", set(_CSV))
+        chosen = _part(data, "table", {"name", "version"})
         sources = data.get("sources", {})
         if not isinstance(sources, dict):
             raise invalid("the card", "sources", "a table of texts", sources)
-        return cls(columns=columns, sources=dict(sources), csv=CsvFormat(**written), **rest)  # type: ignore[arg-type]
+        return cls(
+            columns=columns,
+            sources=dict(sources),
+            csv=CsvFormat(**written),
+            table=TableChoice(**chosen),
+            **rest,  # type: ignore[arg-type]
+        )
 
     def fingerprint(self) -> str:
         """Return a digest of what the card says of records: two readings of one dataset differ.
@@ -297,6 +333,8 @@ class Card:
             found["records_at_most"] = self.records_at_most
         if self.csv != CsvFormat():
             found["csv"] = dict(vars(self.csv))
+        if self.table != TableChoice():
+            found["table"] = self.table.to_json()
         if self.sources:
             found["sources"] = dict(self.sources)
         found["columns"] = [column.to_json() for column in self.columns]
@@ -353,6 +391,14 @@ def _column(item: Mapping[str, object]) -> Column:
             f"The column '{name}' has no 'type'; write one of {', '.join(map(repr, TYPES))}."
         )
     return Column(**item)  # type: ignore[arg-type]
+
+
+def _part(data: Mapping[str, object], key: str, known: set[str]) -> dict[str, Any]:
+    written = data.get(key, {})
+    if not isinstance(written, dict):
+        raise invalid("the card", key, "a table", written)
+    _only(written, known, f"the card's [{key}]")
+    return written
 
 
 def _only(data: Mapping[str, object], known: set[str], owner: str) -> None:

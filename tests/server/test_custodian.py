@@ -8,7 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import deltalake
+import duckdb
 import pytest
+from pyarrow import csv
 
 import whitecrow as wc
 from whitecrow.data import Card
@@ -56,6 +59,33 @@ def test_a_link_out_of_the_folder_is_not_followed(
     call = Caller(opened(data=str(folder)))
     body = {"name": "new", "source": {"file": "link.csv"}}
     assert call("custodian", "POST", "/v1/datasets", json=body).status_code == 422
+
+
+def test_a_service_answers_from_tables_that_lie_in_its_folder_and_from_no_others(
+    opened: Callable[..., House], tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    records = csv.read_csv(DATA)
+    deltalake.write_deltalake(folder / "lake", records)
+    with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
+        connection.register("given", records)
+        connection.execute("CREATE TABLE visits AS SELECT * FROM given")
+    (folder / "clinic.csv").write_bytes(DATA.read_bytes())
+    (folder / "plain").mkdir()
+    deltalake.write_deltalake(tmp_path / "secret", records)
+    (folder / "link").symlink_to(tmp_path / "secret")
+    call = Caller(opened(data=str(folder)))
+    card = CARD.read_text(encoding="utf-8")
+    for name in ("lake", "clinic.duckdb"):
+        new = f"new-{name[:4]}"
+        body = {"name": new, "source": {"file": name}, "card": card, "readers": ["*"]}
+        assert call("custodian", "POST", "/v1/datasets", json=body).status_code == 201
+        asked = call("ana", "POST", f"/v1/datasets/{new}/ask", json=identify())
+        assert asked.status_code == 200, asked.text
+    for name in ("link", "plain", "../secret"):
+        body = {"name": "no", "source": {"file": name}, "card": card}
+        assert call("custodian", "POST", "/v1/datasets", json=body).status_code == 422
 
 
 def test_records_of_a_database_are_registered_by_name(

@@ -9,7 +9,7 @@ from whitecrow.console._promise import promise
 from whitecrow.console._show import gauges
 from whitecrow.console._site import HOME, Form, Go, Page, Site, Visit
 from whitecrow.curator import Policy
-from whitecrow.data import Card
+from whitecrow.data import Card, is_lake
 from whitecrow.errors import InvalidInput, WhitecrowError, http_status
 from whitecrow.ledger import LINES, Budget
 from whitecrow.neighbours import engine_names
@@ -161,8 +161,9 @@ def _files(site: Site) -> list[str]:
     folder = site.service.settings.folder
     if folder is None:
         return []
-    kinds = (".csv", ".parquet", ".pq", ".tsv", ".feather", ".arrow")
-    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in kinds)[:500]
+    kinds = (".csv", ".parquet", ".pq", ".duckdb")
+    found = (path for path in folder.iterdir() if path.suffix.lower() in kinds or is_lake(path))
+    return sorted(path.name for path in found)[:500]
 
 
 # A policy as fields, and back

@@ -202,7 +202,7 @@ def _file(source: object) -> Path | None:
 
 def _called(path: Path) -> str:
     """A file without its ending; of a folder or a table the whole name, which tells it apart."""
-    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv") and not path.is_dir()
+    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv", ".duckdb") and not path.is_dir()
     return path.stem if a_file else path.name
 
 

@@ -2,6 +2,7 @@
 
 from whitecrow.card import Card, Column
 from whitecrow.data._dataset import Dataset, Rejections
+from whitecrow.data._folders import is_lake
 from whitecrow.data._reading import read, read_and_keep
 from whitecrow.data._records import Records
 from whitecrow.data._sources import Opened, SourceType, SqlQuery
@@ -16,6 +17,7 @@ __all__ = [
     "Rejections",
     "SourceType",
     "SqlQuery",
+    "is_lake",
     "read",
     "read_and_keep",
     "template",

@@ -4,10 +4,10 @@ A mark says whether two sources hold the same records. It depends on the records
 card, so that a second card finds the account of the first; it is a fact, and an account keeps a
 keyed hash of it only (:mod:`whitecrow.ledger.revisions`).
 
-* A *file*, or a folder of Parquet files, is marked by its bytes. Files are hashed once: while size,
-  inode and both times of a file stay, its digest is known. (The time of the last change of the
-  inode cannot be set back, unlike that of the contents. Of a file that was written a moment ago
-  nothing is remembered: a second write might bear the same time.)
+* A *file*, or a folder of Parquet files or of a table, is marked by its bytes. Files are hashed
+  once: while size, inode and both times of a file stay, its digest is known. (The time of the last
+  change of the inode cannot be set back, unlike that of the contents. Of a file that was written a
+  moment ago nothing is remembered: a second write might bear the same time.)
 * A *frame* or the result of a query is marked by the multiset of its rows, in whichever order they
   come, over all of its columns: the sum of a hash of each row.
 * A *database* that counts for itself is asked for the number of its rows and such a sum.
@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.data._folders import files_of
+
 __all__ = ["RowMark", "file_mark", "file_states"]
 
 FileStates = dict[str, list[int]]
@@ -39,10 +41,9 @@ _NULL = np.uint64(0xA4093822299F31D0)
 
 
 def file_states(path: Path) -> FileStates:
-    """Return what changes when a file, or the Parquet files of a folder, are written."""
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    """Return what changes when a file, or the files of a folder, are written."""
     found = {}
-    for file in files:
+    for file in files_of(path):
         stat = file.stat()
         found[str(file)] = [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]
     return found

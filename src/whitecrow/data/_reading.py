@@ -20,7 +20,7 @@ from whitecrow.card import Card, Column
 from whitecrow.data._columns import as_read, check_schema, convert, decoded, decoded_type, dtype
 from whitecrow.data._csvfile import guessed_schema
 from whitecrow.data._dataset import Dataset, Rejections
-from whitecrow.data._saved import keep, kept, state_of
+from whitecrow.data._saved import keep, keepable, kept, state_of
 from whitecrow.data._selection import also_selected, exact_ids, selected
 from whitecrow.data._sources import Opened, data_file, open_source
 from whitecrow.errors import InvalidInput
@@ -42,8 +42,8 @@ def read(
     Parameters
     ----------
     source : path, data frame, Arrow table, SqlQuery, or text ``URL::SELECT ...``
-        Parquet (``.parquet``, ``.pq``) or CSV (``.csv``) by their ending; any frame that narwhals
-        knows.
+        Parquet (``.parquet``, ``.pq``), CSV (``.csv``) or DuckDB (``.duckdb``) by their ending; a
+        folder of Parquet files, a Delta or an Iceberg table; any frame that narwhals knows.
     card : Card or path, optional
         Without one, names and types come from the schema, and no bounds are known; the columns of a
         CSV or of a query are text then.
@@ -97,6 +97,11 @@ def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None =
     file = Path(source)
     if not file.exists():
         raise InvalidInput(f"There is no file {str(file)!r}.")
+    if not keepable(file):
+        raise InvalidInput(
+            f"Columns are kept beside CSV and Parquet files; whether {file.name!r} changed since "
+            "could not be told at a glance."
+        )
     state = state_of(file)
     dataset = _loaded(open_source(file, card), card, progress)
     keep(dataset, file, state)

@@ -22,13 +22,18 @@ from whitecrow.data._arrays import load_arrays, save_arrays
 from whitecrow.data._dataset import Dataset, Rejections
 from whitecrow.errors import InvalidInput
 
-__all__ = ["keep", "kept", "state_of"]
+__all__ = ["keep", "keepable", "kept", "state_of"]
 
 _FORM = "whitecrow-columns 3"
 
 
 def _place(file: Path) -> Path:
     return file.with_name(f"{file.name}.whitecrow-columns")
+
+
+def keepable(file: Path) -> bool:
+    """Whether the file's own size and time tell of every change: not those of a folder."""
+    return file.is_file() and file.suffix.lower() in (".parquet", ".pq", ".csv")
 
 
 def state_of(file: Path) -> list[int]:
@@ -100,7 +105,7 @@ def kept(file: Path, card: Card) -> Dataset | None:
         return bool(body["file"] == state_of(file) and body["card"] == card.fingerprint())
 
     place = _place(file)
-    if not place.exists():
+    if not place.exists() or not keepable(file):
         return None
     try:
         body, arrays = load_arrays(place, _FORM, wanted=wanted)

@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 
 from whitecrow import plugins
-from whitecrow.card import Card
+from whitecrow.card import Card, TableChoice
 from whitecrow.data import _csvfile as csvfile
 from whitecrow.data._database import backend_name, read_only_engine, reading_connection
+from whitecrow.data._folders import lake_kind, parquet_files
+from whitecrow.data._opened import BATCH, Opened
 from whitecrow.data._statement import select_only
+from whitecrow.data._tables import open_delta, open_duckdb, open_iceberg
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Opened", "SourceType", "SqlQuery", "data_file", "open_source"]
 
-_BATCH = 262_144
 _POSTGRES_REAL, _POSTGRES_DOUBLE, _POSTGRES_CHAR = 700, 701, 1042
 
 
@@ -48,28 +50,6 @@ class SqlQuery:
             Says why.
         """
         select_only(self.query, backend_name(self.url))
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A source whose names and types are known.
-
-    Parameters
-    ----------
-    name : str
-        What the data are called, in words.
-    schema : Arrow schema
-    rows : int
-        How many there are, 0 if that is not known.
-    batches : callable
-        ``batches(names, left_out)`` yields the named columns; ``left_out()`` is called for each row
-        that could not be told into columns.
-    """
-
-    name: str
-    schema: Any
-    rows: int
-    batches: Callable[[list[str], Callable[[], None]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -130,20 +110,28 @@ def _open_address(address: str) -> Opened:
 def _open_file(path: Path, card: Card | None) -> Opened:
     if not path.exists():
         raise InvalidInput(f"There is no file {str(path)!r}.")
+    chosen = TableChoice() if card is None else card.table
+    kind = lake_kind(path) if path.is_dir() else path.suffix.lower()
+    if kind in _TABLES:
+        return _TABLES[kind](path, chosen)
+    if chosen != TableChoice():
+        raise InvalidInput(
+            f"The card's [table] chooses among tables or versions, and {path.name!r} has none: "
+            "leave it out."
+        )
     if path.is_dir():
         return _open_folder(path)
-    ending = path.suffix.lower()
-    if ending in _FILES:
-        return _FILES[ending](path, card)
+    if kind in _FILES:
+        return _FILES[kind](path, card)
     raise InvalidInput(
-        f"The file {path.name!r} ends in {ending!r}; whitecrow reads .parquet, .pq and .csv, and "
-        "folders of Parquet files."
+        f"The file {path.name!r} ends in {kind!r}; whitecrow reads .parquet, .pq, .csv and "
+        ".duckdb, folders of Parquet files, and Delta and Iceberg tables."
     )
 
 
 def _open_folder(path: Path) -> Opened:
     """Open all Parquet files below a folder as one table; their schemas must be equal."""
-    files = sorted(one for one in path.rglob("*") if one.suffix.lower() in (".parquet", ".pq"))
+    files = parquet_files(path)
     if not files:
         raise InvalidInput(f"The folder {path.name!r} holds no Parquet file.")
     parts = [_open_parquet(one, None) for one in files]
@@ -171,7 +159,7 @@ def _open_parquet(path: Path, card: Card | None) -> Opened:
         raise InvalidInput(f"The file {path.name!r} is not readable Parquet.") from None
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        yield from file.iter_batches(batch_size=_BATCH, columns=names)
+        yield from file.iter_batches(batch_size=BATCH, columns=names)
 
     return Opened(path.stem, file.schema_arrow, file.metadata.num_rows, batches)
 
@@ -193,6 +181,9 @@ def _open_csv(path: Path, card: Card | None) -> Opened:
 _FILES = {".parquet": _open_parquet, ".pq": _open_parquet, ".csv": _open_csv}
 """Who opens files, by their ending; to add a format, write its function and one line here."""
 
+_TABLES = {".duckdb": open_duckdb, "delta": open_delta, "iceberg": open_iceberg}
+"""Who opens what holds several tables or versions; the card's ``[table]`` says which."""
+
 
 def _open_frame(source: object) -> Opened:
     import pyarrow
@@ -200,7 +191,7 @@ def _open_frame(source: object) -> Opened:
     table = source if isinstance(source, pyarrow.Table) else _as_table(source)
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        yield from table.select(names).to_batches(max_chunksize=_BATCH)
+        yield from table.select(names).to_batches(max_chunksize=BATCH)
 
     return Opened("frame", table.schema, table.num_rows, batches)
 
@@ -253,7 +244,7 @@ def _open_sql(source: SqlQuery) -> Opened:
 
     def answered() -> Generator[tuple[list[tuple[str, int]], list[Any]], None, None]:
         with reading_connection(engine) as connection:
-            streamed = connection.execution_options(yield_per=_BATCH)
+            streamed = connection.execution_options(yield_per=BATCH)
             with closing(streamed.exec_driver_sql(query)) as result:
                 described = result.cursor.description
                 known = engine.dialect.name == "postgresql"

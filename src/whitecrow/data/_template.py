@@ -116,4 +116,6 @@ def _value(value: object) -> str:
     """Write a value: JSON's texts, lists and numbers are TOML's too, but for DEL."""
     if isinstance(value, list):
         return f"[{', '.join(_value(one) for one in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(one)}' for key, one in value.items())} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

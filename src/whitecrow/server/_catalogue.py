@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
-from whitecrow.data import Card, SqlQuery
+from whitecrow.data import Card, SqlQuery, is_lake
 from whitecrow.errors import InvalidInput, NotKnown, Taken, invalid
 from whitecrow.ledger.schema import datasets as accounts
 from whitecrow.server._people import good_name, is_name
@@ -192,7 +192,9 @@ class Catalogue:
         if not isinstance(name, str) or not name or "\0" in name:
             raise invalid("a source", "file", "the name of a file in the data folder", name)
         path = (folder / name).resolve()
-        if not path.is_relative_to(folder) or not path.is_file():
+        # A folder of a table names its files itself, and its reader leaves it for none of them.
+        there = path.is_relative_to(folder) and (path.is_file() or is_lake(path))
+        if not there:
             raise InvalidInput(f"There is no file {name!r} in the service's data folder.")
         return path
 

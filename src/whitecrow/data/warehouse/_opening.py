@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from whitecrow.card import Card
+from whitecrow.data._folders import is_lake
 from whitecrow.data._reading import bare_card
-from whitecrow.data._sources import SqlQuery
+from whitecrow.data._sources import SqlQuery, data_file
 from whitecrow.data.warehouse._duck import DuckWarehouse
 from whitecrow.data.warehouse._postgres import PostgresWarehouse
 from whitecrow.data.warehouse._protocol import Warehouse
@@ -46,6 +47,12 @@ def open_remote(
         What the engine needs is not installed; nothing was read.
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
+    file = data_file(source)
+    if file is not None and is_lake(file):
+        raise InvalidInput(
+            f"The engine '{engine}' would take all Parquet files of the table {file.name!r} for "
+            "its records, and some belong to other versions. Use engine='local'."
+        )
     try:
         return _opened(known, _spark(source, spark_master) if engine == "spark" else _sql(source))
     except WhitecrowError:
