@@ -19,6 +19,7 @@ __all__ = [
     "MOST_SCALE",
     "TYPES",
     "Column",
+    "date_text",
     "day_number",
     "first_repeated",
 ]
@@ -274,6 +275,12 @@ def _day(owner: str, parameter: str, value: object) -> int | None:
     if found is None:
         raise invalid(owner, parameter, "a date such as '2024-01-31'", value)
     return found
+
+
+def date_text(days: float) -> str:
+    """Write a number of days since 1970-01-01 as a date; beyond the calendar, its first or last."""
+    first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()
+    return datetime.date.fromordinal(int(min(max(round(days) + _EPOCH, first), last))).isoformat()
 
 
 def day_number(value: object) -> int | None:

@@ -33,6 +33,8 @@ GETS: dict[str, tuple[int, int, int, int, int]] = {
     "/datasets/clinic/ask/nothing": (303, 404, 404, 404, 404),
     "/datasets/clinic/history": (303, 200, 404, 404, 404),
     f"/datasets/clinic/answers/{'0' * 64}": (303, 404, 404, 404, 404),
+    f"/datasets/clinic/answers/{'0' * 64}/detector": (303, 404, 404, 404, 404),
+    f"/datasets/clinic/answers/{'0' * 64}/score": (303, 404, 404, 404, 404),
     "/nowhere": (303, 404, 404, 404, 404),
 }
 VISITORS = ("", "ana", "bob", "auditor", "custodian")
@@ -54,8 +56,9 @@ POSTS = (
     "/datasets/clinic/recovery",
     "/datasets/clinic/ask/count",
     "/datasets/clinic/ask/count/now",
+    f"/datasets/clinic/answers/{'0' * 64}/score",
 )
-FOR_ANALYSTS = ("/datasets/clinic/ask/count", "/datasets/clinic/ask/count/now")
+FOR_ANALYSTS = POSTS[-3:]
 FOR_ALL = POSTS[:5]
 
 

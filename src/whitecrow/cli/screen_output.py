@@ -117,6 +117,9 @@ def wrapped(text: str) -> str:
     """
     found = []
     for line in text.splitlines():
+        if len(re.findall(r"\S {2,}", line)) > 2:  # a row of a table keeps its columns
+            found.append(line)
+            continue
         label = re.match(r"\s*(?:\S+ {2,})?", line)
         margin = " " * (len(label[0]) if label else 0)
         found.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Column
+from whitecrow.column import date_text
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
@@ -80,8 +80,7 @@ def _middle(grid: Grid, share: npt.NDArray[np.float64], column: Column) -> str:
 
 def _shown(value: float, column: Column) -> str:
     if column.type == "date":
-        day = datetime.date(1970, 1, 1) + datetime.timedelta(days=round(float(value)))
-        return day.isoformat()
+        return date_text(float(value))
     return f"{value + 0.0:.4g}"  # a negative zero becomes a plain one
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.column import LEAST_SCALE, MOST_SCALE
+from whitecrow.column import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data._template import written
 from whitecrow.errors import InvalidInput
@@ -230,8 +229,7 @@ class TableProfile:
     def shown(self, name: str, value: float) -> str:
         """Write a value of a column: a date as a date, a number with few digits."""
         if self.column(name).kind == "date":
-            day = datetime.date(1970, 1, 1) + datetime.timedelta(days=round(value))
-            return day.isoformat()
+            return date_text(value)
         return f"{value:.0f}" if self.column(name).kind == "integer" else f"{value:.6g}"
 
     def _numbers(self, name: str) -> Numbers:
