@@ -364,6 +364,38 @@ def test_a_quote_says_what_a_batch_would_cost(ledger: Ledger) -> None:
     assert spent(ledger) == Fraction(1, 4)
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("ana", "bob")), st.integers(0, 6), st.booleans()),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(0, 4),
+)
+def test_a_quote_is_what_asking_the_batch_one_by_one_costs(
+    asked: list[tuple[str, int, bool]], already: int
+) -> None:
+    batch = [
+        order(
+            str(number),
+            wc.SensitivePrivacy("1/3", 5, 1.0) if sensitive else QUARTER,
+            analyst=analyst,
+            place=None if place == 6 else float(place),
+        )
+        for number, (analyst, place, sensitive) in enumerate(asked)
+    ]
+    with Ledger("sqlite://", atlas=BALLS) as ledger:
+        ledger.open("clinic", budget=Budget.of("100"))
+        for one in batch[:already]:
+            ledger.settle("clinic", charge(ledger, one), True)
+        quote = ledger.quote("clinic", batch)
+        for one in batch[already:]:
+            charge(ledger, one)
+        for line in ("differential", "conditional", "sensitive"):
+            assert quote.after.spent(line, Fraction(0)) == spent(ledger, line)
+
+
 def test_delta_and_rho_have_their_caps(ledger: Ledger) -> None:
     with pytest.raises(wc.BudgetExhausted, match="delta") as refused:
         charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))

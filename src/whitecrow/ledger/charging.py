@@ -12,6 +12,7 @@ from whitecrow.ledger.account import Account, Located, admissible, admit, in_uni
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import AnalystAccount, Reservation
+from whitecrow.ledger.weighed import Batch
 from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.terms import LINES, Budget
@@ -159,7 +160,7 @@ def quote(
     budget, spent = account.budget, account.spent
     refusal: BudgetExhausted | None = None
     seen: set[str] = set()
-    pending: list[tuple[Ball, Weighed]] = []
+    pending = Batch()
     fitting = len(orders)
     mine: dict[str, AnalystAccount] = {}
     for place, order in enumerate(orders):
@@ -171,7 +172,7 @@ def quote(
         if order.location is not None:
             ball = Ball.of(order.location, price, order.analyst)
             weighed = index.weigh(ball, pending=pending)
-            pending.append((ball, weighed))
+            pending.add(ball, weighed)
             extra, own = weighed.extra, weighed.own
         if order.analyst not in mine:
             mine[order.analyst] = account.share(order.analyst) or _no_account(account)
