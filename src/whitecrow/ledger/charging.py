@@ -9,10 +9,10 @@ from typing import Any
 
 from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger.account import Account, Located, admissible, admit, in_unit
+from whitecrow.ledger.batch import Batch
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import AnalystAccount, Reservation
-from whitecrow.ledger.weighed import Batch
 from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.terms import LINES, Budget

@@ -23,13 +23,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from whitecrow.ledger import spatial_statements as sql
-from whitecrow.ledger.account import Located
+from whitecrow.ledger.account import Located, charged, is_for_everyone
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.values import canonical
-from whitecrow.ledger.weighed import Ball, Batch, Depths, Location, Place, Weighed
+from whitecrow.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from whitecrow.ledger.batch import Batch
 
 __all__ = [
     "ANYWHERE",
@@ -47,6 +50,7 @@ __all__ = [
     "written",
 ]
 
+Location = dict[str, Any]
 Weights = Sequence[tuple[Location, Fraction]]
 
 ANYWHERE = "anywhere"
@@ -104,8 +108,56 @@ class AddUp:
         return sum((weight for _, weight in met), epsilon)
 
 
+@dataclass(frozen=True)
+class Ball:
+    """A located spend: where, how much, whose, and whether its promise is to everyone."""
+
+    location: Location
+    epsilon: Fraction
+    analyst: str
+    everyone: bool
+    seq: int = 0
+
+    @classmethod
+    def of(cls, location: Location, price: Guarantee, analyst: str, seq: int = 0) -> Ball:
+        """The ball of a release; only pure releases are located."""
+        epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
+        return cls(location, charged(epsilon), analyst, is_for_everyone(price), seq)
+
+
 class Crowded(Exception):
     """So many balls touch a new one that it should be weighed before the transaction."""
+
+
+Depths = tuple[Fraction | None, ...]
+"""Of one ball on four charts: the dataset's two lines, the analyst's two lines."""
+
+
+Place = tuple[str, int, float, float]
+"""Where a ball is looked up: its sheet, the band of its size, and two coordinates."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What one more ball adds, as of one version of its sheet.
+
+    Parameters
+    ----------
+    depths : tuple
+        The new ball's, on each chart; None on a differential chart if its promise is not to all.
+    extra, own : Located
+        What it adds to the dataset's account and to the analyst's.
+    version : int
+        The sheet's.
+    place : tuple
+        Where the ball is looked up: sheet, size and two coordinates.
+    """
+
+    depths: Depths
+    extra: Located
+    own: Located
+    version: int
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -116,10 +168,6 @@ class _Sheet:
     bands: frozenset[int]
     prices: tuple[Fraction, ...]
     known: tuple[bool, bool]
-
-
-_NONE = Batch()
-"""No ball comes before."""
 
 
 class SpatialIndex:
@@ -146,7 +194,7 @@ class SpatialIndex:
         *,
         quick: bool = False,
         known: Weighed | None = None,
-        pending: Batch = _NONE,
+        pending: Batch | None = None,
     ) -> Weighed:
         """Say what one more ball would add.
 
@@ -159,7 +207,7 @@ class SpatialIndex:
         known : Weighed, optional
             What was found before the transaction; used if nothing has changed since. If something
             has, a crowded ball is charged for all that it touches.
-        pending : Batch
+        pending : Batch, optional
             Balls of the same batch that would come before it.
         """
         place = self.place(ball)
@@ -167,8 +215,11 @@ class SpatialIndex:
         sheet = self.sheet(name, ball.analyst)
         if known is not None and known.version == sheet.version:
             return known
-        prices = pending.prices(name, ball.analyst, sheet.prices)
-        met = self.touched(name, sheet.bands, ball, pending.on(name))
+        prices = list(sheet.prices)
+        before: Sequence[tuple[Ball, Weighed]] = ()
+        if pending is not None:
+            prices, before = pending.prices(name, ball.analyst, prices), pending.on(name)
+        met = self.touched(name, sheet.bands, ball, before)
         many = met is not None and len(met) > QUICK
         if quick and many and known is None:
             raise Crowded
