@@ -49,6 +49,8 @@ QUESTIONS: list[Question] = [
     wc.Explain(
         {"ward": "a", "x": 40}, metric="x", detector=MODEL, epsilon="1/100", notion="differential"
     ),
+    wc.Learn(epsilon="1/10"),
+    wc.Profile(epsilon="1/10"),
     wc.Publish(statistic="count", time="day", start=0, period=1, horizon=30, epsilon="1/100"),
 ]
 CAUSES: list[Callable[[], BaseException]] = [

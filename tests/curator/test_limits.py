@@ -14,9 +14,13 @@ import whitecrow as wc
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import open_engine
 from whitecrow.question import Question
-from whitecrow.questions import type_of
+from whitecrow.questions import BUILT_IN, type_of
 
 BOUNDED = dataclasses.replace(CARD, records_at_most=10_000)
+
+
+def test_every_question_is_among_these() -> None:
+    assert {question.kind for question in QUESTIONS} == set(BUILT_IN)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)

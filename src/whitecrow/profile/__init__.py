@@ -1,5 +1,6 @@
 """Describe a table that nobody has described, under differential privacy."""
 
+from whitecrow.profile.cost import cost
 from whitecrow.profile.facts import ProfileFacts, gather
 from whitecrow.profile.mechanism import release
 from whitecrow.profile.question import Profile
@@ -7,4 +8,4 @@ from whitecrow.question import QuestionType
 
 __all__ = ["TYPE", "Profile", "ProfileFacts", "gather", "release"]
 
-TYPE = QuestionType(Profile, gather, release)
+TYPE = QuestionType(Profile, gather, release, cost)

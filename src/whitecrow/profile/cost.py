@@ -1,0 +1,25 @@
+"""What a profile may take."""
+
+from __future__ import annotations
+
+from whitecrow.data import Card
+from whitecrow.limits import Limits, sorting, worst_case
+from whitecrow.profile.question import Profile
+
+__all__ = ["cost"]
+
+_LOOKS = 8
+"""How often all records are sorted into the cells of columns, at the most."""
+_CELLS = 1 << 21
+"""Twice what the last count may have over all columns."""
+_CELLS_OF_A_COLUMN = 1024
+"""Of the looks before it."""
+
+
+def cost(question: Profile, card: Card, records: int) -> Limits:
+    """Records are sorted into cells again and again; every cell gets its noise."""
+    width = len(question.parts(card))
+    cells = _CELLS + _CELLS_OF_A_COLUMN * width
+    return worst_case(
+        _LOOKS * sorting(records, width), draws=cells, values=records * width, kept=records + cells
+    )
