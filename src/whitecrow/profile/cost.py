@@ -18,8 +18,10 @@ _CELLS_OF_A_COLUMN = 1024
 
 def cost(question: Profile, card: Card, records: int) -> Limits:
     """Records are sorted into cells again and again; every cell gets its noise."""
-    width = len(question.parts(card))
+    parts = question.parts(card)
+    width = len(parts)
     cells = _CELLS + _CELLS_OF_A_COLUMN * width
+    cells += records * sum(part.discovers for part in parts)  # each may have a text of its own
     return worst_case(
         _LOOKS * sorting(records, width), draws=cells, values=records * width, kept=records + cells
     )
