@@ -85,7 +85,7 @@ class Curator(Asks, Custody, Rehearsal):
         self._dataset = dataset
         self._identity = identity or Identity()
         self._opening: dict[str, Any] | None = None
-        self._words: dict[str, tuple[str, str, str]] = {}
+        self._words: dict[tuple[str, int], tuple[str, str, str]] = {}
         self._ledger = ledger
         if execution is None:
             assert engine is not None
@@ -309,7 +309,8 @@ class Curator(Asks, Custody, Rehearsal):
 
     def _words_of(self, question: Question, price: Guarantee) -> tuple[str, str, str]:
         """Statement, expected error and warning of an answer: once for questions that are alike."""
-        found = self._words.get(question.alike)
+        key = question.alike, self._identity.revision
+        found = self._words.get(key)
         if found is None:
             figures = known_figures(question, self.card)
             warning = coin_warning(question, figures)
@@ -317,7 +318,7 @@ class Curator(Asks, Custody, Rehearsal):
             found = said, error_words(question, figures), warning
             if len(self._words) >= _MOST_WORDS:
                 self._words.clear()
-            self._words[question.alike] = found
+            self._words[key] = found
         return found
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
