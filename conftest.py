@@ -12,6 +12,27 @@ ROOT = Path(__file__).resolve().parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--study", action="store_true", help="run the long studies too")
+    parser.addoption("--failed-to", type=Path, help="write the failed tests' names to this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    wanted = config.getoption("--failed-to")
+    if wanted and not hasattr(config, "workerinput"):  # once, not in every worker
+        config.pluginmanager.register(Failed(wanted))
+
+
+class Failed:
+    """Writes down which tests failed, one a line, as pytest reads them again from ``@FILE``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.names = path, dict[str, None]()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.names[report.nodeid] = None
+
+    def pytest_sessionfinish(self) -> None:
+        self.path.write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

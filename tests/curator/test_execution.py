@@ -92,7 +92,7 @@ def questions(count: int) -> Iterator[Any]:
                 statistic="count",
                 time="day",
                 start="2024-01-01",
-                horizon=31,
+                horizon=15,  # about half the records: a noisy total is never near ROWS
                 epsilon=f"0.{1000 + number}",
             )
         elif kind == 12:
