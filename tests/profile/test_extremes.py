@@ -45,7 +45,8 @@ def test_one_value_is_found_and_gets_bounds_about_it() -> None:
     found = wc.Curator.open(data, ledger="sqlite://").profile(epsilon=1).answer
     assert found.quantile("x", 0.5) == 7.25
     lower, upper = found.bounds("x")
-    assert lower <= 7.25 <= upper and lower < upper
+    assert lower <= 7.25 <= upper
+    assert lower < upper
 
 
 @pytest.mark.parametrize(
