@@ -10,7 +10,6 @@ from whitecrow.count.text import count_words
 from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
 from whitecrow.counting.parameters import (
     ClusterSize,
-    Relation,
     Subspace,
     check_columns,
     check_model,
@@ -19,10 +18,20 @@ from whitecrow.counting.parameters import (
     whole_space,
 )
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Flag, Maybe, Nested, Whole
+from whitecrow.declaration import (
+    Choice,
+    Declared,
+    Delta,
+    Epsilon,
+    Flag,
+    Maybe,
+    Nested,
+    Relation,
+    Whole,
+)
 from whitecrow.errors import invalid
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
+from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 
 __all__ = ["Count"]
@@ -71,15 +80,12 @@ class Count(Question):
         more='The paper\'s "fewer than k neighbours" is ``beta = k``.',
     )
     epsilon: Epsilon = Epsilon()
-    delta: Exact = Exact(
-        positive=False,
-        below=1,
+    delta: Delta = Delta(
         help="For the Gaussian mechanisms; the others leave it unspent.",
-        label="δ",
         default="0",
         group="details",
     )
-    relation: Choice[Unit] = Relation(default="add_remove")
+    relation: Relation = Relation(default="add_remove")
     mechanism: Choice[str] = Choice(
         ("auto", *MECHANISMS),
         help="Which noise; auto takes the least expected error, the Gaussian ones need a delta.",

@@ -14,14 +14,13 @@ from whitecrow.counting.ball_cover import METRICS
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration, calibrate
 from whitecrow.counting.kissing import computed_exactly, global_sensitivity
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Names, Whole
+from whitecrow.declaration import Names, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours.relation import SCALED
-from whitecrow.privacy import Unit, exact
+from whitecrow.privacy import exact
 
 __all__ = [
     "ClusterSize",
-    "Relation",
     "Subspace",
     "cap_of",
     "check_columns",
@@ -38,22 +37,6 @@ _SMALLEST, _LARGEST = 1e-150, 1e150
 _MOST_COLUMNS = 500
 _MOST_COORDINATES = 2000
 """The margins of `count/proof.md` 5 hold for so many, with room to spare."""
-
-
-class Relation(Choice[Unit]):
-    """What neighbouring databases are."""
-
-    def __init__(self, *, default: str = "add_remove") -> None:
-        super().__init__(
-            {
-                "add_remove": "whether a record is there at all",
-                "replace_one": "what a record's values are",
-            },
-            help="Neighbouring databases differ in the presence of a record, or in its values.",
-            label="What is protected",
-            default=default,
-            group="details",
-        )
 
 
 class ClusterSize(Whole):

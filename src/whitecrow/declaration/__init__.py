@@ -6,7 +6,6 @@ from whitecrow.declaration.nested import Nested
 from whitecrow.declaration.parameter import (
     REQUIRED,
     Choice,
-    Epsilon,
     Exact,
     Flag,
     Maybe,
@@ -16,12 +15,14 @@ from whitecrow.declaration.parameter import (
     Parameter,
     Whole,
 )
+from whitecrow.declaration.price import Delta, Epsilon, Relation
 from whitecrow.declaration.surface import Input, assembled, inputs, typed
 
 __all__ = [
     "REQUIRED",
     "Choice",
     "Declared",
+    "Delta",
     "Epsilon",
     "Exact",
     "Flag",
@@ -35,6 +36,7 @@ __all__ = [
     "Numbers",
     "Parameter",
     "Record",
+    "Relation",
     "Value",
     "Weights",
     "Whole",

@@ -15,7 +15,6 @@ from whitecrow.declaration.nested import Nested
 from whitecrow.declaration.parameter import (
     REQUIRED,
     Choice,
-    Epsilon,
     Exact,
     Flag,
     Maybe,
@@ -25,6 +24,7 @@ from whitecrow.declaration.parameter import (
     Parameter,
     Whole,
 )
+from whitecrow.declaration.price import Delta, Epsilon, Relation
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Declared"]
@@ -36,6 +36,7 @@ __all__ = ["Declared"]
     kw_only_default=True,
     field_specifiers=(
         Choice,
+        Delta,
         Epsilon,
         Exact,
         Flag,
@@ -48,6 +49,7 @@ __all__ = ["Declared"]
         Numbers,
         Parameter,
         Record,
+        Relation,
         Whole,
     ),
 )

@@ -24,7 +24,6 @@ __all__ = [
     "FARTHEST",
     "REQUIRED",
     "Choice",
-    "Epsilon",
     "Exact",
     "Flag",
     "Maybe",
@@ -183,18 +182,6 @@ class Exact(Parameter[Fraction, Exactly]):
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "number"], "examples": ["1/10"]}
-
-
-class Epsilon(Exact):
-    """The price."""
-
-    def __init__(self, **words: Any) -> None:
-        said = {
-            "help": "The price, exact: 0.1 or 1/10. Smaller protects more and is less accurate.",
-            "label": "Price ε",
-            "group": "price",
-        }
-        super().__init__(**{**said, **words})
 
 
 class Whole(Parameter[int, int]):

@@ -107,6 +107,13 @@ class Money:
     relation: Unit
     contribution: int
 
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, relation: Unit, contribution: int) -> Money:
+        """Return what a price pays with: Laplace noise without a delta, Gaussian with one."""
+        if delta:
+            return cls("gaussian", concentrated(epsilon, delta), relation, contribution)
+        return cls("laplace", epsilon, relation, contribution)
+
     def histograms(self, share: Fraction, tables: int) -> Noise:
         """Return the noise of ``tables`` histograms of all records that share a part of the total.
 

@@ -8,14 +8,24 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Names, Numbers, Whole
+from whitecrow.declaration import (
+    Declared,
+    Delta,
+    Epsilon,
+    Exact,
+    Maybe,
+    Names,
+    Numbers,
+    Relation,
+    Whole,
+)
 from whitecrow.detector import Detector
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
 from whitecrow.learn.words import described
-from whitecrow.privacy import DifferentialPrivacy, Unit, exact
+from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.question import Description, Question, Said
 
 __all__ = ["Learn"]
@@ -57,24 +67,11 @@ class Learn(Question):
         kw_only=False,
     )
     epsilon: Epsilon = Epsilon()
-    delta: Exact = Exact(
-        positive=False,
-        below=1,
+    delta: Delta = Delta(
         help="Above 0 allows Gaussian noise, which is far smaller here: 1e-6, say.",
-        label="δ",
         default="0",
-        group="price",
     )
-    relation: Choice[Unit] = Choice(
-        {
-            "add_remove": "whether a record is in the data",
-            "replace_one": "which values a record has",
-        },
-        help="Whether neighbouring databases differ in the presence of a record or in its values.",
-        label="Protected is",
-        default="add_remove",
-        group="details",
-    )
+    relation: Relation = Relation(default="add_remove")
     false_alarms: Maybe[tuple[float, ...], Sequence[float]] = Maybe(
         Numbers(
             help="Rates of false alarms that get a threshold, bought with the detector; "
@@ -147,10 +144,7 @@ class Learn(Question):
 
     def money(self, card: Card) -> Money:
         """Return what the question pays with."""
-        if self.delta:
-            total = concentrated(self.epsilon, self.delta)
-            return Money("gaussian", total, self.relation, card.contribution)
-        return Money("laplace", self.epsilon, self.relation, card.contribution)
+        return Money.of(self.epsilon, self.delta, self.relation, card.contribution)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""

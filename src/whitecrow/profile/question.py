@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, Names, Weights
+from whitecrow.declaration import Delta, Epsilon, Flag, Maybe, Names, Relation, Weights
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.money import Money, concentrated
 from whitecrow.histogram.table import TableProfile
-from whitecrow.privacy import DifferentialPrivacy, Unit, exact
+from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.profile.search import LEAST_SHARE
 from whitecrow.profile.words import described
 from whitecrow.question import Description, Question, Said
@@ -83,25 +83,12 @@ class Profile(Question):
         kw_only=False,
     )
     epsilon: Epsilon = Epsilon()
-    delta: Exact = Exact(
-        positive=False,
-        below=1,
+    delta: Delta = Delta(
         help="Above 0 (1e-6, say) texts and unlisted categories are described too, and noise is "
         "smaller where there are many columns.",
-        label="δ",
         default="0",
-        group="price",
     )
-    relation: Choice[Unit] = Choice(
-        {
-            "add_remove": "whether a record is in the data",
-            "replace_one": "which values a record has",
-        },
-        help="Whether neighbouring databases differ in the presence of a record or in its values.",
-        label="Protected is",
-        default="add_remove",
-        group="details",
-    )
+    relation: Relation = Relation(default="add_remove")
     discover: Flag = Flag(
         help="Look for values of categories and texts that the card does not list; only with δ.",
         default=True,
@@ -170,10 +157,7 @@ class Profile(Question):
 
     def money(self, card: Card) -> Money:
         """Return what the question pays with."""
-        if self.delta:
-            total = concentrated(self.epsilon, self.deltas(card)[0])
-            return Money("gaussian", total, self.relation, card.contribution)
-        return Money("laplace", self.epsilon, self.relation, card.contribution)
+        return Money.of(self.epsilon, self.deltas(card)[0], self.relation, card.contribution)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""

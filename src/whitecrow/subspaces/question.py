@@ -12,7 +12,6 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
 from whitecrow.counting.parameters import (
     ClusterSize,
-    Relation,
     cap_of,
     check_columns,
     check_model,
@@ -22,10 +21,10 @@ from whitecrow.counting.parameters import (
 )
 from whitecrow.counting.parameters import Subspace as Columns
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Epsilon, Exact, Flag, Maybe, NameLists, Nested, Whole
+from whitecrow.declaration import Epsilon, Exact, Flag, Maybe, NameLists, Nested, Relation, Whole
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.privacy import DifferentialPrivacy, Guarantee, Unit
+from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 from whitecrow.subspaces.text import subspace_words
 
@@ -94,7 +93,7 @@ class Subspaces(Question):
     )
     model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an outlier is.")
     epsilon: Epsilon = Epsilon(help="The price of everything together, exact: 0.1 or 1/10.")
-    relation: Choice[Unit] = Relation(default="add_remove")
+    relation: Relation = Relation(default="add_remove")
     normalised: Flag = Flag(
         help="Average distances over the columns, as the paper does (root mean square).",
         default=True,

@@ -15,7 +15,6 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration
 from whitecrow.counting.parameters import (
     ClusterSize,
-    Relation,
     Subspace,
     cap_of,
     check_columns,
@@ -24,10 +23,10 @@ from whitecrow.counting.parameters import (
     whole_space,
 )
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Whole
+from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Relation, Whole
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS
-from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, Unit
+from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee
 from whitecrow.question import Description, Question, Said, Shortcuts
 
 __all__ = ["Tune"]
@@ -80,7 +79,7 @@ class Tune(Question):
         group="model",
     )
     epsilon: Epsilon = Epsilon()
-    relation: Choice[Unit] = Relation(default="add_remove")
+    relation: Relation = Relation(default="add_remove")
     method: Choice[str] = Choice(
         ("auto", "search", "exponential"),
         help="A binary search with noisy counts, or the exponential mechanism over all radii.",

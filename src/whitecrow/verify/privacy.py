@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -331,37 +331,21 @@ def _forgotten_delta(parts: list[Guarantee]) -> Guarantee:
     return DifferentialPrivacy(one.epsilon + two.epsilon, max(one.delta, two.delta))
 
 
+_TWINS = (
+    ("two sensitive releases at the union of their edges", _union_of_zones),
+    ("sensitive releases under two cards at one zone", _zones_across_cards),
+    ("a sensitive release counted as differential privacy", _sensitive_as_differential),
+    ("replace-one counted as add/remove", _replace_as_add),
+    ("deltas of a composition not added", _forgotten_delta),
+)
+
 CHECKS = (
     Check("privacy", "composition keeps what it reports", lambda: check_composition(1500)),
     Check("privacy", "what is said to follow does follow", lambda: check_order(1500)),
-    Check(
-        "privacy",
-        "twin: two sensitive releases at the union of their edges",
-        lambda: check_composition(60, rule=_union_of_zones),
-        must_fail=True,
-    ),
-    Check(
-        "privacy",
-        "twin: sensitive releases under two cards at one zone",
-        lambda: check_composition(60, rule=_zones_across_cards),
-        must_fail=True,
-    ),
-    Check(
-        "privacy",
-        "twin: a sensitive release counted as differential privacy",
-        lambda: check_composition(60, rule=_sensitive_as_differential),
-        must_fail=True,
-    ),
-    Check(
-        "privacy",
-        "twin: replace-one counted as add/remove",
-        lambda: check_composition(60, rule=_replace_as_add),
-        must_fail=True,
-    ),
-    Check(
-        "privacy",
-        "twin: deltas of a composition not added",
-        lambda: check_composition(60, rule=_forgotten_delta),
-        must_fail=True,
+    *(
+        Check(
+            "privacy", f"twin: {words}", partial(check_composition, 60, rule=rule), must_fail=True
+        )
+        for words, rule in _TWINS
     ),
 )
