@@ -9,18 +9,21 @@ cap. All counts are compared.
 `ratio_min` is (best peer / ours) for 284,807 x 6, the smaller of CuPy's and PyTorch's where both
 are here; `ratio_small_radius_min` is the same at a radius at which half of the records have at most
 beta neighbours; `ratio_operations_min` is ours without the compiled kernel; `ratio_local` compares
-with the engine `local` on all cores.
+with the engine `local` on all cores. `large_seconds` is 10 million x 6, for which trees would take
+hours: there ours is compared with itself without the filter in single precision, without pivots,
+and with `local`, and every count is compared.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import importlib.util
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,11 +42,13 @@ from benchmarks.neighbours import (
     scipy_tree,
 )
 from whitecrow.errors import Unavailable
-from whitecrow.neighbours import NeighbourRelation, count_all
+from whitecrow.neighbours import NeighbourRelation, _tiles, count_all
 from whitecrow.neighbours._devices import Device, cupy_device, find_device, torch_device
 from whitecrow.neighbours._gpu import GpuEngine
+from whitecrow.neighbours._pivots import Pivots
 
 MAIN = (284_807, 6)
+LARGE = (10_000_000, 6)
 OTHERS = ((3_772, 6), (60_000, 12), (1_000_000, 3))
 CORES = len(os.sched_getaffinity(0))
 REGIMES = ("half a percent at or under beta", "half at or under beta")
@@ -161,6 +166,44 @@ def show(
     return ours, best
 
 
+def large(ways: dict[str, Device]) -> float:
+    """Count for ten million records, with and without what makes it fast; return the seconds."""
+    this, rows, best = case(*LARGE), [], 0.0
+    for regime, radius in enumerate((this.radius, this.small)):
+        expected = None
+        if importlib.util.find_spec("numba"):
+            start = time.perf_counter()
+            expected = count_all(this.data, radius, cap=this.cap)
+            rows.append([REGIMES[regime], "local", time.perf_counter() - start])
+        for name, device in ways.items():
+            for without in ("", "_narrow", "_pivots"):
+                with _without(without):
+                    spent, counts = timed(partial(count_on, device, this.data, radius, this.cap))
+                expected = counts if expected is None else expected
+                assert (counts == expected).all(), f"{name} counts otherwise"
+                label = name if not without else f"{name}, without {without[1:]}"
+                rows.append([REGIMES[regime], label, spent])
+                if not without and regime == 0:
+                    best = max(best, spent)
+    print(f"{LARGE[0]:,} x {LARGE[1]}, all counts equal")
+    print_table(["", "", "seconds"], rows)
+    return best
+
+
+@contextlib.contextmanager
+def _without(part: str) -> Iterator[None]:
+    """Count without the filter in single precision, or without pivots."""
+    kept = _tiles.band, _tiles.choose
+    if part == "_narrow":
+        _tiles.band = lambda form, one, other: None
+    if part == "_pivots":
+        _tiles.choose = lambda sample, form, size, cap: Pivots((), (), 1.0)
+    try:
+        yield
+    finally:
+        _tiles.band, _tiles.choose = kept
+
+
 def processor() -> str:
     """Return the name of the processor, as Linux tells it."""
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -197,6 +240,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for shape, this in cases.items()
     }
 
+    if not options.quick:
+        emit("large_seconds", large(compiled))
     ours, best = results[MAIN]
     emit("ratio_min", min(best[0] / ours[0][name] for name in compiled))
     emit("ratio_small_radius_min", min(best[1] / ours[1][name] for name in compiled))

@@ -258,6 +258,29 @@ def test_records_at_the_cap_are_dropped(device: Device, monkeypatch: pytest.Monk
     assert rows[-1] < 300
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "hamming"])
+def test_pivots_settle_records_without_changing_a_count(
+    device: Device, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    covers: list[int] = []
+    find = Scattered._covers
+
+    def watched(self: Scattered, form: Form, cap: int) -> list[tuple[Scattered, Form]]:
+        found = find(self, form, cap)
+        covers.append(len(found))
+        return found
+
+    monkeypatch.setattr(Scattered, "_covers", watched)
+    monkeypatch.setattr(tiles, "_MANY", 1000)
+    data = np.round(mixture(3000, 3)) if metric == "hamming" else mixture(3000, 3)
+    for radius in (1.0, 2.0) if metric == "hamming" else (2.0, 5.0, 9.0):
+        for cap in (20, 300):
+            form = lower(metric, radius, (), 3)
+            found = Scattered(device, data).count_every(form, cap)
+            assert (found == count_plain(data, form, data, cap)).all()
+    assert sum(covers) > 0
+
+
 @pytest.mark.parametrize("free", [0, 20_000, 200_000])
 def test_memory_is_bounded_by_what_is_free(device: Device, free: int) -> None:
     sent: list[int] = []

@@ -48,6 +48,8 @@ class Device:
         Copy a numpy array to the device, and an array of the device to numpy.
     maximum : callable
         The larger of two arrays, element by element.
+    single : callable
+        Rounds an array to float32.
     free : callable
         How many bytes of the device's memory may still be taken.
     compile : callable, optional
@@ -58,11 +60,16 @@ class Device:
     put: Callable[[NDArray[Any]], Any]
     fetch: Callable[[Any], NDArray[Any]]
     maximum: Callable[[Any, Any], Any]
+    single: Callable[[Any], Any]
     free: Callable[[], int]
     compile: Compile | None = None
 
 
-NUMPY = Device("numpy", np.array, np.asarray, np.maximum, lambda: _PROCESSOR_BYTES)
+def _single(values: Any) -> Any:
+    return values.astype(np.float32)
+
+
+NUMPY = Device("numpy", np.array, np.asarray, np.maximum, _single, lambda: _PROCESSOR_BYTES)
 """No GPU at all: the same code on the processor, to test it anywhere."""
 
 
@@ -117,6 +124,7 @@ def cupy_device() -> Device:
         cupy.asarray,
         cupy.asnumpy,
         cupy.maximum,
+        _single,
         free,
         # On AMD's devices the intrinsics do not forbid fused operations.
         None if cupy.cuda.runtime.is_hip else compile_,
@@ -156,7 +164,8 @@ def torch_device(where: str = "cuda") -> Device:
     compiles = on_gpu and torch.version.hip is None
     hardware = torch.cuda.get_device_name() if on_gpu else "cpu"
     name = f"PyTorch {torch.__version__}, {hardware}"
-    return Device(name, put, fetch, torch.maximum, free, compile_ if compiles else None)
+    launches = compile_ if compiles else None
+    return Device(name, put, fetch, torch.maximum, torch.Tensor.float, free, launches)
 
 
 def _imported(name: str) -> ModuleType | None:

@@ -4,7 +4,9 @@ The data lie on the device in a scattered order. Records asked about are compare
 part of them, those that reached the cap are dropped, the others go on to the next part: where
 typical counts are huge, few records see more than a few percent of the data. Every pair that is
 looked at gets the verdict of the reference predicate, by the same operations in the same order, so
-the counts are those of every other engine.
+the counts are those of every other engine. The compiled kernel spares most pairs the predicate: a
+filter in single precision knows what it would say (`_narrow.py`). Where the cap is large, pivots
+settle most records first (`_pivots.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._devices import Compile, Device, Launch
 from whitecrow.neighbours._index import Progress
+from whitecrow.neighbours._narrow import Narrow, band, centre_of, narrowed
+from whitecrow.neighbours._pivots import choose
 from whitecrow.neighbours.relation import LARGEST, Form, step
 
 __all__ = ["Scattered", "scattered_order"]
@@ -41,6 +45,12 @@ _SHARED = 4096
 """Doubles that a block of the compiled kernel keeps in shared memory."""
 _BLOCKS = 2048
 """Blocks that fill a GPU."""
+_MANY = 100_000
+"""Records from which pivots are worth their counts."""
+_SAMPLE = 32_768
+_FEW_IN_SAMPLE = 8
+"""Pivots are chosen by a sample in which a full neighbourhood has at least so many records."""
+_TOO_OPEN = 0.9
 
 
 class Scattered:
@@ -55,14 +65,19 @@ class Scattered:
         Where to count.
     values : float64 array of shape (n, d)
         Finite numbers, as the measure compares them.
+    centre : float64 array, optional
+        Where to round from, for records that are compared with others rounded from there.
     """
 
-    def __init__(self, device: Device, values: Matrix) -> None:
+    def __init__(self, device: Device, values: Matrix, centre: Matrix | None = None) -> None:
         self._device = device
         self._order = scattered_order(len(values))
         self._values, self._held = values, None
+        self._centre: Matrix | None = None
         if 4 * values.nbytes <= device.free():
-            self._held = device.put(values)[device.put(self._order)]
+            if device.compile is not None and len(values):
+                self._centre = centre_of(values) if centre is None else centre
+            self._held = self._both(device.put(values)[device.put(self._order)])
 
     def __len__(self) -> int:
         return len(self._values)
@@ -71,17 +86,37 @@ class Scattered:
         """Return min(number of close data records, cap) for each record asked about."""
         counts = np.zeros(len(asked), np.int64)
         for first, last in self._parts(len(asked)):
-            records = self._device.put(asked[first:last])
-            counts[first:last] = self._counted(records, form, cap, None)
+            records = self._both(self._device.put(asked[first:last]))
+            counts[first:last] = self._counted(records, None, form, cap, None)
         return counts
 
     def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
         """Return the same for each data record."""
         counts = np.zeros(len(self), np.int64)
+        covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
-            found = self._counted(self._part(first, last), form, cap, progress)
-            counts[self._order[first:last]] = found
+            records = self._part(first, last)
+            covered = np.zeros(last - first, bool)
+            for pivots, within in covers:
+                covered |= pivots._counted(records, None, within, 1, None) > 0
+            asking = np.flatnonzero(~covered) if covers else None
+            found = self._counted(records, asking, form, cap, progress)
+            counts[self._order[first:last]] = np.where(covered, cap, found)
         return counts
+
+    def _covers(self, form: Form, cap: int) -> list[tuple[Scattered, Form]]:
+        """Return pivots that have ``cap`` records about them, and which records these settle."""
+        if len(self) < _MANY or cap * _SAMPLE < _FEW_IN_SAMPLE * len(self):
+            return []
+        sample = self._values[self._order[:_SAMPLE]]
+        chosen = choose(sample, form, len(self), cap)
+        if not chosen.inner or chosen.open > _TOO_OPEN:
+            return []
+        held = [self.count_for(group.asked, group.form, cap) >= cap for group in chosen.inner]
+        return [
+            (Scattered(self._device, group.asked, self._centre), group.form)
+            for group in chosen.holding(np.concatenate(held))
+        ]
 
     def _parts(self, size: int) -> list[tuple[int, int]]:
         """Divide records so that each part takes at most a quarter of the free memory."""
@@ -92,22 +127,36 @@ class Scattered:
         record: int = 8 * self._values.shape[1] + 64
         return max(1, self._device.free() // 4 // record)
 
-    def _part(self, first: int, last: int) -> Any:
-        if self._held is not None:
-            return self._held[first:last]
-        return self._device.put(self._values[self._order[first:last]])
+    def _both(self, exact: Any) -> _Records:
+        """Return records of the device with their rounded forms, where these are of use."""
+        if self._centre is None or not len(exact):
+            return _Records(exact, None)
+        return _Records(exact, narrowed(self._device, exact, self._device.put(self._centre)))
 
-    def _counted(self, records: Any, form: Form, cap: int, progress: Progress | None) -> Counts:
+    def _part(self, first: int, last: int) -> _Records:
+        if self._held is not None:
+            return self._held.part(first, last)
+        return _Records(self._device.put(self._values[self._order[first:last]]), None)
+
+    def _counted(
+        self,
+        records: _Records,
+        asking: Counts | None,
+        form: Form,
+        cap: int,
+        progress: Progress | None,
+    ) -> Counts:
         device, size = self._device, len(self)
-        counts = device.put(np.zeros(len(records), np.int64))
-        rows = device.put(np.arange(len(records)))
+        counts = device.put(np.zeros(len(records.exact), np.int64))
+        rows = device.put(np.arange(len(records.exact)) if asking is None else asking)
         seen = 0
         while seen < size and len(rows):
             worth = seen // _GROWTH if seen else _FIRST * cap
             length = min(max(worth, _WORTH // len(rows), 1), size - seen)
             if self._held is None:
                 length = min(length, self._most())
-            _add(device, form, records, rows, self._part(seen, seen + length), cap, counts)
+            data = self._part(seen, seen + length)
+            _add(device, form, records, rows, data, cap, counts)
             seen += length
             rows = rows[counts[rows] < cap]
             if progress is not None:
@@ -116,6 +165,17 @@ class Scattered:
             progress(size, size, "counting neighbours")
         found: Counts = np.minimum(device.fetch(counts), cap)
         return found
+
+
+class _Records(NamedTuple):
+    """Records on a device, and their rounded forms where the filter may use them."""
+
+    exact: Any
+    narrow: Narrow | None
+
+    def part(self, first: int, last: int) -> _Records:
+        narrow = None if self.narrow is None else self.narrow.part(first, last)
+        return _Records(self.exact[first:last], narrow)
 
 
 def scattered_order(size: int) -> Counts:
@@ -135,22 +195,35 @@ def scattered_order(size: int) -> Counts:
 
 
 def _add(
-    device: Device, form: Form, records: Any, rows: Any, data: Any, cap: int, counts: Any
+    device: Device,
+    form: Form,
+    records: _Records,
+    rows: Any,
+    data: _Records,
+    cap: int,
+    counts: Any,
 ) -> None:
     """Add to ``counts`` the data records that are close to each of the rows of ``records``."""
     width = len(form.scales)
+    sure = None
+    if records.narrow is not None and data.narrow is not None:
+        sure = band(form, records.narrow, data.narrow)
     launch = None
     if device.compile is not None and width <= _SHARED:
-        launch = _kernel(device.compile, form.kind, width)
+        launch = _kernel(device.compile, form.kind, width, sure is not None)
     if launch is None:
-        _add_plainly(device, form, records, rows, data, counts)
+        _add_plainly(device, form, records.exact, rows, data.exact, counts)
         return
-    across = -(-len(rows) // (_rows(width) * _THREADS))
-    share = -(-len(data) // min(max(1, _BLOCKS // across), 65_535))
-    extent = device.put(np.array([len(rows), len(data), share, cap]))
+    across = -(-len(rows) // (_rows(width, sure is not None) * _THREADS))
+    size = len(data.exact)
+    share = -(-size // min(max(1, _BLOCKS // across), 65_535))
+    extent = device.put(np.array([len(rows), size, share, cap]))
     measure = device.put(np.array([form.threshold, *form.scales]))
-    grid = across, -(-len(data) // share)
-    launch(grid, _THREADS, (records, rows, data, measure, extent, counts))
+    exactly = (records.exact, rows, data.exact, measure, extent, counts)
+    rounded: tuple[Any, ...] = ()
+    if sure is not None and records.narrow is not None and data.narrow is not None:
+        rounded = (records.narrow.values, data.narrow.values, device.put(np.array(sure)))
+    launch((across, -(-size // share)), _THREADS, (*exactly, *rounded))
 
 
 def _add_plainly(
@@ -180,22 +253,25 @@ def _measure(device: Device, form: Form, scales: Any, asked: Any, data: Any) -> 
     return total
 
 
-def _rows(width: int) -> int:
+def _rows(width: int, filtered: bool) -> int:
     """Return how many records a thread compares with what it reads of the shared memory."""
-    return 2 if width <= 12 else 1
+    if width > 12:
+        return 1
+    return 4 if filtered else 2
 
 
 @cache
-def _kernel(compile_: Compile, kind: int, width: int) -> Launch | None:
+def _kernel(compile_: Compile, kind: int, width: int, filtered: bool) -> Launch | None:
     """Return the kernel compiled for a measure and a number of columns."""
     defined = {
         "KIND": kind,
         "WIDTH": width,
         "TILE": min(256, _SHARED // width),
-        "ROWS": _rows(width),
+        "ROWS": _rows(width, filtered),
         "THREADS": _THREADS,
         "UNROLL": width if width <= 32 else 8,
     }
     lines = [f"#define {name} {value}" for name, value in defined.items()]
     source = (Path(__file__).parent / "_kernels" / "tiles.cu").read_text(encoding="utf-8")
-    return compile_("\n".join([*lines, source]), "count_tiles")
+    name = "count_filtered" if filtered else "count_tiles"
+    return compile_("\n".join([*lines, source]), name)

@@ -9,6 +9,7 @@
 #define SQUARES 0
 #define SUM 1
 #define LARGEST 2
+#define MIXED 3
 
 __device__ __forceinline__ double step(double total, double difference, double scale)
 {
@@ -90,3 +91,94 @@ extern "C" __global__ void count_tiles(
         if (row[r] >= 0 && found[r] > 0)
             atomicAdd((unsigned long long *)(counts + row[r]), (unsigned long long)found[r]);
 }
+
+// The same counts, most pairs judged in single precision: `singles` and `single_data` are the same
+// records about a centre, rounded to float. A total up to band[0] is near and one above band[1] is
+// far whatever the rounding did (proof.md, "A filter in single precision"); the few between are
+// judged by the predicate in double precision.
+#if KIND != MIXED
+__device__ __forceinline__ float quick(float total, float difference)
+{
+#if KIND == SQUARES
+    return __fmaf_rn(difference, difference, total);
+#elif KIND == SUM
+    return __fadd_rn(total, fabsf(difference));
+#else
+    return fmaxf(total, fabsf(difference));
+#endif
+}
+
+__device__ __noinline__ bool near_exactly(
+    const double *__restrict__ record, const double *__restrict__ other, double threshold)
+{
+    double total = 0.0;
+    for (int c = 0; c < WIDTH; ++c)
+        total = step(total, fabs(__dsub_rn(record[c], other[c])), 1.0);
+    return total <= threshold;
+}
+
+extern "C" __global__ void count_filtered(
+    const double *__restrict__ records, const long long *__restrict__ rows,
+    const double *__restrict__ data, const double *__restrict__ form,
+    const long long *__restrict__ extent, long long *counts,
+    const float *__restrict__ singles, const float *__restrict__ single_data,
+    const float *__restrict__ band)
+{
+    __shared__ float tile[TILE * WIDTH];
+    const long long size = extent[0], share = extent[2];
+    const long long begin = blockIdx.y * share;
+    const long long end = min(begin + share, extent[1]);
+    const float surely = band[0], perhaps = band[1];
+
+    float mine[ROWS][WIDTH];
+    long long row[ROWS], wanted[ROWS], found[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const long long place = ((long long)blockIdx.x * ROWS + r) * THREADS + threadIdx.x;
+        row[r] = place < size ? rows[place] : -1;
+        wanted[r] = row[r] < 0 ? 0 : extent[3] - counts[row[r]];
+        found[r] = 0;
+#pragma unroll UNROLL
+        for (int c = 0; c < WIDTH; ++c)
+            mine[r][c] = row[r] < 0 ? 0.0f : singles[row[r] * WIDTH + c];
+    }
+
+    for (long long first = begin; first < end; first += TILE) {
+        bool open = false;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            open |= found[r] < wanted[r];
+        if (!__syncthreads_or(open))
+            break;
+        const int present = (int)min((long long)TILE, end - first);
+        for (int k = threadIdx.x; k < present * WIDTH; k += THREADS)
+            tile[k] = single_data[first * WIDTH + k];
+        __syncthreads();
+        int near[ROWS] = {0};
+#pragma unroll 2
+        for (int j = 0; j < present; ++j) {
+            float total[ROWS] = {0.0f};
+#pragma unroll UNROLL
+            for (int c = 0; c < WIDTH; ++c) {
+                const float other = tile[j * WIDTH + c];
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+                    total[r] = quick(total[r], __fsub_rn(mine[r][c], other));
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
+                if (total[r] <= perhaps)
+                    near[r] += total[r] <= surely
+                        || (row[r] >= 0
+                            && near_exactly(records + row[r] * WIDTH, data + (first + j) * WIDTH, form[0]));
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            found[r] += near[r];
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+        if (row[r] >= 0 && found[r] > 0)
+            atomicAdd((unsigned long long *)(counts + row[r]), (unsigned long long)found[r]);
+}
+#endif
