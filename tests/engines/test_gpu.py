@@ -272,9 +272,9 @@ def test_pivots_settle_records_without_changing_a_count(
 
     monkeypatch.setattr(Scattered, "_covers", watched)
     monkeypatch.setattr(tiles, "_MANY", 1000)
-    data = np.round(mixture(3000, 3)) if metric == "hamming" else mixture(3000, 3)
-    for radius in (1.0, 2.0) if metric == "hamming" else (2.0, 5.0, 9.0):
-        for cap in (20, 300):
+    data = np.round(mixture(1200, 3)) if metric == "hamming" else mixture(1200, 3)
+    for radius in (2.0,) if metric == "hamming" else (3.0, 8.0):
+        for cap in (20, 120):
             form = lower(metric, radius, (), 3)
             found = Scattered(device, data).count_every(form, cap)
             assert (found == count_plain(data, form, data, cap)).all()
