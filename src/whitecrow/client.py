@@ -17,7 +17,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow import errors
 from whitecrow.asks import Asks
@@ -29,9 +29,13 @@ from whitecrow.errors import (
     WhitecrowError,
 )
 from whitecrow.plan import Plan
-from whitecrow.privacy import Guarantee, guarantee
+from whitecrow.privacy import Exactly, Guarantee, guarantee
 from whitecrow.question import Description, Progress, Question, Release
 from whitecrow.terms import Policy, Remaining
+
+if TYPE_CHECKING:
+    from whitecrow.curator.models import ModelAdvice
+    from whitecrow.histogram.table import TableProfile
 
 __all__ = ["Client"]
 
@@ -140,6 +144,41 @@ class Client(Asks):
         found = self._post("plan", {"questions": [_written(one) for one in questions]})
         price = {line: Fraction(amount) for line, amount in found["price"].items()}
         return Plan(**{**found, "price": price, "apart": Fraction(found["apart"])})
+
+    def advise_model(
+        self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
+    ) -> ModelAdvice:
+        """Find a model for a wanted share of outliers, from public facts; spends nothing.
+
+        Made-up records are drawn from the newest profile that this token's holder may know, or
+        from the card. ``how`` is ``metric``, ``beta``, ``records`` and ``epsilon``, as of
+        :meth:`whitecrow.Curator.advise_model`.
+        """
+        from whitecrow.curator.models import ModelAdvice
+
+        named = None if columns is None else list(columns)
+        body = {**how, "contamination": str(contamination), "columns": named}
+        if "epsilon" in body:
+            body["epsilon"] = str(body["epsilon"])
+        return ModelAdvice.from_json(self._post("advice", body))
+
+    # The custodian's acts
+
+    def drafts(self) -> list[dict[str, Any]]:
+        """The cards that profiles of the dataset drafted, the newest first (custodian).
+
+        Each has its ``draft``, which :meth:`accept` takes, as it is or edited.
+        """
+        return list(self._connection.call("GET", f"{self._path()}/drafts")["drafts"])
+
+    def accept(self, draft: TableProfile | Mapping[str, Any] | str, *, reason: str = "") -> Card:
+        """Put a drafted card in force, as it is or edited (custodian); the chain keeps which.
+
+        ``draft`` is a profile, or its draft as JSON or TOML; see :meth:`whitecrow.Curator.accept`.
+        """
+        written = draft if isinstance(draft, Mapping | str) else draft.draft()
+        found = self._post("drafts", {"draft": written, "reason": reason})
+        return Card.from_json(found["card"])
 
     # Asking
 

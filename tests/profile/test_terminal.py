@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +104,25 @@ def test_a_draft_of_another_account_is_refused(visits: Path) -> None:
     )
     assert done.exit_code == 2
     assert "No profile of the account" in done.output
+
+
+def test_a_model_is_advised_from_the_bought_profile_with_price_and_error_said(
+    visits: Path,
+) -> None:
+    folder = visits.parent
+    schema, draft, card = (folder / f"{name}.toml" for name in ("schema", "draft", "visits"))
+    run("card", "new", visits, "--out", schema)
+    run("profile", visits, "--card", schema, "--epsilon", 1, "--budget", 3, "--out", draft)
+    run("card", "accept", draft, visits, "--out", card)
+    asked = ("advise", visits, "--card", card, "--contamination", "0.02")
+    found = run(*asked)
+    assert found["drawn_from"] == "profile"
+    assert 0.005 < found["share"] < 0.04
+    assert found["description"]["error"]
+    said = CliRunner().invoke(whitecrow, [str(word) for word in asked]).output
+    assert "of made-up records are outliers" in said
+    assert "Expected error: " in said
+    lines = [line.split("whitecrow ", 1)[1] for line in said.splitlines() if "whitecrow " in line]
+    assert [line.split()[0] for line in lines] == ["count", "tune"]
+    for line in lines:  # they are commands, which may be asked as they are printed
+        assert run(*shlex.split(line), "--price-only")["price"]["epsilon"] == "1"

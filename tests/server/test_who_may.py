@@ -103,7 +103,25 @@ ACTS = (
         lambda house: {"reason": "May was appended"},
     ),
     Act("POST", "/v1/datasets/{name}/price", (401, 200, 404, 403, 200), _question),
-    Act("POST", "/v1/datasets/{name}/ask", (401, 200, 404, 403, 403), _question),
+    Act("POST", "/v1/datasets/{name}/ask", (401, 200, 404, 403, 200), _question),
+    Act("GET", "/v1/datasets/{name}/drafts", (401, 403, 403, 403, 200)),
+    Act(
+        "POST",
+        "/v1/datasets/{name}/drafts",
+        (401, 403, 403, 403, 422),  # no profile drafted it; see test_onboarding.py
+        lambda house: {"draft": {"draft": "0"}},
+    ),
+    Act(
+        "POST",
+        "/v1/datasets/{name}/advice",
+        (401, 200, 404, 403, 200),
+        lambda house: {
+            "contamination": "0.05",
+            "columns": ["age", "bmi"],
+            "metric": "euclidean",
+            "records": 1500,
+        },
+    ),
     Act(
         "POST",
         "/v1/datasets/{name}/plan",

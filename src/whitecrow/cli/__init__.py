@@ -30,6 +30,7 @@ SECTIONS = {
     "Before asking (free)": {
         "price": "What would a question cost, and how accurate would it be?",
         "plan": "What would a batch of questions cost together?",
+        "advise": "Which model makes a wanted share of the records outliers?",
     },
     "Ask": {kind: asks for kind, (_, asks) in BUILT_IN.items()},
     "Detectors (free)": {

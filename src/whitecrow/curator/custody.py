@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from whitecrow.curator.drafts import Accepted, accept_draft
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.data import Records
 from whitecrow.data._intake import intake_of
 from whitecrow.errors import AccountConflict, RecordsElsewhere
+from whitecrow.histogram.table import TableProfile
 from whitecrow.ledger import Entry, Ledger
 from whitecrow.ledger.failures import failures, review
 from whitecrow.terms import Budget, Policy
@@ -18,7 +20,7 @@ __all__ = ["Custody"]
 
 
 class Custody:
-    """Change the promise, cap analysts, give spends back, review failures."""
+    """Change the promise, accept cards, cap analysts, give spends back, review failures."""
 
     name: str
     _ledger: Ledger
@@ -58,6 +60,24 @@ class Custody:
             budget=None if budget is None else Budget.of(budget),
             policy=None if rules is None else rules.to_json(),
         )
+
+    def accept(
+        self, draft: TableProfile | Mapping[str, Any] | str, *, reason: str = ""
+    ) -> Accepted:
+        """Accept the card that a profile of this account drafted, as it is or edited.
+
+        The chain keeps the card and which lines were edited. Open the data with it from then on:
+        ``Curator.open(data, card=curator.accept(profile).card)``.
+
+        Parameters
+        ----------
+        draft : TableProfile, mapping or str
+            The profile, or its draft as JSON (:meth:`whitecrow.TableProfile.draft`) or TOML; lines
+            that were changed become the custodian's own word.
+        reason : str, optional
+            Why, in words.
+        """
+        return accept_draft(draft, self._ledger, self.name, reason=reason)
 
     def allow(self, analyst: str, budget: object, *, reason: str) -> None:
         """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""

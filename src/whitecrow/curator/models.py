@@ -9,8 +9,8 @@ the data, at a price and with an error that are known before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +22,16 @@ from whitecrow.curator.simulate import simulated
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import open_engine, relation_on
-from whitecrow.privacy import Exactly, exact
-from whitecrow.question import Description, error_words
+from whitecrow.neighbours.relation import SCALED
+from whitecrow.privacy import Exactly, exact, guarantee
+from whitecrow.question import Description, coin_warning, error_words
+from whitecrow.questions import read_question
 
 if TYPE_CHECKING:
     from whitecrow.histogram.table import TableProfile
     from whitecrow.tune import Tune
 
-__all__ = ["ModelAdvice", "advise_model"]
+__all__ = ["ModelAdvice", "advise_model", "compared"]
 
 _MOST_DRAWN = 3000
 _HALVINGS = 24
@@ -65,13 +67,12 @@ class ModelAdvice:
     description: Description
 
     def __str__(self) -> str:
-        error = error_words(self.question, self.description.figures)
         return (
             f"beta {self.model.beta}, radius {self.model.radius:.4g} ({self.model.metric} over "
             f"{', '.join(self.columns)}) makes {self.share:.2%} of made-up records outliers. They "
             f"were drawn from the {self.drawn_from}, each column by itself, and tell nothing of "
             f"how columns go together. To have the radius chosen by the data, ask the tune "
-            f"question that comes with this: {self.description.price!r}; {error}."
+            f"question that comes with this: {self.description.price!r}; {self.description.error}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -85,12 +86,33 @@ class ModelAdvice:
             "description": self.description.to_json(),
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ModelAdvice:
+        """Read what :meth:`to_json` wrote."""
+        said, question = data["description"], read_question(data["question"])
+        assert isinstance(question, _tune())
+        return cls(
+            DistanceAnomaly.from_json(data["model"]),
+            tuple(data["columns"]),
+            float(data["share"]),
+            str(data["drawn_from"]),
+            question,
+            Description(**{**said, "price": guarantee(said["price"]), "labels": question.figures}),
+        )
+
+
+def _tune() -> type[Tune]:
+    """The question that chooses a radius; loaded when advice is asked for."""
+    from whitecrow.tune import Tune
+
+    return Tune
+
 
 def advise_model(
     card: Card,
     contamination: Exactly,
     *,
-    columns: Sequence[str],
+    columns: Sequence[str] | None = None,
     metric: str = "standardised",
     beta: int = 20,
     records: int | None = None,
@@ -105,8 +127,8 @@ def advise_model(
         The public facts.
     contamination : exact number
         The wanted share of outliers, above 0 and below 1/2.
-    columns : sequence of str
-        Which columns are compared.
+    columns : sequence of str, optional
+        Which columns are compared; by default all that the metric takes.
     metric, beta
         Of the model.
     records : int, optional
@@ -116,8 +138,6 @@ def advise_model(
     epsilon : exact number
         The price of the question that has the radius chosen by the data.
     """
-    from whitecrow.tune import Tune
-
     share = exact(contamination, owner="advise_model", parameter="contamination")
     if share >= Fraction(1, 2):
         raise invalid("advise_model", "contamination", "below 1/2", contamination)
@@ -127,6 +147,7 @@ def advise_model(
             "Say about how many records there are (records=...): how many of them lie within a "
             "radius depends on it, and the card does not say."
         )
+    columns = compared(card, metric) if columns is None else columns
     basis = card if profile is None else _with_bounds(card, profile)
     drawn = _drawn(basis, min(number, _MOST_DRAWN), profile)
     near = max(1, round(beta * drawn.size / number))
@@ -143,7 +164,7 @@ def advise_model(
         middle = math.sqrt(low * high)
         low, high = (middle, high) if outliers(middle) > share else (low, middle)
     radius = float(f"{high:.3g}")
-    tune = Tune(
+    tune = _tune()(
         columns,
         share=share,
         radii=[float(f"{radius * 2 ** (step / 4):.4g}") for step in _STEPS],
@@ -151,14 +172,37 @@ def advise_model(
         metric=metric,
         epsilon=epsilon,
     )
+    described = tune.describe(card)
     return ModelAdvice(
         model=DistanceAnomaly(beta, radius, metric),
         columns=tuple(columns),
         share=outliers(radius),
         drawn_from="card" if profile is None else "profile",
         question=tune,
-        description=tune.describe(card),
+        description=replace(
+            described,
+            error=error_words(tune, described.figures),
+            warning=coin_warning(tune, described.figures),
+            labels=tune.figures,
+        ),
     )
+
+
+def compared(card: Card, metric: str) -> tuple[str, ...]:
+    """Return the columns that a metric can compare as the card is."""
+    types = ("number", "integer", "date")
+    found = tuple(
+        column.name
+        for column in card.columns
+        if (column.type in types and (column.scale is not None or metric not in SCALED))
+        or (column.type == "category" and metric == "mixed")
+    )
+    if not found:
+        raise InvalidInput(
+            f"The card has no column that {metric!r} can compare. Give columns a 'scale' on the "
+            "card (a profile drafts one), or name the columns and another metric."
+        )
+    return found
 
 
 def _with_bounds(card: Card, profile: TableProfile) -> Card:

@@ -47,7 +47,7 @@ class Rehearsal:
         return advise(question, self.card, error=error, public=public)
 
     def advise_model(
-        self, contamination: Exactly, *, columns: Sequence[str], **how: Any
+        self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
     ) -> ModelAdvice:
         """Find a model for a wanted share of outliers, from public facts; spends nothing.
 

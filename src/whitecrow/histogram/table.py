@@ -20,12 +20,12 @@ from whitecrow.histogram.line import Line, line_of
 from whitecrow.histogram.quantiles import quantile, rank_deviation, running
 from whitecrow.privacy import DifferentialPrivacy
 
-__all__ = ["Categories", "Numbers", "TableProfile"]
+__all__ = ["PROFILE_FORM", "Categories", "Numbers", "TableProfile"]
 
 _SURE = 4.0
 """Standard deviations of noise above which a count is taken for more than noise."""
 _MISSING = "(missing)"
-_FORM = "whitecrow-profile 1"
+PROFILE_FORM = "whitecrow-profile 1"
 
 
 @dataclass(frozen=True)
@@ -285,6 +285,10 @@ class TableProfile:
             return drafted
         return replace(drafted, missing="fill", fill=_MISSING)
 
+    def draft(self) -> dict[str, Any]:
+        """Return the drafted card as JSON, marked as a draft until a custodian accepts it."""
+        return {"draft": self.entry, **self.card().to_json()}
+
     def save_draft(self, path: str | Path) -> None:
         """Write the drafted card (TOML), for the custodian to accept or edit."""
         note = (
@@ -344,7 +348,7 @@ class TableProfile:
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object."""
         return {
-            "form": _FORM,
+            "form": PROFILE_FORM,
             "records": self.records,
             "columns": [_column_json(column) for column in self.columns],
             "card": self.basis.to_json(),
@@ -357,7 +361,7 @@ class TableProfile:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TableProfile:
         """Read what :meth:`to_json` wrote."""
-        if not isinstance(data, Mapping) or data.get("form") != _FORM:
+        if not isinstance(data, Mapping) or data.get("form") != PROFILE_FORM:
             raise InvalidInput("This is not a profile that this version can read.")
         said = data["guarantee"]
         return cls(

@@ -22,6 +22,7 @@ def some_entries(limits: frozenset[str], newest_first: bool) -> Any:
         "before": entries.c.seq < bindparam("before"),
         "whose": entries.c.analyst == bindparam("whose"),
         "of_kind": entries.c.kind == bindparam("of_kind"),
+        "holds": entries.c.body.contains(bindparam("holds")),
     }
     query = query.where(*(conditions[name] for name in sorted(limits - {"most", "skipped"})))
     query = query.order_by(entries.c.seq.desc() if newest_first else entries.c.seq)

@@ -289,14 +289,16 @@ class AccountTransaction:
         newest_first: bool = False,
         analyst: str | None = None,
         kind: str | None = None,
+        holding: str | None = None,
     ) -> list[Entry]:
-        """Entries between two others, some of them, one analyst's or one kind."""
+        """Entries between two others, some of them, one analyst's, one kind, or with a word."""
         limits = {
             "before": before,
             "most": limit,
             "skipped": skip,
             "whose": analyst,
             "of_kind": kind,
+            "holds": holding,
         }
         given = {name: value for name, value in limits.items() if value is not None}
         query = sql.some_entries(frozenset(given), newest_first)

@@ -27,7 +27,8 @@ from whitecrow.server._service import MOST_ENTRIES
 __all__ = ["router_of"]
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
-_LARGE = ("/v1/datasets", "/v1/datasets/{name}", "/v1/datasets/{name}/plan")
+_DATASET = "/v1/datasets/{name}"
+_LARGE = ("/v1/datasets", _DATASET, f"{_DATASET}/plan", f"{_DATASET}/drafts")
 _MONITORS = ("custodian", "auditor")
 
 
@@ -81,7 +82,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def ask(
         request: Request, bearer: Bearer, name: str, question: schemas.Written
     ) -> Response:
-        """Answer a question (analyst). Asking again returns the stored answer, free."""
+        """Answer a question (analyst, custodian). Asking again returns the stored answer, free."""
         raise NotImplementedError  # read and answered by AskRoute; here for its description
 
     # Before all others, which a request is compared with one after the other.
@@ -168,6 +169,28 @@ def router_of(handler: RequestHandler) -> APIRouter:
             request, bearer, lambda who: service.amend(who, name, **dict(body))
         )
 
+    @router.get("/v1/datasets/{name}/drafts", responses=replies("drafts"), tags=["datasets"])
+    async def drafts(request: Request, bearer: Bearer, name: str) -> Response:
+        """The cards that profiles drafted, the newest first (custodian)."""
+
+        def look(who: Person) -> dict[str, Any]:
+            return {"drafts": [one.to_json() for one in service.onboarding.drafts(who, name)]}
+
+        return await handler.act(request, bearer, look)
+
+    @router.post(
+        "/v1/datasets/{name}/drafts", responses=replies("card", "edited"), tags=["datasets"]
+    )
+    async def accept(
+        request: Request, bearer: Bearer, name: str, body: schemas.Acceptance
+    ) -> Response:
+        """Put a drafted card in force, as it is or edited (custodian); the chain keeps which."""
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: service.onboarding.accept(who, name, body.draft, reason=body.reason),
+        )
+
     @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
     async def advance(
         request: Request, bearer: Bearer, name: str, body: schemas.Advance
@@ -204,6 +227,25 @@ def router_of(handler: RequestHandler) -> APIRouter:
             return service.price(who, name, question, public).to_json()
 
         return await handler.act(request, bearer, work)
+
+    @router.post(
+        "/v1/datasets/{name}/advice",
+        responses=replies("model", "columns", "share", "question", "description"),
+        tags=["questions"],
+    )
+    async def advise(
+        request: Request, bearer: Bearer, name: str, body: schemas.Contamination
+    ) -> Response:
+        """A model for a wanted share of outliers, and what a better one costs; from public facts.
+
+        Made-up records are drawn from the newest profile (for an analyst: of their own), or from
+        the card. The question that comes back has the radius chosen by the data.
+        """
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: service.onboarding.advise(who, name, **dict(body)).to_json(),
+        )
 
     @router.post(
         "/v1/datasets/{name}/plan",

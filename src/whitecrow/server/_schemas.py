@@ -15,10 +15,12 @@ from whitecrow.questions import kinds, question_type
 from whitecrow.server._threads import Threads
 
 __all__ = [
+    "Acceptance",
     "Allowance",
     "Amendment",
     "Batch",
     "Change",
+    "Contamination",
     "Invitation",
     "NewToken",
     "Priced",
@@ -206,6 +208,24 @@ class Amendment(_Strict):
     policy: dict[str, Any] | None = None
     card: dict[str, Any] | str | None = None
     readers: list[Name] | None = None
+
+
+class Acceptance(_Strict):
+    """A card that a profile drafted, as it was or edited, with the ``draft`` it came from."""
+
+    draft: dict[str, Any] | str
+    reason: Text = ""
+
+
+class Contamination(_Strict):
+    """The share of outliers that a model is wanted for, and what of it is fixed."""
+
+    contamination: Annotated[str, Field(max_length=40)] | int | float
+    columns: Annotated[list[Name], Field(max_length=500)] | None = None
+    metric: Name = "standardised"
+    beta: Annotated[int, Field(ge=1, le=10_000)] = 20
+    records: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    epsilon: Annotated[str, Field(max_length=40)] | int = "1"
 
 
 class Allowance(_Strict):

@@ -26,6 +26,7 @@ from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._curator_pool import CuratorPool
 from whitecrow.server._logs import LOG
 from whitecrow.server._members import Members, need
+from whitecrow.server._onboarding import Onboarding
 from whitecrow.server._people import People, Person
 from whitecrow.server._sessions import Sessions
 from whitecrow.server._settings import Settings
@@ -71,6 +72,7 @@ class Service:
         self.sessions = Sessions(self.store, settings)
         self.members = Members(self.people, self.sessions, token_days=settings.token_days)
         self.catalogue = Catalogue(self.store, settings)
+        self.onboarding = Onboarding(self)
         self.pool = CuratorPool(
             self.catalogue,
             self.ledger,
@@ -153,13 +155,13 @@ class Service:
 
     def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
         """Refuse a question that this person may not ask, or that is malformed; spends nothing."""
-        need(who, "analyst")
+        need(who, "analyst", "custodian")
         self.listing(who, name)
         question_from(written)
 
     def ask(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
-        """Answer a question, or refuse it."""
-        need(who, "analyst")
+        """Answer a question, or refuse it; the chain names whoever asked, custodians too."""
+        need(who, "analyst", "custodian")
         curator = self.curator(who, name)
         question = question_from(written)
         try:
@@ -233,8 +235,7 @@ class Service:
         limit = max(1, min(limit, MOST_ENTRIES))
         found = {"dataset": name, **views.balance(snapshot, who.name)}
         if who.role == "analyst":
-            history = self.ledger.history(name, who.name, limit=limit, skip=skip)
-            return {**found, "questions": views.own(history[::-1])}
+            return {**found, "questions": self.asked(who, name, limit=limit, skip=skip)}
         entries = self.ledger.entries(
             name, after=after, before=before, limit=limit, newest_first=newest_first
         )
@@ -247,6 +248,14 @@ class Service:
             "failures": [entry.seq for entry in failures.failures(self.ledger, name)],
             "entries": [entry.to_json() for entry in entries],
         }
+
+    def asked(
+        self, who: Person, name: str, *, limit: int = MOST_ENTRIES, skip: int = 0
+    ) -> list[dict[str, Any]]:
+        """A person's own newest questions and what became of them, the oldest of them first."""
+        self.listing(who, name)
+        history = self.ledger.history(name, who.name, limit=limit, skip=skip)
+        return views.own(history[::-1])
 
     def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
         """Check the account's chain and sums, since the newest checkpoint or from the beginning.
