@@ -197,7 +197,7 @@ def _without(part: str) -> Iterator[None]:
     if part == "_narrow":
         _tiles.band = lambda form, one, other: None
     if part == "_pivots":
-        _tiles.choose = lambda sample, form, size, cap: Pivots((), (), 1.0)
+        _tiles.choose = lambda *given, **named: Pivots((), (), 1.0)
     try:
         yield
     finally:

@@ -61,25 +61,27 @@ class Pivots:
         return tuple(found)
 
 
-def choose(sample: Matrix, form: Form, size: int, cap: int) -> Pivots:
+def choose(
+    sample: Matrix, form: Form, size: int, cap: int, *, candidates: int = _CANDIDATES
+) -> Pivots:
     """Choose pivots among a sample, embedded as the measure compares it, of ``size`` records."""
-    witnesses, candidates = sample[:_WITNESSES], sample[:_CANDIDATES]
+    witnesses, places = sample[:_WITNESSES], sample[:candidates]
     pairs = _split(form)
     needed = max(_FEWEST, math.ceil(1.1 * cap * len(sample) / max(1, size)))
-    level = np.full(len(candidates), -1)
+    level = np.full(len(places), -1)
     for number, (inner, _) in enumerate(pairs):
         undecided = np.flatnonzero(level < 0)
-        around = count_records(sample, inner, candidates[undecided], needed)
+        around = count_records(sample, inner, places[undecided], needed)
         level[undecided[around >= needed]] = number
     usable = np.flatnonzero(level >= 0)
     covers = np.zeros((len(usable), len(witnesses)), bool)
     for row, pivot in enumerate(usable):
         outer = pairs[level[pivot]][1]
-        covers[row] = count_records(candidates[[pivot]], outer, witnesses, 1) > 0
+        covers[row] = count_records(places[[pivot]], outer, witnesses, 1) > 0
     chosen, covered = _greedy(covers)
     picked = usable[chosen]
     groups = [
-        (Group(inner, candidates[rows]), Group(outer, candidates[rows]))
+        (Group(inner, places[rows]), Group(outer, places[rows]))
         for number, (inner, outer) in enumerate(pairs)
         if len(rows := picked[level[picked] == number])
     ]

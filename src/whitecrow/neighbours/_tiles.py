@@ -48,6 +48,7 @@ _BLOCKS = 2048
 _MANY = 100_000
 """Records from which pivots are worth their counts."""
 _SAMPLE = 32_768
+_CANDIDATES = 512
 _FEW_IN_SAMPLE = 8
 """Pivots are chosen by a sample in which a full neighbourhood has at least so many records."""
 _TOO_OPEN = 0.9
@@ -87,8 +88,10 @@ class Scattered:
         counts = np.zeros(len(asked), np.int64)
         for first, last in self._parts(len(asked)):
             records = self._both(self._device.put(asked[first:last]))
-            counts[first:last] = self._counted(records, None, form, cap, None)
-        return counts
+            found, rows = self._nothing_found(last - first)
+            self._look(records, rows, form, cap, found)
+            counts[first:last] = self._device.fetch(found)
+        return np.minimum(counts, cap)
 
     def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
         """Return the same for each data record."""
@@ -96,20 +99,24 @@ class Scattered:
         covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
             records = self._part(first, last)
-            covered = np.zeros(last - first, bool)
+            found, rows = self._nothing_found(last - first)
             for pivots, within in covers:
-                covered |= pivots._counted(records, None, within, 1, None) > 0
-            asking = np.flatnonzero(~covered) if covers else None
-            found = self._counted(records, asking, form, cap, progress)
-            counts[self._order[first:last]] = np.where(covered, cap, found)
-        return counts
+                rows = pivots._look(records, rows, within, 1, found)
+            found *= cap  # a record near one pivot has as many neighbours as are asked for
+            self._look(records, rows, form, cap, found, progress)
+            counts[self._order[first:last]] = self._device.fetch(found)
+        return np.minimum(counts, cap)
+
+    def _nothing_found(self, size: int) -> tuple[Any, Any]:
+        """Return counts of 0, and the rows that are asked about: all."""
+        return self._device.put(np.zeros(size, np.int64)), self._device.put(np.arange(size))
 
     def _covers(self, form: Form, cap: int) -> list[tuple[Scattered, Form]]:
         """Return pivots that have ``cap`` records about them, and which records these settle."""
         if len(self) < _MANY or cap * _SAMPLE < _FEW_IN_SAMPLE * len(self):
             return []
         sample = self._values[self._order[:_SAMPLE]]
-        chosen = choose(sample, form, len(self), cap)
+        chosen = choose(sample, form, len(self), cap, candidates=_CANDIDATES)
         if not chosen.inner or chosen.open > _TOO_OPEN:
             return []
         held = [self.count_for(group.asked, group.form, cap) >= cap for group in chosen.inner]
@@ -138,33 +145,31 @@ class Scattered:
             return self._held.part(first, last)
         return _Records(self._device.put(self._values[self._order[first:last]]), None)
 
-    def _counted(
+    def _look(
         self,
         records: _Records,
-        asking: Counts | None,
+        rows: Any,
         form: Form,
         cap: int,
-        progress: Progress | None,
-    ) -> Counts:
-        device, size = self._device, len(self)
-        counts = device.put(np.zeros(len(records.exact), np.int64))
-        rows = device.put(np.arange(len(records.exact)) if asking is None else asking)
-        seen = 0
+        counts: Any,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Add what is close to the rows to their counts; return the rows still below the cap."""
+        size, seen = len(self), 0
         while seen < size and len(rows):
             worth = seen // _GROWTH if seen else _FIRST * cap
             length = min(max(worth, _WORTH // len(rows), 1), size - seen)
             if self._held is None:
                 length = min(length, self._most())
             data = self._part(seen, seen + length)
-            _add(device, form, records, rows, data, cap, counts)
+            _add(self._device, form, records, rows, data, cap, counts)
             seen += length
             rows = rows[counts[rows] < cap]
             if progress is not None:
                 progress(seen, size, "counting neighbours")
         if progress is not None:
             progress(size, size, "counting neighbours")
-        found: Counts = np.minimum(device.fetch(counts), cap)
-        return found
+        return rows
 
 
 class _Records(NamedTuple):
