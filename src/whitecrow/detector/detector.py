@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from whitecrow.detector.model import Model
 from whitecrow.detector.reading import fields_of
 from whitecrow.detector.records import Progress, batches
 from whitecrow.detector.threshold import Threshold
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import DifferentialPrivacy, exact
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Detector", "Threshold"]
 
 Vector = npt.NDArray[np.float64]
+_Raw = Callable[[Model, tuple[scoring.Encoder, ...], Vector], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,15 +127,25 @@ class Detector:
         total = math.fsum(model.records for model in self.models)
         return tuple(model.records / total for model in self.models)
 
-    def _scores_of(self, rows: Vector) -> Vector:
+    def _scores_of(self, rows: Vector, raw: _Raw = scoring.raw_scores) -> Vector:
         """Return the scores of records that are read already."""
         if len(self.models) == 1:
-            found = scoring.raw_scores(self.model, self._encoders[0], rows)
-            return found / scoring.scale(self.model)
+            return raw(self.model, self._encoders[0], rows) / scoring.scale(self.model)
         scores = np.zeros(len(rows))
         for model, columns, weight in zip(self.models, self._encoders, self.weights, strict=True):
-            scores += weight * (scoring.raw_scores(model, columns, rows) / scoring.scale(model))
+            scores += weight * (raw(model, columns, rows) / scoring.scale(model))
         return scores
+
+    @staticmethod
+    def _raw_on(engine: str) -> _Raw:
+        if engine == "local":
+            return scoring.raw_scores
+        if engine != "gpu":
+            raise invalid("Detector", "engine", "'local' or 'gpu'", engine)
+        from whitecrow.detector import on_gpu
+        from whitecrow.neighbours import find_device
+
+        return partial(on_gpu.raw_scores, find_device())
 
     @cached_property
     def rarest(self) -> dict[str, int]:
@@ -145,7 +156,9 @@ class Detector:
             if not grid.ordered
         }
 
-    def scores(self, data: object, *, progress: Progress | None = None) -> Vector:
+    def scores(
+        self, data: object, *, engine: str = "local", progress: Progress | None = None
+    ) -> Vector:
         """Return how strange each record is; larger is stranger.
 
         Parameters
@@ -153,15 +166,19 @@ class Detector:
         data : data frame, Arrow table, array, path of a CSV or Parquet file, or one record
             Records with the detector's columns; others are not looked at. Files are read batch by
             batch. See ``whitecrow.detector.records`` for what does not fit the card.
+        engine : {"local", "gpu"}
+            Where to compute; the scores are the same, bit for bit.
         progress : callable, optional
             Called as ``progress(done, total, what)``.
         """
-        parts = list(self.batches(data, progress=progress))
+        parts = list(self.batches(data, engine=engine, progress=progress))
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def batches(self, data: object, *, progress: Progress | None = None) -> Iterator[Vector]:
+    def batches(
+        self, data: object, *, engine: str = "local", progress: Progress | None = None
+    ) -> Iterator[Vector]:
         """Yield the scores batch by batch, for data larger than memory."""
-        for table in self.scored(data, progress=progress):
+        for table in self.scored(data, engine=engine, progress=progress):
             yield table["score"].to_numpy()
 
     @cached_property
@@ -175,13 +192,14 @@ class Detector:
         *,
         false_alarms: object = None,
         reasons: bool = False,
+        engine: str = "local",
         progress: Progress | None = None,
     ) -> Iterator[Any]:
         """Yield Arrow tables, batch by batch: ``score``, ``outlier``, what each column adds.
 
         Parameters
         ----------
-        data, progress : as in :meth:`scores`
+        data, engine, progress : as in :meth:`scores`
         false_alarms : exact number, optional
             With one of the bought rates there is a column ``outlier``.
         reasons : bool
@@ -190,8 +208,9 @@ class Detector:
         import pyarrow
 
         limit = None if false_alarms is None else self.threshold(false_alarms)
+        raw = self._raw_on(engine)
         for rows, whole in batches(data, self._seen, self.rarest, progress):
-            scores = self._scores_of(rows)
+            scores = self._scores_of(rows, raw)
             scores[~whole] = np.nan
             found: dict[str, Any] = {"score": scores}
             if limit is not None:

@@ -50,14 +50,16 @@ class _Work:
         yield np.stack([filled, counts[filled]], axis=1).astype(np.float64)
 
 
-def counted_by(counting: Counting, dataset: Records, names: Sequence[str]) -> Counts:
+def counted_by(
+    counting: Counting, dataset: Records, names: Sequence[str], *, batch: int = _BATCH
+) -> Counts:
     """Count the records that pass the card by some columns, here or where they are."""
     if isinstance(dataset, RemoteDataset):
         return _counted_there(counting, dataset, dataset.relation(names), len(names))
     assert isinstance(dataset, Dataset)
     counts = np.zeros(counting.size, dtype=np.int64)
-    for first in range(0, dataset.size, _BATCH):
-        places = np.arange(first, min(first + _BATCH, dataset.size))
+    for first in range(0, dataset.size, batch):
+        places = np.arange(first, min(first + batch, dataset.size))
         counting.count(dataset.rows(names, places), counts)
     return counts
 

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, Records
-from whitecrow.detector import scoring
+from whitecrow.detector import on_gpu, scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
 from whitecrow.detector.tables import Tables
 from whitecrow.histogram.counting import counted_by
 from whitecrow.learn.question import Learn
-from whitecrow.neighbours import Engine
+from whitecrow.neighbours import Device, Engine, device_of
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
 
@@ -35,12 +35,16 @@ class _ByColumn:
     """Counts by the cells of each column's grid, one after the other."""
 
     grids: tuple[Grid, ...]
+    device: Device | None = None
 
     @property
     def size(self) -> int:
         return sum(grid.cells for grid in self.grids)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
+        if self.device is not None:
+            on_gpu.count_codes(self.device, self.grids, rows, counts)
+            return
         first = 0
         for place, grid in enumerate(self.grids):
             codes = grid.codes(rows[:, place])
@@ -54,12 +58,16 @@ class _ByTable:
 
     columns: tuple[scoring.Encoder, ...]
     tables: Tables
+    device: Device | None = None
 
     @property
     def size(self) -> int:
         return int(self.tables.base[-1])
 
     def count(self, rows: Matrix, counts: Counts) -> None:
+        if self.device is not None:
+            on_gpu.count_cells(self.device, self.columns, self.tables, rows, counts)
+            return
         scoring.count_cells(self.tables, scoring.coordinates_of(self.columns, rows), counts)
 
 
@@ -69,13 +77,18 @@ class _ByScore:
 
     model: Model
     edges: Counts
+    device: Device | None = None
 
     @property
     def size(self) -> int:
         return len(self.edges) + 1
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        scores = scoring.raw_scores(self.model, scoring.encoders(self.model), rows)
+        encoders = scoring.encoders(self.model)
+        if self.device is not None:
+            scores = on_gpu.raw_scores(self.device, self.model, encoders, rows)
+        else:
+            scores = scoring.raw_scores(self.model, encoders, rows)
         # The cell of a score is the number of edges below it: alarms are strictly above an edge.
         cells = np.searchsorted(self.edges, scores, side="left")
         counts += np.bincount(cells, minlength=self.size)
@@ -114,21 +127,23 @@ def gather(
 ) -> LearnFacts:
     """Hold the records behind counting functions; nothing is counted yet."""
     names = question.names(dataset.card)
+    device = device_of(engine)
+    together = {} if device is None else {"batch": on_gpu.BATCH}
 
     def counted(counting: _Counting, what: str) -> Counts:
-        counts = counted_by(counting, dataset, names)
+        counts = counted_by(counting, dataset, names, **together)
         if progress is not None:
             progress(1, 1, what)
         return counts
 
     def by_column(grids: tuple[Grid, ...]) -> list[Counts]:
-        counts = counted(_ByColumn(grids), "counting by column")
+        counts = counted(_ByColumn(grids, device), "counting by column")
         return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
 
     def by_table(columns: tuple[scoring.Encoder, ...], tables: Tables) -> Counts:
-        return counted(_ByTable(columns, tables), "counting by table")
+        return counted(_ByTable(columns, tables, device), "counting by table")
 
     def by_score(model: Model, edges: Counts) -> Counts:
-        return counted(_ByScore(model, edges), "counting by score")
+        return counted(_ByScore(model, edges, device), "counting by score")
 
     return LearnFacts(dataset.card, by_column, by_table, by_score)

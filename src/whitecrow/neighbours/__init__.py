@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from whitecrow._former import former
 from whitecrow.neighbours._counts import copies, count_all, count_close, count_related
+from whitecrow.neighbours._devices import Device, find_device
 from whitecrow.neighbours._engine import Engine
+from whitecrow.neighbours._gpu import device_of
 from whitecrow.neighbours._local import LocalEngine
 from whitecrow.neighbours._opening import (
     ENGINES,
@@ -31,6 +33,7 @@ __all__ = [
     "ENGINES",
     "METRICS",
     "REMOTE",
+    "Device",
     "Engine",
     "EngineType",
     "LocalEngine",
@@ -40,7 +43,9 @@ __all__ = [
     "count_all",
     "count_close",
     "count_related",
+    "device_of",
     "engine_names",
+    "find_device",
     "open_data",
     "open_engine",
     "relation_on",

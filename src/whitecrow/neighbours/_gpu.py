@@ -13,7 +13,7 @@ from whitecrow.neighbours._sphere import on_sphere
 from whitecrow.neighbours._tiles import Scattered
 from whitecrow.neighbours.relation import Form, Layout, NeighbourRelation
 
-__all__ = ["GpuEngine"]
+__all__ = ["GpuEngine", "device_of"]
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -96,6 +96,11 @@ class GpuEngine:
             placed = _placed(values, relation.layout)
             self._latest = latest = *wanted, Scattered(self._device, placed)
         return latest[2]
+
+
+def device_of(engine: object) -> Device | None:
+    """Return the GPU that an engine counts on, or None where it is of another kind."""
+    return engine._device if isinstance(engine, GpuEngine) else None
 
 
 def _placed(values: Matrix, layout: Layout) -> Matrix:
