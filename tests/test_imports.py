@@ -13,7 +13,7 @@ ROOT = Path(whitecrow.__file__).parent
 HEAVY = {
     *("numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "rich"),  # take long to load
     *("sqlglot", "narwhals", "duckdb", "psycopg", "pyspark", "uvicorn"),  # only for some sources
-    *("matplotlib", "sklearn", "pyod", "deltalake", "pyiceberg"),  # extras
+    *("matplotlib", "sklearn", "pyod", "deltalake", "pyiceberg", "cryptography"),  # extras
 }
 """Packages that may be imported inside functions, by those who need them."""
 

@@ -27,6 +27,7 @@ they speak of parameters, cards, policies and budgets only. Catch a branch or a 
     │   ├── TooMany             too many requests
     │   ├── LedgerBusy          another process is writing the ledger, or computing this answer
     │   ├── LedgerUnusable      the ledger or another store cannot be opened, read or written
+    │   ├── LedgerOutdated      the ledger is older than its witness: a backup was restored
     │   ├── DatasetClosed       nothing is answered until the custodian has looked
     │   └── ComputationFailed   it failed behind the boundary; the custodian's log has the cause
     └── LedgerCorrupt           what the ledger stores does not add up
@@ -51,6 +52,7 @@ __all__ = [
     "InvalidInput",
     "LedgerBusy",
     "LedgerCorrupt",
+    "LedgerOutdated",
     "LedgerUnusable",
     "MissingExtra",
     "NoConversion",
@@ -216,6 +218,10 @@ class LedgerUnusable(Unavailable):
     """The ledger, or another store of whitecrow's own, cannot be opened, read or written."""
 
 
+class LedgerOutdated(Unavailable):
+    """The ledger is older than its witness; it answers nothing until the operator has acted."""
+
+
 class DatasetClosed(Unavailable):
     """The dataset takes no new questions until its custodian has looked."""
 
@@ -272,6 +278,7 @@ _REPORTED = {
     NotSignedIn: _Reported(401, refused=True),
     Unavailable: _Reported(503, retry=5),
     TooMany: _Reported(429),
+    LedgerOutdated: _Reported(503, retry=60),
     DatasetClosed: _Reported(503, retry=60),
     ComputationFailed: _Reported(503, retry=60),
     LedgerCorrupt: _Reported(503, retry=60),

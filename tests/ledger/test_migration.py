@@ -86,7 +86,7 @@ def test_failures_of_an_older_store_are_counted(tmp_path: Path) -> None:
 
 def to_the_first_schema(connection: sa.Connection) -> None:
     for statement in (
-        *(f"DROP TABLE {name}" for name in ("balls", "sheets", "terms", "unsettled")),
+        *(f"DROP TABLE {name}" for name in ("balls", "sheets", "terms", "unsettled", "witness")),
         "DROP INDEX entries_failed",
         "DROP INDEX entries_by_analyst",
         "ALTER TABLE datasets DROP COLUMN failures",

@@ -75,7 +75,7 @@ def accept(
     SOURCE is the data file (its ledger lies beside it), a ledger file, or a database URL. Lines
     that were changed become the custodian's own word; the account's chain keeps the card.
     """
-    from whitecrow.cli.ledger import chosen, opened_ledger
+    from whitecrow.cli.opened import chosen, opened_ledger
     from whitecrow.curator.drafts import accept_draft
     from whitecrow.data._template import written
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from whitecrow.cli import safekeeping
+from whitecrow.cli.opened import chosen, opened_ledger
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput, LedgerCorrupt
 
@@ -211,32 +211,8 @@ def amend(
     output.show(account, _words(account))
 
 
-@contextmanager
-def opened_ledger(source: str) -> Iterator[Ledger]:
-    """Open the ledger that belongs to a source, if there is one: looking never makes one."""
-    from whitecrow.curator.opening import beside
-    from whitecrow.ledger import Ledger
-    from whitecrow.place.balls import BALLS
-
-    url: str | Path = source
-    if "://" not in source:
-        path = Path(source)
-        is_ledger = path.suffix in (".db", ".sqlite", ".sqlite3")
-        url = path if is_ledger else beside(path) or path
-        if not Path(url).exists():
-            raise InvalidInput(f"There is no ledger {str(url)!r}; asking a question makes one.")
-    with Ledger(url, atlas=BALLS) as ledger:
-        yield ledger
-
-
-def chosen(ledger: Ledger, dataset: str | None) -> str:
-    known = ledger.datasets()
-    if dataset is None and len(known) == 1:
-        return known[0]
-    if dataset not in known:
-        listed = ", ".join(known) or "none"
-        raise InvalidInput(f"Name the account with --dataset; the ledger holds: {listed}.")
-    return dataset
+command.add_command(safekeeping.witness)
+command.add_command(safekeeping.backup)
 
 
 def _account(ledger: Ledger, name: str) -> dict[str, Any]:

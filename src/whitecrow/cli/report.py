@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from whitecrow.cli.ledger import chosen, opened_ledger
+from whitecrow.cli.opened import chosen, opened_ledger
 from whitecrow.cli.screen_output import Output
 
 

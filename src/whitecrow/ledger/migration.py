@@ -15,7 +15,16 @@ from sqlalchemy.schema import CreateColumn
 
 from whitecrow.errors import LedgerUnusable
 from whitecrow.ledger.database import Database, Session
-from whitecrow.ledger.schema import METADATA, balls, datasets, entries, sheets, terms, unsettled
+from whitecrow.ledger.schema import (
+    METADATA,
+    balls,
+    datasets,
+    entries,
+    sheets,
+    terms,
+    unsettled,
+    witness,
+)
 
 __all__ = ["LEDGER", "Step", "Versions", "add_column", "migrate"]
 
@@ -58,8 +67,8 @@ class Versions:
     def _written(self) -> object:
         return self.column.type.python_type(self.newest)
 
-    def bring_forward(self, connection: Connection, what: str) -> bool:
-        """Make the tables current, in the transaction that is open; whether older ones were there.
+    def bring_forward(self, connection: Connection, what: str) -> str | None:
+        """Make the tables current, in the open transaction; return the older version, if any.
 
         Raises
         ------
@@ -70,12 +79,12 @@ class Versions:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock})")
         found, table = self.found(connection), self.column.table
         if found == self.newest:
-            return False
+            return None
         if found is None:
             self.make(connection)
             table.create(connection, checkfirst=True)
             connection.execute(table.insert().values({self.column: self._written()}))
-            return False
+            return None
         if not found.isdigit() or found > self.newest:
             raise LedgerUnusable(
                 f"{what} by a newer version of whitecrow (schema {found}; this version knows "
@@ -84,7 +93,7 @@ class Versions:
         for step in self.steps[int(found) - 1 :]:
             step(connection)
         connection.execute(table.update().values({self.column: self._written()}))
-        return True
+        return found
 
 
 def add_column(connection: Connection, column: Column[Any]) -> None:
@@ -101,7 +110,8 @@ def migrate(database: Database, rebuild: Callable[[Session], None]) -> None:
     What is derived from the entries of an older one is then made by ``rebuild``.
     """
     with database.connection() as connection:
-        if LEDGER.bring_forward(connection, f"The ledger {database.name} was written"):
+        older = LEDGER.bring_forward(connection, f"The ledger {database.name} was written")
+        if older is not None and older < _DERIVED:
             rebuild(database.joined(connection))
 
 
@@ -125,13 +135,22 @@ def _indexes(connection: Connection) -> None:
         table.create(connection)
 
 
+_DERIVED = "0003"
+"""The version from which on a store has what is derived from its entries."""
+
+
+def _witness(connection: Connection) -> None:
+    """Add where a ledger says which witness it has."""
+    witness.create(connection)
+
+
 LEDGER = Versions(
     # The table's name is that of the tool which wrote it first.
     Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True)).c[
         "version_num"
     ],
     METADATA.create_all,
-    (_failures, _indexes),
+    (_failures, _indexes, _witness),
     lock=748392015,
 )
 """The ledger's tables."""

@@ -29,6 +29,7 @@ __all__ = [
     "sheets",
     "terms",
     "unsettled",
+    "witness",
 ]
 
 METADATA = MetaData()
@@ -159,4 +160,15 @@ publishers = Table(
     Column("version", Integer, nullable=False),
     Column("state", Text, nullable=False),
     PrimaryKeyConstraint("dataset", "name"),
+)
+
+witness = Table(
+    "witness",
+    METADATA,
+    # One row, if the ledger has a witness: its own random name, and where the witness is kept.
+    Column("ledger", String(64), primary_key=True),
+    Column("address", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("public", String(64), nullable=False),
+    Column("seconds", Integer, nullable=False),
 )

@@ -16,6 +16,7 @@ from whitecrow.ledger.schema import publishers
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import canonical
+from whitecrow.ledger.witness.guard import state_name
 
 __all__ = ["States"]
 
@@ -80,7 +81,13 @@ class States:
             )
             return True
 
-        return self._ledger.write(self._dataset, swap)
+        if self._released:  # a state that went back has no hash by which that could be seen later
+            self._ledger.witness.check(afresh=True)
+        saved = self._ledger.write(self._dataset, swap)
+        if saved and self._released:
+            name = state_name(self._dataset, key)
+            self._ledger.witness.cover(name, version + 1, fresh=True)
+        return saved
 
 
 _LOAD = select(publishers.c.version, publishers.c.state).where(

@@ -36,6 +36,7 @@ from whitecrow.ledger.values import (
     Reservation,
     canonical,
 )
+from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.privacy import Unit
 from whitecrow.terms import Budget
 
@@ -86,6 +87,7 @@ class Ledger:
         self._claims = claims_of(self.database)
         self._geometry: Geometry = atlas or AddUp()
         migrate(self.database, lambda session: rebuild_all(session, self._geometry))
+        self.witness = guard_of(self.database)
 
     def read(self, dataset: str, act: Callable[[AccountTransaction], T]) -> T:
         """Look at a dataset's account, in one transaction."""
@@ -107,8 +109,9 @@ class Ledger:
         return self._write(lambda session: act(AccountTransaction(session, dataset)), connection)
 
     def _write(self, act: Callable[[Session], T], connection: Connection | None) -> T:
-        joined = None if connection is None else self.database.joined(connection)
-        return self.database.write(act) if joined is None else act(joined)
+        if connection is None:
+            return self.database.write(act)
+        return act(self.database.joined(connection))
 
     # A question's way
 
@@ -119,12 +122,10 @@ class Ledger:
 
         Parameters
         ----------
-        dataset : str
-            Whose account.
-        order : ChargeRequest
-            What to charge.
+        dataset, order : str, ChargeRequest
+            Whose account, and what to charge.
         rule : callable, optional
-            Called with the policy in force; raises to refuse. Nothing is spent then.
+            Called with the policy in force; raises to refuse.
 
         Returns
         -------
@@ -139,6 +140,7 @@ class Ledger:
             If the dataset's cap or the analyst's would be exceeded.
         """
         admissible(order.price)
+        self.witness.check()
         until = time.monotonic() + PATIENCE_SECONDS
         known: Weighed | None = None
         while True:
@@ -149,6 +151,8 @@ class Ledger:
                 # charges for all that the ball touches and does not come back here.
                 known = self.read(dataset, lambda account: weigh(account, order, self._geometry))
                 continue
+            if isinstance(found, RecordedOutcome):
+                self.witness.cover(dataset, found.by)
             if isinstance(found, RecordedOutcome) or found.claim is not None:
                 return found, snapshot
             if time.monotonic() > until:
@@ -253,7 +257,9 @@ class Ledger:
                 held.seq, entry.seq, answered, body.get("answer") if answered else None
             )
 
-        return self.write(dataset, act)
+        outcome = self.write(dataset, act)
+        self.witness.cover(dataset, outcome.by, fresh=True)
+        return outcome
 
     # The custodian's acts
 
@@ -274,14 +280,10 @@ class Ledger:
 
         Parameters
         ----------
-        dataset : str
-            Its name.
-        budget, policy, unit : Budget, mapping, str
-            The promise.
-        actor : str, default=""
-            Who opens the account; the chain keeps it, as for all acts of the custodian.
-        card, readers : mapping, iterable of str, optional
-            The card's JSON and who may ask, for the chain.
+        dataset, budget, policy, unit : str, Budget, mapping, str
+            Its name, and the promise.
+        actor, card, readers : str, mapping, iterable of str, optional
+            Who opens the account, the card's JSON and who may ask: the chain keeps them.
         records : Records, optional
             What binds the account to its data; see :mod:`whitecrow.ledger.revisions`.
         connection : Connection, optional
@@ -313,11 +315,9 @@ class Ledger:
     ) -> None:
         """Change the promise: a deliberate act, with a reason, that the chain remembers.
 
-        What is given is what changes; the chain keeps all of it. See :meth:`open` for the
-        parameters.
+        What is given is what changes. See :meth:`open` for the parameters.
         """
         body = custodian_act(reason=reason, actor=actor, card=card, readers=readers)
-
         act = partial(acts.amend, body=body, budget=budget, policy=policy)
         self.write(dataset, act, connection)
 
@@ -332,9 +332,9 @@ class Ledger:
         connection: Connection | None = None,
     ) -> None:
         """Set what one analyst may spend, beside the dataset's cap; None lifts it."""
-        body = custodian_act(reason=reason, actor=actor)
         if not analyst:
             raise InvalidInput("An analyst has a name that is not empty.")
+        body = custodian_act(reason=reason, actor=actor)
         act = partial(acts.allow, body=body, analyst=analyst, budget=budget)
         self.write(dataset, act, connection)
 
@@ -378,8 +378,9 @@ class Ledger:
             account = AccountTransaction(session, dataset, lock=False)
             return account.snapshot(account.shares())
 
-        joined = None if connection is None else self.database.joined(connection)
-        return self.database.read(look) if joined is None else look(joined)
+        if connection is None:
+            return self.database.read(look)
+        return look(self.database.joined(connection))
 
     def datasets(self) -> tuple[str, ...]:
         """The names of all datasets."""
@@ -398,9 +399,9 @@ class Ledger:
     ) -> list[Entry]:
         """Entries of a dataset, as many as are asked for; all by default, the oldest first."""
         which: dict[str, Any] = {"before": before, "limit": limit, "analyst": analyst, "kind": kind}
-        return self.read(
-            dataset, lambda one: one.some_entries(after=after, newest_first=newest_first, **which)
-        )
+        which |= {"after": after, "newest_first": newest_first}
+        found = self.read(dataset, lambda one: one.some_entries(**which))
+        return self.witness.tell(dataset, found)
 
     def history(
         self, dataset: str, analyst: str, *, limit: int = 100, skip: int = 0
@@ -416,10 +417,12 @@ class Ledger:
             )
             return list(zip(asked, account.last_words(asked), strict=True))
 
-        return self.read(dataset, look)
+        found = self.read(dataset, look)
+        self.witness.tell(dataset, [closed for _, closed in found])
+        return found
 
     def has_hash(self, hash_: str) -> bool:
-        """Whether any entry of any dataset has this hash."""
+        """Whether any entry has this hash."""
         return self.database.read(lambda session: has_hash(session, hash_))
 
     def unsettled(self, dataset: str) -> list[Entry]:
@@ -438,6 +441,7 @@ class Ledger:
 
     def close(self) -> None:
         """Give all connections back."""
+        self.witness.close()
         self._claims.close()
         self.database.close()
 

@@ -64,6 +64,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.ledger = Ledger(settings.database, atlas=BALLS)
+        self.ledger.witness.check()  # a restored backup is refused before anybody can ask it
         # Analysts read what becomes of their questions: not where the ledger lies.
         self.ledger.database.label = "of this service"
         self.store = Store(settings.database)

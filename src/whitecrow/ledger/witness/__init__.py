@@ -1,0 +1,43 @@
+"""A witness: what a ledger had come to when its last answers left, kept where it does not go back.
+
+A ledger that was restored from a backup has forgotten what was answered since. The witness has not:
+it holds the heads of all accounts, signed, in another place. The order is always the same:
+
+1. the answer is stored with its spend, durably (``settle``);
+2. the heads are read, signed and written to the witness, durably;
+3. the answer leaves.
+
+So the witness is never ahead of an honest ledger, whenever either is cut off; and no answer has
+left that the witness does not cover. Who dies between 1 and 2 leaves a stored answer behind that
+nobody has seen, and whoever reads it next writes the witness first.
+"""
+
+from whitecrow.ledger.witness.guard import (
+    Guard,
+    Setup,
+    accept,
+    appoint,
+    dismiss,
+    guard_of,
+    lost,
+    setup_of,
+)
+from whitecrow.ledger.witness.places import Place, place_of, shown
+from whitecrow.ledger.witness.statement import Mark, SigningKey, Statement
+
+__all__ = [
+    "Guard",
+    "Mark",
+    "Place",
+    "Setup",
+    "SigningKey",
+    "Statement",
+    "accept",
+    "appoint",
+    "dismiss",
+    "guard_of",
+    "lost",
+    "place_of",
+    "setup_of",
+    "shown",
+]

@@ -1,0 +1,384 @@
+"""A ledger with a witness: no answer leaves that it does not cover, and none is forgotten."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+import whitecrow as wc
+from whitecrow.cli import whitecrow
+from whitecrow.errors import LedgerOutdated, LedgerUnusable
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, RecordedOutcome, Reservation
+from whitecrow.ledger.backup import backup
+from whitecrow.ledger.states import States
+from whitecrow.ledger.verification import verify
+from whitecrow.ledger.witness import Mark, appoint, lost, setup_of
+from whitecrow.ledger.witness.places import DatabasePlace, FilePlace
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks import postgres
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Cluster]:
+    if reason := postgres.missing():
+        pytest.skip(reason)
+    with postgres.cluster() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    server: postgres.Cluster = request.getfixturevalue("server")
+    emptied(server.url)
+    return server.url
+
+
+def emptied(url: str) -> None:
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP SCHEMA public CASCADE"))
+        connection.execute(sa.text("CREATE SCHEMA public"))
+    engine.dispose()
+
+
+def asked(ledger: Ledger, name: str, answer: int = 1) -> RecordedOutcome:
+    order = ChargeRequest("ana", name, {}, wc.DifferentialPrivacy("1/100"))
+    held, _ = ledger.reserve("clinic", order)
+    if isinstance(held, RecordedOutcome):
+        return held
+    try:
+        return ledger.settle("clinic", held, answer)
+    finally:
+        held.release()
+
+
+def begun(store: str, place: str, folder: Path, *, seconds: int = 0) -> Ledger:
+    with Ledger(store) as ledger:
+        ledger.open("clinic", budget=Budget.of("1"))
+        appoint(ledger.database, place, folder / "key", seconds=seconds)
+    return Ledger(store)
+
+
+def marks(ledger: Ledger) -> dict[str, Mark]:
+    setup = setup_of(ledger.database)
+    assert setup is not None
+    return setup.read()
+
+
+@pytest.fixture(params=["file", "database"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    file = elsewhere / "witness"
+    return str(file) if request.param == "file" else f"sqlite:///{file}.db"
+
+
+def restored(store: str, copy: Path) -> None:
+    """Put a copy back in the place of the ledger, as an operator would."""
+    if store.startswith("sqlite"):
+        path = Path(store.removeprefix("sqlite:///"))
+        for one in path.parent.glob(f"{path.name}-*"):
+            one.unlink()
+        shutil.copy(copy, path)
+        return
+    emptied(store)
+    url = sa.make_url(store)
+    host = str(url.query["host"])
+    arguments = ["--host", host, "--username", str(url.username), "--dbname", str(url.database)]
+    subprocess.run(["pg_restore", *arguments, "--clean", "--if-exists", str(copy)], check=True)
+
+
+def test_an_old_backup_answers_nothing_and_says_what_to_do(
+    store: str, place: str, tmp_path: Path
+) -> None:
+    """The rehearsal of a restore."""
+    with begun(store, place, tmp_path) as ledger:
+        asked(ledger, "first", 17)
+        backup(ledger.database, tmp_path / "copy")
+        asked(ledger, "second", 4)
+    restored(store, tmp_path / "copy")
+    with Ledger(store) as ledger:
+        for question in ("first", "second", "third"):
+            with pytest.raises(LedgerOutdated, match="restores a newer copy, or runs"):
+                asked(ledger, question, 5)
+        assert ledger.snapshot("clinic").seq == 3  # nothing was spent: open, reserve, settle
+        assert verify(ledger, "clinic").ok  # looking is free
+        assert len(ledger.entries("clinic")) == 3
+
+
+def test_the_newest_backup_goes_on(store: str, place: str, tmp_path: Path) -> None:
+    with begun(store, place, tmp_path) as ledger:
+        asked(ledger, "first", 17)
+        backup(ledger.database, tmp_path / "copy")
+    restored(store, tmp_path / "copy")
+    with Ledger(store) as ledger:
+        assert asked(ledger, "first", 99).answer == 17
+        assert asked(ledger, "second", 4).answer == 4
+        assert marks(ledger)["clinic"].seq == ledger.snapshot("clinic").seq
+
+
+def test_a_restore_under_a_running_process_is_noticed(
+    place: str, tmp_path: Path, server: postgres.Cluster
+) -> None:
+    """Its next answer stays, although the numbers of entries begin anew below the mark."""
+    emptied(server.url)
+    ledger = begun(server.url, place, tmp_path)
+    backup(ledger.database, tmp_path / "copy")
+    for name in "abc":
+        asked(ledger, name)
+    restored(server.url, tmp_path / "copy")
+    ledger.database.engine.dispose()
+    with pytest.raises(LedgerOutdated):
+        asked(ledger, "d")
+    with pytest.raises(LedgerOutdated):
+        asked(ledger, "a")
+    ledger.close()
+
+
+def test_another_history_of_the_same_length_is_refused(place: str, tmp_path: Path) -> None:
+    """Somebody restored a copy and answered without the witness: numbers fit, hashes do not."""
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with begun(store, place, tmp_path) as ledger:
+        backup(ledger.database, tmp_path / "copy")
+        asked(ledger, "a", 1)
+    restored(store, tmp_path / "copy")
+    with Ledger(store) as ledger:
+        setup = setup_of(ledger.database)
+        assert setup is not None
+        ledger.database.write(lambda session: session.command("DELETE FROM witness"))
+    with Ledger(store) as ledger:
+        asked(ledger, "a", 2)
+        asked(ledger, "b", 2)
+        assert "clinic" in lost(ledger.database, setup)
+
+
+def test_the_witness_is_written_before_an_answer_leaves_and_after_it_is_stored(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = FilePlace if "://" not in place else DatabasePlace
+    seen: list[tuple[int, int]] = []
+    keep = kind.keep
+
+    def watched(self, statement):  # type: ignore[no-untyped-def]
+        with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as other:
+            seen.append((other.snapshot("clinic").seq, statement.accounts["clinic"].seq))
+        return keep(self, statement)
+
+    monkeypatch.setattr(kind, "keep", watched)
+    with begun(f"sqlite:///{tmp_path / 'ledger.db'}", place, tmp_path) as ledger:
+        outcome = asked(ledger, "a")
+        assert marks(ledger)["clinic"].seq >= outcome.by
+    assert seen == [(1, 1), (3, 3)]
+
+
+def test_whoever_dies_before_the_witness_is_written_has_released_nothing(
+    store: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is stored, nobody saw it; the next to ask writes the witness, then gets it."""
+    kind = FilePlace if "://" not in place else DatabasePlace
+    ledger = begun(store, place, tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(kind, "keep", _gone)
+        with pytest.raises(LedgerUnusable):
+            asked(ledger, "a", 17)
+        with pytest.raises(LedgerUnusable):  # nor does the page with all answers tell it
+            ledger.entries("clinic")
+        with pytest.raises(LedgerUnusable):
+            ledger.history("clinic", "ana")
+    ledger.close()
+    with Ledger(store) as again:  # honest: it is ahead of its witness, and answers
+        assert marks(again)["clinic"].seq == 1
+        assert asked(again, "a", 99).answer == 17
+        assert marks(again)["clinic"].seq == 3
+
+
+def _gone(*_: object) -> dict[str, Mark]:
+    raise LedgerUnusable("away")
+
+
+def test_a_stored_answer_that_the_witness_knows_costs_no_write(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = FilePlace if "://" not in place else DatabasePlace
+    with begun(f"sqlite:///{tmp_path / 'ledger.db'}", place, tmp_path) as ledger:
+        asked(ledger, "a", 17)
+        monkeypatch.setattr(kind, "keep", _gone)
+        assert asked(ledger, "a").answer == 17
+
+
+def test_many_processes_and_threads_share_a_witness(store: str, place: str, tmp_path: Path) -> None:
+    """Two ledgers on one store, eight threads each: the witness ends where the store does."""
+    ledgers = [begun(store, place, tmp_path), Ledger(store)]
+    failed: list[Exception] = []
+
+    def work(which: int) -> None:
+        try:
+            for i in range(5):
+                outcome = asked(ledgers[which % 2], f"{which % 3}-{i}", which)
+                assert marks(ledgers[which % 2])["clinic"].seq >= outcome.by
+        except Exception as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert marks(ledgers[0])["clinic"].head == ledgers[0].snapshot("clinic").head
+    for ledger in ledgers:
+        ledger.close()
+    with Ledger(store) as again:
+        asked(again, "one more")
+
+
+def test_at_an_interval_the_witness_follows_and_a_close_writes_the_rest(
+    place: str, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with begun(store, place, tmp_path, seconds=600) as ledger:
+        asked(ledger, "a")
+        assert marks(ledger)["clinic"].seq == 1
+    with Ledger(store) as ledger:
+        assert marks(ledger)["clinic"].seq == 3
+
+
+def test_what_somebody_else_signed_is_refused(tmp_path: Path) -> None:
+    store, place = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "witness"
+    with begun(store, str(place), tmp_path) as ledger:
+        asked(ledger, "a")
+    place.write_text(place.read_text().replace('"clinic":[0,3,', '"clinic":[0,2,'))
+    with Ledger(store) as ledger, pytest.raises(wc.LedgerCorrupt, match="did not sign"):
+        asked(ledger, "b")
+
+
+def test_a_line_that_a_power_cut_left_unfinished_does_no_harm(tmp_path: Path) -> None:
+    store, place = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "witness"
+    with begun(store, str(place), tmp_path) as ledger:
+        asked(ledger, "a")
+    whole = place.read_bytes()
+    place.write_bytes(whole + whole.splitlines()[0][:40])
+    with Ledger(store) as ledger:
+        asked(ledger, "b")
+        assert marks(ledger)["clinic"].seq == 5
+
+
+def test_a_long_file_is_written_anew_while_others_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whitecrow.ledger.witness.places._LARGE", 2000)
+    store, place = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "witness"
+    with begun(store, str(place), tmp_path) as one, Ledger(store) as other:
+        for i in range(20):
+            asked(one if i % 2 else other, str(i))
+        assert place.stat().st_size < 3000
+        assert marks(one)["clinic"].seq == 41
+
+
+def test_a_publication_that_went_back_is_noticed(place: str, tmp_path: Path) -> None:
+    """Its state is no entry of the chain, and its noise must not be drawn twice."""
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with begun(store, place, tmp_path) as ledger:
+        states = States(ledger, "clinic")
+        assert states.save("mean", 0, {"sum": 5})
+        backup(ledger.database, tmp_path / "copy")
+        assert states.save("mean", 1, {"sum": 7})
+        setup = setup_of(ledger.database)
+        assert setup is not None
+    restored(store, tmp_path / "copy")
+    with Ledger(store) as ledger:
+        assert list(lost(ledger.database, setup)) == ["clinic\nmean"]
+        with pytest.raises(LedgerOutdated):
+            States(ledger, "clinic").save("mean", 1, {"sum": 8})
+
+
+def test_the_witness_holds_heads_and_numbers_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    """Neither answers nor analysts nor what a publication keeps."""
+    place = tmp_path / "witness"
+    with begun(f"sqlite:///{tmp_path / 'ledger.db'}", str(place), tmp_path) as ledger:
+        asked(ledger, "a", 987654321)
+        States(ledger, "clinic").save("mean", 0, {"sum": 987654321})
+    said = place.read_text()
+    assert "987654321" not in said
+    assert "ana" not in said
+
+
+def test_the_terminal_appoints_shows_and_accepts_a_loss(tmp_path: Path) -> None:
+    def run(*words: str, code: int = 0) -> dict[str, object]:
+        done = CliRunner().invoke(whitecrow, ["--json", "ledger", *words])
+        assert done.exit_code == code, done.output
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+    path, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    with Ledger(path) as ledger:
+        ledger.open("clinic", budget=Budget.of("1"))
+        ledger.open("other", budget=Budget.of("1"))
+    assert run("witness", str(path)) == {"witness": None}
+    run("witness", str(path), "--to", str(tmp_path / "witness"))
+    assert (tmp_path / "ledger.db.witness.key").stat().st_mode & 0o077 == 0
+    assert run("backup", str(path), str(copy))["witness"] is True
+    with Ledger(path) as ledger:
+        asked(ledger, "a")
+    restored(f"sqlite:///{path}", copy)
+    older = {"clinic": {"witnessed": 3, "entries": 1}}
+    assert run("witness", str(path))["witness"]["older"] == older  # type: ignore[index]
+    run("witness", str(path), "--accept-loss", code=2)
+    closed = run("witness", str(path), "--accept-loss", "--reason", "the disk died")
+    assert closed == {"closed": ["clinic"]}
+    with Ledger(path) as ledger:
+        with pytest.raises(wc.BudgetExhausted):
+            asked(ledger, "b")
+        order = ChargeRequest("ana", "c", {}, wc.DifferentialPrivacy("1/100"))
+        held, _ = ledger.reserve("other", order)
+        assert isinstance(held, Reservation)
+        held.release()
+        assert ledger.settle("other", held, 1).answer == 1
+
+
+def test_a_place_that_cannot_be_written_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.open("clinic", budget=Budget.of("1"))
+        with pytest.raises(LedgerUnusable):
+            appoint(ledger.database, str(tmp_path / "no" / "witness"), tmp_path / "key")
+        assert setup_of(ledger.database) is None
+
+
+def test_an_online_copy_is_one_moment_of_a_ledger_that_others_write(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger(store) as ledger:
+        ledger.open("clinic", budget=Budget.of("1"))
+        stop = threading.Event()
+
+        def write() -> None:
+            for i in range(90):
+                asked(ledger, str(i))
+                if stop.is_set():
+                    return
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        for i in range(3):
+            backup(ledger.database, tmp_path / f"copy{i}.db")
+            with Ledger(tmp_path / f"copy{i}.db") as copy:
+                assert verify(copy, "clinic", full=True).ok
+        stop.set()
+        writer.join()
+        with pytest.raises(wc.InvalidInput, match="never replaces"):
+            backup(ledger.database, tmp_path / "copy0.db")
