@@ -276,12 +276,10 @@ class Ledger:
         records: Records | None = None,
         connection: Connection | None = None,
     ) -> AccountSnapshot:
-        """Register a dataset, or return what stands for it if it is known.
+        """Register a dataset with its promise, or return what stands for it if it is known.
 
         Parameters
         ----------
-        dataset, budget, policy, unit : str, Budget, mapping, str
-            Its name, and the promise.
         actor, card, readers : str, mapping, iterable of str, optional
             Who opens the account, the card's JSON and who may ask: the chain keeps them.
         records : Records, optional

@@ -206,7 +206,7 @@ class Guard:
         self._thread: threading.Thread | None = None
 
     def check(self, *, afresh: bool = False) -> None:
-        """Open the witness and compare, once or ``afresh``; raise if the ledger has forgotten answers.
+        """Open the witness and compare, once or ``afresh``; raise if answers were forgotten.
 
         Raises
         ------
