@@ -39,6 +39,7 @@ from benchmarks.neighbours import (
     check,
     learn_tree,
     measured,
+    mixture,
     scipy_tree,
 )
 from whitecrow.errors import Unavailable
@@ -49,6 +50,7 @@ from whitecrow.neighbours._pivots import Pivots
 
 MAIN = (284_807, 6)
 LARGE = (10_000_000, 6)
+LEARNED = (10_000_000, 10)
 OTHERS = ((3_772, 6), (60_000, 12), (1_000_000, 3))
 CORES = len(os.sched_getaffinity(0))
 REGIMES = ("half a percent at or under beta", "half at or under beta")
@@ -190,6 +192,61 @@ def large(ways: dict[str, Device]) -> float:
     return best
 
 
+def detector(ways: dict[str, Device]) -> float:
+    """Count and score ten million records x 10 for the learned detector; return scores a second.
+
+    The records start in the computer's memory. Learning counts four times by column, once by table
+    and once by score; the processor's loops take one core.
+    """
+    import pyarrow
+
+    import whitecrow as wc
+    from whitecrow.detector import on_gpu, scoring
+    from whitecrow.learn.facts import _ByColumn, _ByScore, _ByTable
+
+    data = mixture(LEARNED[0], LEARNED[1])
+    names = [f"c{c}" for c in range(LEARNED[1])]
+    few = pyarrow.table(dict(zip(names, data[:50_000].T, strict=True)))
+    card = wc.Card("made", tuple(wc.Column(name, lower=-200, upper=200) for name in names))
+    curator = wc.Curator.open(few, card=card, name="made", ledger="sqlite://", budget="1, 1e-6")
+    model = curator.learn(epsilon=1, delta="1e-6").answer.model
+    columns, edges = scoring.encoders(model), np.arange(0, 10**6, 5000)
+    rows, rates, expected = [], [], None
+    for name, device in [("one core", None), *ways.items()]:
+        together = on_gpu.BATCH if device is not None else 65_536
+        size = LEARNED[0] if device is not None else LEARNED[0] // 10
+        parts = [data[first : first + together] for first in range(0, size, together)]
+        found, spent = [], []
+        for counting, times in (
+            (_ByColumn(model.grids, device), 4),
+            (_ByTable(columns, model.tables, device), 1),
+            (_ByScore(model, edges, device), 1),
+        ):
+            counts = np.zeros(counting.size, np.int64)
+            counting.count(parts[0][:1000], counts.copy())  # compiles
+            start = time.perf_counter()
+            for part in parts:
+                counting.count(part, counts)
+            spent.append((time.perf_counter() - start) * times * LEARNED[0] / size)
+            small = np.zeros(counting.size, np.int64)
+            counting.count(data[:100_000], small)
+            found.append(small)
+        expected = found if expected is None else expected
+        assert all((a == b).all() for a, b in zip(found, expected, strict=True)), name
+        start = time.perf_counter()
+        for part in parts:
+            if device is None:
+                scoring.raw_scores(model, columns, part)
+            else:
+                on_gpu.raw_scores(device, model, columns, part)
+        rate = size / (time.perf_counter() - start)
+        rates.append(rate)
+        rows.append([name, *spent, sum(spent), rate])
+    print(f"{LEARNED[0]:,} x {LEARNED[1]}, {len(model.tables)} tables, counts equal")
+    print_table(["", "by column, s", "by table, s", "by score, s", "all, s", "scores/s"], rows)
+    return min(rates[1:])
+
+
 @contextlib.contextmanager
 def _without(part: str) -> Iterator[None]:
     """Count without the filter in single precision, or without pivots."""
@@ -242,6 +299,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     if not options.quick:
         emit("large_seconds", large(compiled))
+        emit("gpu_scores_per_second", detector(compiled))
     ours, best = results[MAIN]
     emit("ratio_min", min(best[0] / ours[0][name] for name in compiled))
     emit("ratio_small_radius_min", min(best[1] / ours[1][name] for name in compiled))

@@ -54,7 +54,6 @@ CACHES = {
     ("neighbours/_devices.py", "cupy_device"): "nothing",
     ("neighbours/_devices.py", "torch_device"): "the name of a device",
     ("neighbours/_local.py", "_form"): "the question's neighbour relation",
-    ("detector/on_gpu.py", "_compiled"): "nothing",
     ("neighbours/_local.py", "_space"): "the question's neighbour relation",
     ("neighbours/_parallel.py", "_cores"): "nothing",
     ("neighbours/_tiles.py", "_kernel"): "a measure and a number of columns",
