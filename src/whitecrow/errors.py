@@ -19,6 +19,7 @@ they speak of parameters, cards, policies and budgets only. Catch a branch or a 
     │   └── Forbidden           the person's role does not allow it
     ├── Unavailable             allowed, but not possible here or now
     │   ├── MissingExtra        a package or program is not installed
+    │   ├── NeedsLinux          this part runs on Linux only (also an ImportError)
     │   ├── BrokenPlugin        what an installed package offers cannot be used
     │   ├── NoDevice            no usable GPU on this machine
     │   ├── RecordsElsewhere    the records are not where this would need them
@@ -55,6 +56,7 @@ __all__ = [
     "LedgerOutdated",
     "LedgerUnusable",
     "MissingExtra",
+    "NeedsLinux",
     "NoConversion",
     "NoDevice",
     "NoTls",
@@ -87,7 +89,19 @@ class WhitecrowError(Exception):
 
 
 class InvalidInput(WhitecrowError, ValueError):
-    """A parameter, a card, a file or a record is not what the question needs; nothing was spent."""
+    """A parameter, a card, a file or a record is not what the question needs; nothing was spent.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, what was given, what to do.
+    parameter : str, default ""
+        The parameter or column that is wrong, where it is one: a form shows the message there.
+    """
+
+    def __init__(self, *message: object, parameter: str = "") -> None:
+        super().__init__(*message)
+        self.parameter = parameter
 
 
 class NotKnown(InvalidInput):
@@ -160,6 +174,10 @@ class Unavailable(WhitecrowError):
 
 class MissingExtra(Unavailable):
     """A package or a program that this needs is not installed; the message says how to get it."""
+
+
+class NeedsLinux(Unavailable, ImportError):
+    """This part of whitecrow needs what only Linux offers; the others work here."""
 
 
 class BrokenPlugin(Unavailable):
@@ -244,7 +262,7 @@ def invalid(owner: str, parameter: str, must: str, got: object, hint: str = "") 
     """
     requirement = must if must.startswith(("be ", "have ", "lie ", "name ")) else f"be {must}"
     text = f"The '{parameter}' parameter of {owner} must {requirement}. Got {_shown(got)} instead."
-    return InvalidInput(f"{text} {hint}" if hint else text)
+    return InvalidInput(f"{text} {hint}" if hint else text, parameter=parameter)
 
 
 def _shown(got: object) -> str:

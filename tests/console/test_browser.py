@@ -161,7 +161,7 @@ def test_from_the_first_dataset_to_the_last_of_the_budget(tabs: Any) -> None:
     tab.press("Register")
     page.wait_for_selector("text=The dataset is listed")
     tab.fill({"max_epsilon": "1", "max_tau": "40", "min_radius": "1"})
-    page.get_by_label("conditional", exact=True).first.fill("3")
+    page.get_by_label("For those whose condition holds").fill("3")
     tab.press("Show what this promises")
     page.wait_for_selector("text=This would promise")
     assert "at least 40 records" in page.inner_text("#promise")
@@ -174,7 +174,7 @@ def test_from_the_first_dataset_to_the_last_of_the_budget(tabs: Any) -> None:
     password = page.inner_text("#secret")
     tab.go("/datasets/bills/analysts")
     page.get_by_label("dora").check()
-    page.locator("#r1").fill("a study of bills")
+    page.locator("#readers-reason").fill("a study of bills")
     tab.press("Change readers")
     page.wait_for_selector("text=The list of readers is changed")
     tab.go("/datasets/bills/map?x=bmi&y=systolic&beta=10&radius=6&k=2&epsilon=1/2")
@@ -197,7 +197,7 @@ def test_from_the_first_dataset_to_the_last_of_the_budget(tabs: Any) -> None:
     page.wait_for_selector("text=Refused.")
     assert "not enough" in page.inner_text("[role=alert]")
     tab.go("/datasets/bills/history")
-    assert page.locator(".event.answered").count() == 6
+    assert page.locator(".history tr.answered").count() == 6
     tab.go("/laboratory?days=60&size=20")
     tab.charts(3)
 

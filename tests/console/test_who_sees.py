@@ -25,6 +25,7 @@ GETS: dict[str, tuple[int, int, int, int, int]] = {
     "/datasets/clinic/policy": (303, 404, 404, 404, 200),
     "/datasets/clinic/card": (303, 404, 404, 404, 200),
     "/datasets/clinic/analysts": (303, 404, 404, 404, 200),
+    "/datasets/clinic/use": (303, 404, 404, 200, 200),
     "/datasets/clinic/ledger": (303, 404, 404, 200, 200),
     "/datasets/clinic/recovery": (303, 404, 404, 404, 200),
     "/datasets/clinic/map": (303, 404, 404, 404, 200),

@@ -12,9 +12,11 @@ from whitecrow.console import _analyst as analyst
 from whitecrow.console import _custodian as custodian
 from whitecrow.console import _laboratory as laboratory
 from whitecrow.console import _people as people
+from whitecrow.console import _policy as policy
 from whitecrow.console import _privacy_map as privacy_map
 from whitecrow.console import _sign_in_pages as sign_in_pages
 from whitecrow.console import _timeline as timeline
+from whitecrow.console import _use as use
 from whitecrow.console._site import Site
 from whitecrow.server._handler import RequestHandler
 
@@ -29,7 +31,9 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 def site_of(handler: RequestHandler) -> Site:
     """Build all pages over a handler."""
     site = Site(handler)
-    for part in (sign_in_pages, custodian, people, timeline, privacy_map, analyst, laboratory):
+    for part in (sign_in_pages, custodian, policy, people, use, timeline, privacy_map):
+        part.add(site)
+    for part in (analyst, laboratory):
         part.add(site)
     site.finish()
     return site

@@ -10,7 +10,9 @@ from whitecrow.console import _answers as answers
 from whitecrow.console import _charts as charts
 from whitecrow.console import _code as code
 from whitecrow.console import _scoring as scoring
+from whitecrow.console._fields import labels_of, mistake
 from whitecrow.console._forms import question_groups, read_question_form
+from whitecrow.console._guide import STEPS, first_question
 from whitecrow.console._show import gauges
 from whitecrow.console._site import HOME, Go, Page, Sent, Site, Visit, missing
 from whitecrow.data import Card
@@ -59,10 +61,14 @@ def add(site: Site) -> None:
             "asks": question.asks,
             "groups": tuple(question_groups(question, card)),
             "typed": visit.form,
+            "guide": STEPS if visit.query("first") or visit.form.one("first") else (),
             "wrong": "",
             "priced": None,
             "deadline": found["deadlines"].get(kind, found["deadlines"].get("*")),
         }
+        if visit.query("first"):
+            suggested = first_question(card, [kind], found["remaining"])
+            values["typed"] = visit.form if suggested is None else suggested.typed
         return Page("ask.html", {**values, **more}, status)
 
     def price(visit: Visit) -> Page:
@@ -77,7 +83,8 @@ def add(site: Site) -> None:
             description = service.price(visit.who, found["name"], written, asked.public)
             question = question_from(written)
         except InvalidInput as error:
-            return form_page(visit, status=http_status(error), wrong=str(error))
+            labels = labels_of(question_groups(question_type(kind).question, card))
+            return form_page(visit, status=http_status(error), **mistake(error, labels))
         words = description.words.removesuffix(description.price.statement()).strip()
         priced = {
             "words": words,
@@ -117,19 +124,26 @@ def add(site: Site) -> None:
             skip += len(listed)
 
     def history(visit: Visit) -> Page:
-        found, _ = opened(visit)
+        found, card = opened(visit)
         page = int(visit.query("page")) if visit.query("page").isdecimal() else 1
         page = min(max(1, page), _MOST_PAGES)
         listed = service.account(
             visit.who, found["name"], skip=(page - 1) * _A_PAGE, limit=_A_PAGE + 1
         )["questions"][::-1]
         shown = [
-            {**one, "kind": one["question"]["kind"], "digest": _digest(one["question"])}
+            {
+                **one,
+                "kind": one["question"]["kind"],
+                "digest": _digest(one["question"]),
+                "error": "",
+            }
             for one in listed[:_A_PAGE]
         ]
         for one in shown:
             if one["outcome"] == "answered":
-                one["said"] = question_from(one["question"]).says(one["answer"])
+                question = question_from(one["question"])
+                one["said"] = question.says(one["answer"])
+                one["error"] = error_words(question, known_figures(question, card))
         more = len(listed) > _A_PAGE
         values = {"questions": shown, "page": page, "pages": page + more}
         return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
@@ -176,7 +190,8 @@ def add(site: Site) -> None:
             found_rows, reasons = scoring.scored(learned, typed)
             return Page("score.html", {**values, "found": found_rows, "reasons": reasons})
         except InvalidInput as error:
-            return Page("score.html", {**values, "wrong": str(error)}, http_status(error))
+            found_wrong = {"wrong": str(error), "wrong_at": "records"}
+            return Page("score.html", {**values, **found_wrong}, http_status(error))
 
     def answer(visit: Visit) -> Page:
         found, card = opened(visit)
@@ -201,6 +216,7 @@ def add(site: Site) -> None:
             "code": code.listings(one["question"], found["name"], _address(visit)),
             "chart": charts.series(said.series) if said.series else None,
             "detector": visit.request.url.path if kind == "learn" else None,
+            "first": len(service.account(visit.who, found["name"], limit=2)["questions"]) == 1,
         }
         return Page("answer.html", values)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ from whitecrow.console._fields import Field, Group, choices, record, record_fiel
 from whitecrow.console._site import Form
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Input, assembled, inputs
-from whitecrow.errors import InvalidInput
 from whitecrow.question import Question
 
 __all__ = ["Asked", "question_groups", "read_question_form"]
@@ -29,8 +27,6 @@ _LEGENDS = {
 """For each group of parameters: its legend, its help, and whether it is folded."""
 
 _GUESSES = "It makes the expected error more telling. It changes nothing else."
-_PARAMETER = re.compile(r"^The '(\w+)' parameter of \w+(?= must)")
-_MISSING = re.compile(r"^\w+ needs '(\w+)'(?=: )")
 
 
 @dataclass(frozen=True)
@@ -94,14 +90,11 @@ def _columns(one: Input, card: Card) -> list[str]:
 
 def read_question_form(question: type[Question], form: Form, card: Card) -> Asked:
     """Read what was typed: the question's JSON and the public guesses."""
-    try:
-        typed = _typed(question, form, card)
-        shortcuts = question.shortcuts.from_json(_typed(question.shortcuts, form, card))
-        asked = shortcuts.expand(typed)
-        question.from_json(asked)
-        return Asked(asked, _typed(question.guesses, form, card))
-    except InvalidInput as error:
-        raise InvalidInput(_readable(str(error), question)) from None
+    typed = _typed(question, form, card)
+    shortcuts = question.shortcuts.from_json(_typed(question.shortcuts, form, card))
+    asked = shortcuts.expand(typed)
+    question.from_json(asked)
+    return Asked(asked, _typed(question.guesses, form, card))
 
 
 def _typed(declared: type[Declared], form: Form, card: Card) -> dict[str, Any]:
@@ -115,17 +108,3 @@ def _typed(declared: type[Declared], form: Form, card: Card) -> dict[str, Any]:
         elif text := form.one(one.name):
             given[one.name] = parameter.from_text(text, declared.__name__)
     return assembled(declared, given)
-
-
-def _readable(message: str, question: type[Question]) -> str:
-    """Speak of the field that a person sees, not of a parameter in Python."""
-    labels = {
-        one.name: one.parameter.label
-        for declared in (question, question.shortcuts, question.guesses)
-        for one in inputs(declared)
-    }
-    for pattern, words in ((_PARAMETER, ""), (_MISSING, " is missing")):
-        found = pattern.match(message)
-        if found is not None and found[1] in labels:
-            return f"{labels[found[1]]}{words}{message[found.end() :]}"
-    return message

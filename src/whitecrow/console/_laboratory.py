@@ -12,7 +12,7 @@ from whitecrow.attack import Power, attack, naive_power, publisher_power
 from whitecrow.attack.naive import naive_release
 from whitecrow.attack.streams import Stream, porto_like, publish_days, question_for
 from whitecrow.console import _charts as charts
-from whitecrow.console._fields import Field, Group, decimal, given, whole
+from whitecrow.console._fields import Field, Group, decimal, given, labels_of, mistake, whole
 from whitecrow.console._site import Form, Page, Site, Visit
 from whitecrow.errors import InvalidInput, http_status
 from whitecrow.privacy import exact
@@ -53,7 +53,8 @@ def add(site: Site) -> None:
         try:
             return Page("laboratory.html", {**values, "found": _run(_chosen(form))})
         except InvalidInput as error:
-            return Page("laboratory.html", {**values, "wrong": str(error)}, http_status(error))
+            wrong = mistake(error, labels_of(_GROUPS))
+            return Page("laboratory.html", {**values, **wrong}, http_status(error))
 
     site.get("/laboratory", page)
 
@@ -80,15 +81,19 @@ _GROUPS = (
 
 def _chosen(form: Form) -> _Set:
     def between(name: str, label: str, least: int, most: int) -> int:
-        found = whole(given(form, name, label), label)
+        found = whole(given(form, name, label), label, name)
         if not least <= found <= most:
-            raise InvalidInput(f"{label}: write a whole number from {least} to {most}.")
+            raise InvalidInput(
+                f"{label}: write a whole number from {least} to {most}.", parameter=name
+            )
         return found
 
     epsilon = exact(given(form, "epsilon", "ε"), owner="The laboratory")
-    clip = float(decimal(given(form, "clip", "Upper clip"), "Upper clip"))
-    if not 1 / 100 <= epsilon <= 20 or not 1 <= clip <= 200:
-        raise InvalidInput("Choose an ε from 0.01 to 20 and an upper clip from 1 to 200.")
+    clip = float(decimal(given(form, "clip", "Upper clip"), "Upper clip", "clip"))
+    if not 1 / 100 <= epsilon <= 20:
+        raise InvalidInput("Choose an ε from 0.01 to 20.", parameter="epsilon")
+    if not 1 <= clip <= 200:
+        raise InvalidInput("Choose an upper clip from 1 to 200.", parameter="clip")
     return _Set(
         str(epsilon),
         between("days", "Days", 40, 365),

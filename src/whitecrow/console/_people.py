@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whitecrow.console._custodian import CUSTODIAN
+from whitecrow.console._fields import mistake
 from whitecrow.console._site import HOME, Go, Page, Site, Visit
 from whitecrow.errors import InvalidInput, http_status
 from whitecrow.ledger import LINES
@@ -34,7 +35,8 @@ def add(site: Site) -> None:
                 visit.who, visit.form.one("name"), visit.form.one("role")
             )
         except InvalidInput as error:
-            return everybody(visit, wrong=str(error), status=http_status(error))
+            wrong = mistake(error, {"name": "Name", "role": "Role"})
+            return everybody(visit, **wrong, status=http_status(error))
         password = service.members.reset_password(visit.who, person.name)
         return everybody(visit, made={"name": person.name, "password": password})
 
@@ -75,7 +77,7 @@ def add(site: Site) -> None:
                 visit.who, name, reason=visit.form.one("reason"), readers=visit.form.all("readers")
             )
         except InvalidInput as error:
-            return allowances(visit, wrong=str(error), status=http_status(error))
+            return allowances(visit, **_wrong(error, "readers"), status=http_status(error))
         return Go(f"{HOME}/datasets/{name}/analysts?done=access")
 
     def allow(visit: Visit) -> Page | Go:
@@ -84,7 +86,7 @@ def add(site: Site) -> None:
             budget = form.one("budget") or None
             service.allow(visit.who, name, form.one("analyst"), budget, reason=form.one("reason"))
         except InvalidInput as error:
-            return allowances(visit, wrong=str(error), status=http_status(error))
+            return allowances(visit, **_wrong(error, "allowance"), status=http_status(error))
         return Go(f"{HOME}/datasets/{name}/analysts?done=allowance")
 
     site.get("/people", everybody, roles=CUSTODIAN)
@@ -94,3 +96,10 @@ def add(site: Site) -> None:
     site.get("/datasets/{name}/analysts", allowances, roles=CUSTODIAN)
     site.post("/datasets/{name}/analysts", access, roles=CUSTODIAN)
     site.post("/datasets/{name}/allowances", allow, roles=CUSTODIAN)
+
+
+def _wrong(error: InvalidInput, form: str) -> dict[str, str]:
+    """A mistake in one of the page's two forms; both have a field for the reason."""
+    named = {"epsilon": "budget"}.get(error.parameter, error.parameter)
+    found = mistake(error, {error.parameter: "ε" if named == "budget" else "Reason"})
+    return {**found, "wrong_at": f"{form}-{named}" if named in ("budget", "reason") else ""}

@@ -10,7 +10,16 @@ import numpy as np
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.console import _charts as charts
 from whitecrow.console._custodian import CUSTODIAN
-from whitecrow.console._fields import Field, Group, choices, decimal, given, whole
+from whitecrow.console._fields import (
+    Field,
+    Group,
+    choices,
+    decimal,
+    given,
+    labels_of,
+    mistake,
+    whole,
+)
 from whitecrow.console._site import Form, Page, Site, Visit
 from whitecrow.errors import InvalidInput, http_status
 from whitecrow.server import Service
@@ -50,7 +59,8 @@ def add(site: Site) -> None:
         try:
             found = _mapped(service, visit, form)
         except InvalidInput as error:
-            return Page("map.html", {**values, "wrong": str(error)}, http_status(error))
+            wrong = mistake(error, labels_of(values["groups"]))
+            return Page("map.html", {**values, **wrong}, http_status(error))
         return Page("map.html", {**values, "found": found})
 
     site.get("/datasets/{name}/map", page, roles=CUSTODIAN)
@@ -76,10 +86,10 @@ def _groups(names: list[str]) -> tuple[Group, ...]:
 def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
     columns = [given(form, "x", "Across"), given(form, "y", "Up")]
     if columns[0] == columns[1]:
-        raise InvalidInput("Choose two different columns.")
+        raise InvalidInput("Choose two different columns.", parameter="y")
     model = DistanceAnomaly(
-        whole(given(form, "beta", "β"), "β"),
-        float(decimal(given(form, "radius", "Radius"), "Radius")),
+        whole(given(form, "beta", "β"), "β", "beta"),
+        float(decimal(given(form, "radius", "Radius"), "Radius", "radius")),
         form.one("metric") or "euclidean",
     )
     found = service.privacy_map(
@@ -88,7 +98,7 @@ def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
         columns,
         model,
         most=_MOST_POINTS,
-        k=whole(form.one("k") or "1", "Margin k"),
+        k=whole(form.one("k") or "1", "Margin k", "k"),
         epsilon=given(form, "epsilon", "Price ε"),
         notion=form.one("notion") or "sensitive",
     )

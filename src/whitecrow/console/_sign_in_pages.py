@@ -10,6 +10,7 @@ import anyio
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
+from whitecrow.console._fields import mistake
 from whitecrow.console._site import HOME, Go, Page, Site, Visit, read_form
 from whitecrow.errors import InvalidInput, NotSignedIn, WhitecrowError, http_status, retry_after
 from whitecrow.server._proxies import counted_address
@@ -18,6 +19,7 @@ __all__ = ["add"]
 
 _STALE = "The form is stale; please try again."
 _FORM_MINUTES = 30
+_PASSWORDS = {"old": "Old", "new": "New", "again": "New, again"}
 
 
 def add(site: Site) -> None:
@@ -93,13 +95,14 @@ def add(site: Site) -> None:
         old, new, again = ((form.fields.get(key) or [""])[-1] for key in ("old", "new", "again"))
         try:
             if new != again:
-                raise InvalidInput("The two new passwords differ.")
+                raise InvalidInput("The two new passwords differ.", parameter="again")
             address = counted_address(visit.request)
             service.sessions.change_password(visit.who.name, old, new, address=address)
         except NotSignedIn:
-            return Page("me.html", {**_mine(visit), "wrong": "The old password is wrong."}, 422)
+            wrong = {"wrong": "The old password is wrong.", "wrong_at": "old"}
+            return Page("me.html", {**_mine(visit), **wrong}, 422)
         except InvalidInput as error:
-            return Page("me.html", {**_mine(visit), "wrong": str(error)}, 422)
+            return Page("me.html", {**_mine(visit), **mistake(error, _PASSWORDS)}, 422)
         return Go(f"{HOME}/sign-in")
 
     def token(visit: Visit) -> Page:

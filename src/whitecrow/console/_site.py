@@ -267,6 +267,7 @@ class Site:
                 "csrf": "" if session is None else session.csrf,
                 "done": DONE.get(request.query_params.get("done", ""), ""),
                 "here": request.url.path,
+                "wrong_at": "",
                 **page.values,
             }
         )

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from whitecrow.look.page import picture_rules
+
 __all__ = ["add", "plotly_script", "plotly_styles"]
 
 _FOLDER = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FILES = {path.name: path for path in sorted(_FOLDER.iterdir()) if path.suffix in _TYPES}
+_PICTURES = "pictures.css"
 _KEPT = {"Cache-Control": "public, max-age=3600"}
 
 
@@ -25,6 +28,8 @@ def add(router: APIRouter) -> None:
 
 
 def _own(name: str) -> Response:
+    if name == _PICTURES:
+        return Response(picture_rules(), media_type=_TYPES[".css"], headers=_KEPT)
     if name not in _FILES:
         raise HTTPException(404, "There is no such file.")
     path = _FILES[name]

@@ -70,7 +70,7 @@ def add(site: Site) -> None:
         }
         return Page("ledger.html", values)
 
-    def recovery(visit: Visit, wrong: str = "", status: int = 200) -> Page:
+    def recovery(visit: Visit, status: int = 200, **more: Any) -> Page:
         name = visit.part("name")
         account = service.account(visit.who, name, limit=1)
         waiting = service.unsettled(visit.who, name)
@@ -79,9 +79,9 @@ def add(site: Site) -> None:
             "dataset": service.dataset(visit.who, name),
             "entries": [one for one in told if one["seq"] in set(account["unsettled"])],
             "failures": [one for one in told if one["seq"] in set(account["failures"])],
-            "wrong": wrong,
+            "wrong": "",
         }
-        return Page("recovery.html", {**values, "typed": visit.form}, status)
+        return Page("recovery.html", {**values, "typed": visit.form, **more}, status)
 
     def mend(visit: Visit) -> Page | Go:
         name, form = visit.part("name"), visit.form
@@ -90,7 +90,9 @@ def add(site: Site) -> None:
         try:
             act(visit.who, name, whole(form.one("entry"), "entry"), reason=form.one("reason"))
         except InvalidInput as error:
-            return recovery(visit, str(error), http_status(error))
+            at = f"{'r' if done == 'review' else 'v'}{form.one('entry')}"
+            wrong = {"wrong": str(error), "wrong_at": at if error.parameter == "reason" else ""}
+            return recovery(visit, http_status(error), **wrong)
         return Go(f"{HOME}/datasets/{name}/recovery?done={done}")
 
     site.get("/datasets/{name}/ledger", ledger, roles=_READERS)

@@ -90,7 +90,7 @@ class Declared:
         for name, parameter in self.parameters.items():
             value = given.get(name, parameter.default)
             if value is REQUIRED:
-                raise InvalidInput(f"{owner} needs {name!r}: {parameter.help}")
+                raise InvalidInput(f"{owner} needs {name!r}: {parameter.help}", parameter=name)
             optional = value is None and parameter.default is None
             vars(self)[name] = None if optional else parameter.parse(value, owner)
         self.settle()

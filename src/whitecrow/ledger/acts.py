@@ -46,7 +46,10 @@ def custodian_act(
     body: dict[str, Any] = {"actor": actor} if actor else {}
     if reason is not None:
         if not isinstance(reason, str) or not reason.strip():
-            raise InvalidInput("The custodian's acts need a reason, in words; the chain keeps it.")
+            raise InvalidInput(
+                "The custodian's acts need a reason, in words; the chain keeps it.",
+                parameter="reason",
+            )
         body["reason"] = reason
     if card is not None:
         body |= {"card": card, "card_digest": card_digest(card)}

@@ -18,7 +18,6 @@ the polling (benchmarks.ledger, the rows with several processes).
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import struct
 import threading
@@ -29,7 +28,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy.pool import PoolProxiedConnection
 
-from whitecrow.errors import LedgerBusy
+from whitecrow.errors import LedgerBusy, NeedsLinux
+
+try:
+    import fcntl
+
+    fcntl.F_OFD_SETLK  # noqa: B018 - other systems have the module without these locks
+except (ImportError, AttributeError):
+    raise NeedsLinux(
+        "The ledger, and with it the curator and the service, runs on Linux only: it locks open "
+        "file descriptions. Detectors, cards, questions, guarantees and the client work here."
+    ) from None
 
 if TYPE_CHECKING:
     from whitecrow.ledger.database import Database

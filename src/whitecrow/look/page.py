@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from whitecrow.look.parts import escaped
 
-__all__ = ["page", "panel", "script", "theme"]
+__all__ = ["page", "panel", "picture_rules", "script", "theme"]
 
 
 def page(title: str, lead: str, body: str, *, kind: str = "report") -> str:
@@ -58,12 +58,17 @@ def script() -> str:
 def theme(scope: str) -> str:
     """The colours, light and dark, and the rules of pictures, for what is inside ``scope``."""
     light, dark = _colours()
-    drawn = re.search(r"/\* pictures \*/(.*?)/\* end \*/", _text("look", "report.css"), re.DOTALL)
-    assert drawn is not None
     return (
         f"{scope} {{ {light} }} @media (prefers-color-scheme: dark) {{ {scope} {{ {dark} }} }}"
-        f"{drawn[1]}"
+        f"{picture_rules()}"
     )
+
+
+def picture_rules() -> str:
+    """The rules of pictures alone; the console serves them as a sheet of its own."""
+    drawn = re.search(r"/\* pictures \*/(.*?)/\* end \*/", _text("look", "report.css"), re.DOTALL)
+    assert drawn is not None
+    return drawn[1]
 
 
 def _colours() -> tuple[str, str]:

@@ -142,7 +142,7 @@ class People:
             raise invalid("a person", "role", f"one of {', '.join(ROLES)}", role)
         with self._store.transaction() as connection:
             if connection.execute(select(people.c.name).where(people.c.name == name)).first():
-                raise Taken(f"There is somebody called {name!r} already.")
+                raise Taken(f"There is somebody called {name!r} already.", parameter="name")
             row = {"name": name, "role": role, "disabled": False, "created": time.time()}
             connection.execute(insert(people).values(row))
         return Person(name, role)
@@ -198,7 +198,9 @@ class People:
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= self._longest:
             raise invalid("a token", "days", f"a whole number from 1 to {self._longest}", days)
         if not isinstance(label, str) or len(label) > 100:
-            raise InvalidInput("A token's label is a text of at most 100 characters.")
+            raise InvalidInput(
+                "A token's label is a text of at most 100 characters.", parameter="label"
+            )
         written = f"wc_{secrets.token_urlsafe(32)}"
         now = time.time()
         held = None if by is None else by.credential

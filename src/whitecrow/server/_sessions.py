@@ -99,7 +99,9 @@ class Sessions:
 
     def _hashed(self, password: str) -> str:
         if not isinstance(password, str) or not _SHORTEST <= len(password) <= _LONGEST:
-            raise InvalidInput(f"A password has {_SHORTEST} to {_LONGEST} characters.")
+            raise InvalidInput(
+                f"A password has {_SHORTEST} to {_LONGEST} characters.", parameter="new"
+            )
         with self._hashing:
             return self._hasher.hash(password)
 

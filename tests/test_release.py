@@ -1,0 +1,125 @@
+"""Ready to release: one version everywhere, and parts that need no Linux do not ask for it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import whitecrow
+
+ROOT = Path(__file__).parents[1]
+
+LINUX_ONLY = ("fcntl", "resource", "pwd", "grp", "termios", "uvloop", "syslog", "pty")
+"""Modules that Windows, or macOS, has not."""
+
+PURE = (
+    *("errors", "privacy", "card", "terms", "noise", "data", "neighbours", "anomaly", "look"),
+    *("question", "questions", "release", "plan", "detector", "client", "hazmat", "attack"),
+    *("identify", "screen", "lookahead", "count", "subspaces", "tune", "explain", "publish"),
+    *("profile", "learn", "verify", "cli"),
+)
+"""What works anywhere: everything but the account and what stands on it."""
+
+BLOCKED = """
+import sys
+
+class Elsewhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+for name in {blocked!r}:
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Elsewhere())
+"""
+
+
+def elsewhere(code: str) -> str:
+    """Run code in a Python that lacks what only Linux has."""
+    program = BLOCKED.format(blocked=LINUX_ONLY) + textwrap.dedent(code)
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def test_the_pure_parts_import_without_what_only_linux_has() -> None:
+    said = elsewhere(f"""
+        import importlib
+        for name in {PURE!r}:
+            importlib.import_module(f"whitecrow.{{name}}")
+        print(sorted(set({LINUX_ONLY!r}) & set(sys.modules)))
+    """)
+    assert said.strip() == "[]"
+
+
+def test_a_detector_is_loaded_and_scores_without_what_only_linux_has() -> None:
+    stored = ROOT / "tests" / "detector" / "fixtures"
+    files = sorted(stored.rglob("*.detector"))
+    if not files:
+        pytest.skip("no detector is stored with the tests")
+    said = elsewhere(f"""
+        from whitecrow import Detector
+        detector = Detector.load({str(files[0])!r})
+        print(len(detector.columns) > 0)
+    """)
+    assert said.strip() == "True"
+
+
+@pytest.mark.parametrize("part", ["ledger", "curator", "server", "console", "sklearn", "report"])
+def test_what_is_for_linux_only_says_so_when_it_is_imported(part: str) -> None:
+    said = elsewhere(f"""
+        import importlib
+        from whitecrow.errors import NeedsLinux
+        try:
+            importlib.import_module("whitecrow.{part}")
+        except ImportError as error:
+            print(isinstance(error, NeedsLinux), error)
+    """)
+    assert said.startswith(
+        "True The ledger, and with it the curator and the service, runs on Linux"
+    )
+
+
+def test_one_version_is_told_everywhere() -> None:
+    version = whitecrow.__version__
+    for place in ("pyproject.toml", "research/pyproject.toml"):
+        project = tomllib.loads((ROOT / place).read_text(encoding="utf-8"))["project"]
+        assert project["version"] == version, place
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\n" in citation
+    newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert newest
+    assert newest[1] == version
+    assert f"\ndate-released: {newest[2]}\n" in citation
+    assert f"![Version {version}," in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f">{version}<" in (ROOT / "docs/pictures/badges.svg").read_text(encoding="utf-8")
+    short = ".".join(version.split(".")[:2])
+    assert f"whitecrow {short} |" in (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
+
+
+def test_every_former_name_is_in_the_list_of_deprecations() -> None:
+    """A name that warns is a name that the changelog says is going."""
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    listed = changelog.partition("### Deprecated")[2].partition("\n## ")[0]
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if match := re.search(r"= former\(\s*__name__,\s*{(.*?)}", text, re.S):
+            found |= set(re.findall(r'"(\w+)":', match[1]))
+        if match := re.search(r'= moved\("whitecrow\.([\w.]+)"', text):
+            found.add(match[1].rpartition(".")[2])
+    assert len(found) > 5
+    assert {name for name in found if name not in listed} == set()
