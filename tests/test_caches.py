@@ -75,6 +75,11 @@ CACHES = {
     ("publish/question.py", "calendar"): "the question",
     ("publish/_square_root.py", "_strategy"): "the plan",
     ("publish/_square_root.py", "coefficients"): "the plan",
+    ("publish/_buffered.py", "square_root"): "the plan",
+    ("publish/_buffered.py", "scales"): "the plan",
+    ("publish/_buffered.py", "_variances"): "the plan",
+    ("publish/_fitted.py", "_parsed"): "the plan",
+    ("publish/_plan.py", "_scales"): "the plan",
     ("question.py", "_sentence"): "a price",
     ("_estimator.py", "_common_ledger"): "nothing",
 }  # fmt: skip

@@ -111,7 +111,7 @@ def game(plan, runs, seed, *, day=2, outlier=100.0):
             position, outputs = begin(plan), []
             for values in truth:
                 stage = plan.stage(position.epoch)
-                noises = tuple(stage.draw(source) for _ in range(plan.channels))
+                noises = tuple(stage.draw(position.within, source) for _ in range(plan.channels))
                 position, shown = turn(plan, position, plan.encode(values), noises)
                 outputs.append(shown)
             ratios.append(publisher_log_ratio(plan, outputs, days, joined))
@@ -129,6 +129,9 @@ CARD = Card("c", (Column("km", lower=0, upper=30), Column("t", lower=0, upper=9)
         ("square_root", {"epsilon": 1}),
         ("tree", {"rho": "1/2"}),
         ("square_root", {"rho": "1/2"}),
+        ("normalised", {"rho": "1/2"}),
+        ("buffered", {"rho": "1/2"}),
+        ("endless", {"rho": "1/2"}),
     ],
 )
 def test_on_our_series_the_ratio_adversary_is_within_what_privacy_allows(mechanism, budget):

@@ -78,7 +78,12 @@ def test_every_twin_is_caught_with_overwhelming_probability(twins, alpha):
         assert (1 - caught) ** ATTEMPTS < 1e-6, name(case)
 
 
-SLOW = {"identify: sensitive, k = 1, the answer stays", "publish: square root, Gaussian"}
+SLOW = {
+    "identify: sensitive, k = 1, the answer stays",
+    "publish: square root, Gaussian",
+    "publish: normalised, Gaussian",
+    "publish: buffered, Gaussian",
+}
 """Tight, and too slow to be tested hard enough by a quick run; the full study does."""
 
 

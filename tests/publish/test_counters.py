@@ -144,7 +144,7 @@ def test_the_square_root_beats_the_tree_by_2_8_at_a_year():
 
 
 def test_the_default_mechanism_is_chosen_from_public_formulas():
-    assert best_mechanism("gaussian", 2) == "square_root"
-    assert best_mechanism("gaussian", 10_000) == "square_root"
-    assert best_mechanism("gaussian", None) == "square_root"
+    assert best_mechanism("gaussian", 1) == "square_root"
+    assert best_mechanism("gaussian", 10_000) == "buffered"
+    assert best_mechanism("gaussian", None) == "endless"
     assert best_mechanism("laplace", 30) == "independent"

@@ -180,16 +180,16 @@ def _log_likelihood(
         stage = plan.stage(position.epoch)
         _, fixed = turn(plan, position, increments, silence)
         noises = tuple(a - b for a, b in zip(shown, fixed, strict=True))
-        total += sum(_log_weight(stage, noise) for noise in noises)
+        total += sum(_log_weight(stage, position.within, noise) for noise in noises)
         position, _ = turn(plan, position, increments, noises)
     return total
 
 
-def _log_weight(stage: Stage, noise: int) -> float:
+def _log_weight(stage: Stage, within: int, noise: int) -> float:
     """The log-probability of a draw, up to a constant that both hypotheses share."""
     if stage.noise == "laplace":
-        return -abs(noise) / float(stage.scale)
-    return -float(noise * noise / (2 * stage.scale))
+        return -abs(noise) / float(stage.scale_at(within))
+    return -float(noise * noise / (2 * stage.scale_at(within)))
 
 
 def publisher_power(plan: PublicationPlan) -> Power:

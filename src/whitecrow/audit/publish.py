@@ -24,8 +24,9 @@ from whitecrow.audit.tester import Law
 from whitecrow.data import Card, Column
 from whitecrow.noise import laws as noise_laws
 from whitecrow.publish import PrivateClip, Publish
-from whitecrow.publish._plan import Stage
-from whitecrow.publish._square_root import PRECISION, coefficients
+from whitecrow.publish._counters import Buffered, SquareRoot
+from whitecrow.publish._plan import Stage, counter_for
+from whitecrow.publish._square_root import ONE
 from whitecrow.publish.facts import PublishFacts
 from whitecrow.verify.publish import choice_law
 
@@ -33,10 +34,25 @@ __all__ = ["cases"]
 
 CARD = Card("days", (Column("d", "integer", 0, 9), Column("v", "integer", 0, 8)))
 EMPTY: Records = {"d": [], "v": []}
-FEEDBACK = sum(coefficients(2).weights) / 2**PRECISION
-"""The part of the first day's error that the square root feeds back on the second day."""
 
-SHIFTS = {"independent": (1.0,), "tree": (1.0, 1.0), "square_root": (1.0, 1.0 - FEEDBACK)}
+
+def _fed_back(mechanism: str) -> float:
+    """The part of the first day's error that is in the second day's again."""
+    counter = counter_for(mechanism, "to_date", 2, 1)
+    if isinstance(counter, SquareRoot):
+        return sum(counter.recurrence.weights) / ONE
+    assert isinstance(counter, Buffered)
+    first, second = counter.multiple(0), counter.multiple(1)
+    return 1.0 - sum(counter.recurrence.weights) / ONE * second / first
+
+
+FEEDBACK = {name: _fed_back(name) for name in ("square_root", "normalised", "buffered", "endless")}
+
+SHIFTS = {
+    "independent": (1.0,),
+    "tree": (1.0, 1.0),
+    **{name: (1.0, 1.0 - part) for name, part in FEEDBACK.items()},
+}
 """By how much an event of the first day moves the noisy numbers of two days."""
 
 
@@ -47,22 +63,22 @@ def _event(value: int) -> Records:
 def _numbers(mechanism: str, answer: Any) -> list[float]:
     """Compute the noisy numbers back from the released running counts."""
     values = [point["value"] for point in answer["series"]]
-    if mechanism == "square_root":
-        return [values[0], values[1] - FEEDBACK * values[0]]
+    if mechanism in FEEDBACK:
+        return [values[0], values[1] - FEEDBACK[mechanism] * values[0]]
     return values[: len(SHIFTS[mechanism])]
 
 
-def _beyond(stage: Stage, least: float) -> float:
+def _beyond(stage: Stage, within: int, least: float) -> float:
     """P(Laplace noise >= least), in units of one event."""
     steps = math.ceil(round(least * 2**stage.counter.bits, 6))
-    rate = 1 / float(stage.scale)
+    rate = 1 / float(stage.scale_at(within))
     low = math.exp(-rate * (steps if steps >= 1 else 1 - steps)) / (1 + math.exp(-rate))
     return low if steps >= 1 else 1 - low
 
 
-def _bins(stage: Stage, moved: float, cuts: Sequence[float]) -> list[float]:
+def _bins(stage: Stage, moved: float, cuts: Sequence[float], within: int = 0) -> list[float]:
     """The chances of a noisy number between the cuts, when the event moves it by ``moved``."""
-    above = [1.0, *(_beyond(stage, cut - moved) for cut in cuts), 0.0]
+    above = [1.0, *(_beyond(stage, within, cut - moved) for cut in cuts), 0.0]
     return [one - two for one, two in itertools.pairwise(above)]
 
 
@@ -98,20 +114,31 @@ class _Counting:
     def shifts(self) -> tuple[float, ...]:
         return SHIFTS[self.mechanism]
 
+    @property
+    def pulls(self) -> tuple[float, ...]:
+        """How much each day's number says about the event: its shift over its noise's variance."""
+        counter = counter_for(self.mechanism, "to_date", len(self.shifts), 1)
+        return tuple(
+            shift * (ONE / counter.multiple(day)) ** 2 for day, shift in enumerate(self.shifts)
+        )
+
     def laws(self, times: int, factor: Fraction) -> Laws:
         stage = self.question(factor * times).plan(CARD).stage(0)
         law = self._apart if self.noise == "epsilon" else self._together
         return law(stage, 0), law(stage, 1)
 
     def _apart(self, stage: Stage, there: int) -> Law:
-        days = [_bins(stage, there * shift, (shift / 2,)) for shift in self.shifts]
+        days = [
+            _bins(stage, there * shift, (shift / 2,), within)
+            for within, shift in enumerate(self.shifts)
+        ]
         return {
             tuple(place for place, _ in day): math.prod(chance for _, chance in day)
             for day in itertools.product(*map(enumerate, days))
         }
 
     def _together(self, stage: Stage, there: int) -> Law:
-        square = math.fsum(shift * shift for shift in self.shifts)
+        square = math.fsum(map(mul, self.shifts, self.pulls))
         if stage.counter.bits:  # so finely divided that the noise is as good as continuous
             deviation = math.sqrt(stage.scale * Fraction(square)) / 2**stage.counter.bits
             high = 1 - NormalDist().cdf(square * (0.5 - there) / deviation)
@@ -129,16 +156,19 @@ class _Counting:
                 _place(number, (shift / 2,))
                 for number, shift in zip(numbers, self.shifts, strict=True)
             )
-        total = math.fsum(map(mul, numbers, self.shifts))
-        return (_place(total, (math.fsum(map(mul, self.shifts, self.shifts)) / 2,)),)
+        total = math.fsum(map(mul, numbers, self.pulls))
+        return (_place(total, (math.fsum(map(mul, self.shifts, self.pulls)) / 2,)),)
 
     def exact(self, times: int) -> float:
         """The loss of the whole answer: the shifts over the noise."""
         stage = self.question(Fraction(times)).plan(CARD).stage(0)
         unit = 2**stage.counter.bits
         if self.noise == "epsilon":
-            return float(math.fsum(self.shifts) * unit / float(stage.scale))
-        return float(math.fsum(s * s for s in self.shifts) * unit**2 / (2 * float(stage.scale)))
+            return math.fsum(
+                shift * unit / float(stage.scale_at(day)) for day, shift in enumerate(self.shifts)
+            )
+        square = math.fsum(map(mul, self.shifts, self.pulls))
+        return float(square * unit**2 / (2 * float(stage.scale)))
 
     def case(self, name: str, times: int = 1, most: int = 20_000) -> Case:
         spoiled = None if times == 1 else partial(_richer, times)
@@ -305,11 +335,17 @@ def cases() -> Iterator[Case]:
     root = _Counting("square_root", Fraction(3))
     yield root.case("square root, Laplace", most=30_000)
     yield root.case("broken twin: square root, Laplace, half the noise", times=2)
-    for mechanism, rho in (("independent", 3), ("tree", 3), ("square_root", 4)):
+    buffered = _Counting("buffered", Fraction(3))
+    yield buffered.case("buffered, Laplace", most=30_000)
+    yield buffered.case("broken twin: buffered, Laplace, half the noise", times=2)
+    gaussian = {"independent": 3, "tree": 3, **dict.fromkeys(FEEDBACK, 4)}
+    for mechanism, rho in gaussian.items():
         counting = _Counting(mechanism, Fraction(rho), "rho")
         name = f"{mechanism.replace('_', ' ')}, Gaussian"
-        yield counting.case(name, most=30_000 if mechanism != "square_root" else 10_000)
-        yield counting.case(f"broken twin: {name}, half the deviation", times=4)
+        yield counting.case(name, most=10_000 if mechanism in FEEDBACK else 30_000)
+        # Two days show little of a strategy that is made for thousands of years.
+        times, part = (16, "a quarter of") if mechanism == "endless" else (4, "half")
+        yield counting.case(f"broken twin: {name}, {part} the deviation", times=times)
     yield _mean()
     yield _following()
     for method in ("quantile", "sparse_vector"):

@@ -13,13 +13,23 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.publish._square_root import SquareRoot
+from whitecrow.publish._buffered import Buffered
+from whitecrow.publish._square_root import ONE, SquareRoot
 
-__all__ = ["MECHANISMS", "Counter", "EachPeriod", "Independent", "Memory", "SquareRoot", "Tree"]
+__all__ = [
+    "MECHANISMS",
+    "Buffered",
+    "Counter",
+    "EachPeriod",
+    "Independent",
+    "Memory",
+    "SquareRoot",
+    "Tree",
+]
 
 Memory = tuple[int, ...]
 
-MECHANISMS = ("square_root", "tree", "independent")
+MECHANISMS = ("square_root", "normalised", "buffered", "endless", "tree", "independent")
 
 
 class Counter(Protocol):
@@ -38,6 +48,9 @@ class Counter(Protocol):
     def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
         """Return the l1 norm and the squared l2 norm of one event's effect, or upper bounds."""
 
+    def multiple(self, within: int) -> int:
+        """Return the scale of a period's noise over the epoch's, in units of ``2^-PRECISION``."""
+
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the standard deviation of the release at ``times`` over that of one draw."""
 
@@ -55,6 +68,10 @@ class Independent:
     """
 
     bits: int = 0
+
+    def multiple(self, within: int) -> int:
+        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
+        return ONE
 
     def start(self) -> Memory:
         """Return the memory before the first period."""
@@ -112,6 +129,10 @@ class Tree:
     def levels(self) -> int:
         """The largest number of nodes that hold one event."""
         return self.horizon.bit_length()
+
+    def multiple(self, within: int) -> int:
+        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
+        return ONE
 
     def start(self) -> Memory:
         """Return the memory before the first period: the time, open sums, noisy nodes."""

@@ -17,9 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.noise import Source, discrete_gaussian, discrete_laplace
+from whitecrow.publish._buffered import square_root
 from whitecrow.publish._clip import PrivateClip
-from whitecrow.publish._counters import Counter, EachPeriod, Independent, SquareRoot, Tree
+from whitecrow.publish._counters import Buffered, Counter, EachPeriod, Independent, SquareRoot, Tree
+from whitecrow.publish._fitted import ENDLESS, any_time, fitted
 from whitecrow.publish._periods import Calendar
+from whitecrow.publish._square_root import ONE
 
 __all__ = ["Point", "PublicationPlan", "Stage", "best_mechanism", "counter_for"]
 
@@ -69,7 +72,12 @@ def counter_for(mechanism: str, view: str, length: int, bound: int) -> Counter:
         return Independent()
     if mechanism == "tree":
         return Tree(length)
-    return SquareRoot(length, bits=max(0, _REFINED - bound.bit_length()))
+    bits = max(0, _REFINED - bound.bit_length())
+    if mechanism == "square_root":
+        return SquareRoot(length, bits)
+    if mechanism == "endless":
+        return Buffered(max(length, ENDLESS), any_time(), bits, normalised=False)
+    return Buffered(length, (square_root if mechanism == "normalised" else fitted)(length), bits)
 
 
 def _worst(mechanism: str, noise: str, length: int) -> float:
@@ -86,13 +94,20 @@ def _worst(mechanism: str, noise: str, length: int) -> float:
 def best_mechanism(noise: str, horizon: int | None) -> str:
     """Return the mechanism with the least worst-case error, a function of public facts alone.
 
+    Under Gaussian noise these are the optimised buffers, or, with an unknown horizon, the strategy
+    that needs none: both in constant memory.
+
     Examples
     --------
     >>> best_mechanism("gaussian", 365), best_mechanism("laplace", 365)
-    ('square_root', 'independent')
+    ('buffered', 'independent')
+    >>> best_mechanism("gaussian", None)
+    'endless'
     >>> best_mechanism("laplace", 10_000)
     'tree'
     """
+    if noise == "gaussian" and horizon != 1:
+        return "endless" if horizon is None else "buffered"
     length = 1 << 20 if horizon is None else horizon
     return min(("square_root", "tree", "independent"), key=lambda name: _worst(name, noise, length))
 
@@ -123,7 +138,8 @@ class Stage:
     noise : str
         "laplace" or "gaussian".
     scale : Fraction
-        The scale of the discrete Laplace law, or the variance of the discrete Gaussian.
+        The scale of the discrete Laplace law, or the variance of the discrete Gaussian, in a period
+        whose multiple is 1.
     """
 
     counter: Counter
@@ -131,15 +147,28 @@ class Stage:
     noise: str
     scale: Fraction
 
-    def draw(self, source: Source | None) -> int:
-        """Draw the noise of one period and channel."""
+    def scale_at(self, within: int) -> Fraction:
+        """Return the scale, or the variance, of the noise of a period (0, 1, ...)."""
+        multiple = self.counter.multiple(within)
+        if multiple not in self._scales:
+            self._scales.clear()  # a scale serves a stretch of periods and does not come back
+            times = Fraction(multiple, ONE)
+            self._scales[multiple] = self.scale * (times if self.noise == "laplace" else times**2)
+        return self._scales[multiple]
+
+    @cached_property
+    def _scales(self) -> dict[int, Fraction]:
+        return {}
+
+    def draw(self, within: int, source: Source | None) -> int:
+        """Draw the noise of one period (0, 1, ...) and channel."""
         if self.noise == "laplace":
-            return discrete_laplace(self.scale, source)
-        return discrete_gaussian(self.scale, source)
+            return discrete_laplace(self.scale_at(within), source)
+        return discrete_gaussian(self.scale_at(within), source)
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of one draw (the Gaussian's is at most this)."""
+        """The standard deviation of a draw of multiple 1 (the Gaussian's is at most this)."""
         if self.noise == "gaussian":
             return math.sqrt(self.scale)
         # Beyond 700 the noise is 0 for every purpose, and sinh would overflow.
@@ -278,10 +307,13 @@ class PublicationPlan:
     def stage(self, epoch: int) -> Stage:
         """Return the counter and the noise of an epoch."""
         if epoch not in self._stages:
-            length = self.horizon if self.horizon is not None else FIRST_EPOCH * GROWTH**epoch
+            length = self.horizon or self._epoch_length(epoch)
             counter = counter_for(self.mechanism, self.view, length, self.bound)
             self.set_stage(epoch, counter, length)
         return self._stages[epoch]
+
+    def _epoch_length(self, epoch: int) -> int:
+        return ENDLESS if self.mechanism == "endless" else FIRST_EPOCH * GROWTH**epoch
 
     def set_stage(
         self, epoch: int, counter: Counter, length: int, scale: Fraction | None = None

@@ -22,6 +22,7 @@ the quadrature are our own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,11 +32,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Coefficients", "SquareRoot", "coefficients", "deviation_of_square_root"]
+__all__ = [
+    "GUARD",
+    "ONE",
+    "PRECISION",
+    "Coefficients",
+    "SquareRoot",
+    "coefficients",
+    "deviation_of_square_root",
+    "falling",
+]
 
 BUFFERS = 12
 PRECISION = 48
-_GUARD = 64  # further bits for the powers in the sensitivity bound
+ONE = 1 << PRECISION
+GUARD = 64  # further bits for the powers in the sensitivity bound
 _EXACT_STEPS = 2048  # lags summed one by one before they are bounded in blocks
 _BLOCKS = 1024  # blocks for each doubling of the lag after that
 
@@ -127,6 +138,10 @@ class SquareRoot:
         """The coefficients for this horizon."""
         return coefficients(self.horizon, self.buffers, self.precision)
 
+    def multiple(self, within: int) -> int:
+        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
+        return ONE
+
     def start(self) -> tuple[int, ...]:
         """Return the memory before the first period."""
         return (0,) * (1 + self.buffers)
@@ -174,8 +189,8 @@ class SquareRoot:
         return absolute, squared
 
     def _most(self, size: int, value: int) -> int:
-        places = self.precision + _GUARD
-        return ((size * value + (1 << (1 + _GUARD))) >> places) + 1
+        places = self.precision + GUARD
+        return ((size * value + (1 << (1 + GUARD))) >> places) + 1
 
     def _strategy(self) -> list[tuple[int, int]]:
         """Upper bounds of ``b_1, b_2, ...`` as (numerator, how many lags it serves)."""
@@ -188,21 +203,37 @@ class SquareRoot:
 
 @lru_cache(maxsize=64)
 def _strategy(recurrence: Coefficients, horizon: int) -> list[tuple[int, int]]:
-    places = recurrence.precision + _GUARD
+    shares = recurrence.share()
+    rest = 1 - sum(shares, Fraction(0))
+    one = 1 << recurrence.precision
+    first = [share * Fraction(d, one) for share, d in zip(shares, recurrence.decays, strict=True)]
+    return falling(first, rest, recurrence, horizon)
+
+
+def falling(
+    first: Sequence[Fraction], rest: Fraction, recurrence: Coefficients, horizon: int
+) -> list[tuple[int, int]]:
+    """Enclose ``rest + sum_i first[i] * decays[i]^(k-1)`` from above, lag after lag.
+
+    Returns
+    -------
+    list of (int, int)
+        For the lags ``k = 1, 2, ..., horizon - 1`` in order: an upper bound over ``2^places`` and
+        how many lags it serves; from lag 2,048 on in blocks, by the first of each.
+    """
+    places = recurrence.precision + GUARD
     one = 1 << places
 
     def up(number: Fraction) -> int:
         return -(-number.numerator * one // number.denominator)
 
-    shares = recurrence.share()
-    rest = up(1 - sum(shares, Fraction(0)))
-    powers = [up(share) for share in shares]  # share_i * decay_i^j, rounded up
-    ratios = [d << _GUARD for d in recurrence.decays]  # decay_i^length, rounded up
+    least = up(rest)
+    powers = [up(amount) for amount in first]
+    ratios = [d << GUARD for d in recurrence.decays]  # decay_i^length, rounded up
     found: list[tuple[int, int]] = []
     lag, length = 1, 1
-    powers = [(p * r >> places) + 1 for p, r in zip(powers, ratios, strict=True)]
     while lag < horizon:
-        found.append((min(one, rest + sum(powers)), min(length, horizon - lag)))
+        found.append((min(one, least + sum(powers)), min(length, horizon - lag)))
         powers = [(p * r >> places) + 1 for p, r in zip(powers, ratios, strict=True)]
         lag += length
         if lag >= _EXACT_STEPS and lag >= 2 * _BLOCKS * length:

@@ -160,7 +160,7 @@ def _close(
     increments = plan.encode(joins)
     if len(leaves):
         increments = tuple(map(sub, increments, plan.encode(leaves)))
-    noises = tuple([stage.draw(source) for _ in increments])
+    noises = tuple([stage.draw(state.position.within, source) for _ in increments])
     position, released = turn(plan, state.position, increments, noises)
     point = plan.point(state.done + 1, released)
     return PublisherState(plan, position, state.done + 1, None, used, (point,))

@@ -14,6 +14,9 @@ __all__ = ["publish_words", "series_words"]
 
 _NAMES = {
     "square_root": "the square-root factorisation",
+    "normalised": "the normalised square-root factorisation",
+    "buffered": "a factorisation in a few buffers",
+    "endless": "a factorisation that needs no horizon",
     "tree": "a binary tree",
     "independent": "independent noise on each period",
 }

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.publish._clip import PrivateClip, quantile_utilities
-from whitecrow.publish._counters import SquareRoot
+from whitecrow.publish._counters import Buffered, SquareRoot
 from whitecrow.publish._periods import Calendar
 from whitecrow.publish._plan import PublicationPlan, Stage, counter_for
+from whitecrow.publish._square_root import Coefficients
 from whitecrow.publish._state import Position
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow.verify.exhaustive import Check, Report, exhaust
@@ -35,6 +36,7 @@ Stream = tuple[tuple[int, ...], ...]
 Law = Callable[[Stream], list[npt.NDArray[np.float64]]]
 """The log-probability of every output in the window, one array for each channel."""
 
+_COARSE = Coefficients((9, 4), (26, 12), precision=5)
 _ORDERS = (1.0001, 1.5, 2.0, 4.0)
 
 
@@ -67,8 +69,16 @@ def small_plan(
         counter = counter_for(mechanism, plan.view, length, plan.bound)
         if isinstance(counter, SquareRoot):
             counter = SquareRoot(length, bits=1, buffers=2, precision=5)
+        elif isinstance(counter, Buffered):
+            counter = _coarse(length, mechanism)
         plan.set_stage(epoch, counter, length)
     return plan
+
+
+def _coarse(length: int, mechanism: str) -> Buffered:
+    """Two buffers, rounded to 32nds; without a horizon, as if it ended after four periods."""
+    ending = mechanism != "endless"
+    return Buffered(length if ending else 4, _COARSE, bits=1, normalised=ending)
 
 
 def _events(most: int) -> list[tuple[int, ...]]:
@@ -101,9 +111,11 @@ def _edges(plan: PublicationPlan, periods: int) -> Iterator[tuple[Stream, Stream
                 yield stream, _with(_with(stream, one, top), two, top)
 
 
-def _log_weights(stage: Stage, noise: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _log_weights(
+    stage: Stage, within: int, noise: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
     """The log-probability of each draw."""
-    scale = float(stage.scale)
+    scale = float(stage.scale_at(within))
     if stage.noise == "laplace":
         ratio = math.exp(-1.0 / scale)
         return math.log((1 - ratio) / (1 + ratio)) - np.abs(noise) / scale
@@ -126,7 +138,7 @@ def _law(plan: PublicationPlan, window: int, stream: Stream, again: int | None =
             # The release is a fixed number plus the noise: find it with no noise.
             _, (fixed,) = turn(plan, position, increment, (0,))
             noise = outputs[None, :] - np.broadcast_to(fixed, logs.shape)[:, None]
-            weights = _log_weights(stage, noise)
+            weights = _log_weights(stage, position.within, noise)
             logs = (logs[:, None] + weights).ravel()
             position, _ = turn(plan, _spread(position, len(outputs)), increment, (noise.ravel(),))
             position = _one_channel(position)
@@ -244,6 +256,23 @@ def _rounding_forgotten(noise: str) -> Report:
     return _stream_check(plan, 9)
 
 
+def _buffers_unrounded(noise: str) -> Report:
+    """The buffered noise is set by its columns' norm, as if floors added nothing."""
+    plan = small_plan("buffered", noise, upper=Fraction(1))
+    absolute, squared = _coarse_norms()
+    scale = absolute if noise == "laplace" else squared / 2
+    plan.set_stage(0, plan.stage(0).counter, 3, scale / plan.budget)
+    return _stream_check(plan, 9)
+
+
+def _coarse_norms() -> tuple[Fraction, Fraction]:
+    """The norms of an event of size 2, from a counter so fine that its floors do not matter."""
+    fine = replace(_coarse(3, "buffered"), bits=60)
+    absolute, squared = fine.reach(1)
+    unit = Fraction(1, 1 << 59)
+    return absolute * unit, squared * unit**2
+
+
 # ---- the private clip --------------------------------------------------------------------------
 
 
@@ -295,10 +324,10 @@ def _stream_checks(noise: str, window: int) -> Iterator[Check]:
         run = partial(_stream_check, plan, window, periods=periods)
         return Check("publish", f"{name}, {noise}", run)
 
-    for mechanism in ("independent", "tree", "square_root"):
+    for mechanism in ("independent", "tree", "square_root", "buffered", "endless"):
         plan = small_plan(mechanism, noise, **small)
         # Without refined units the Gaussian needs fewer outputs to hold all its mass.
-        near = window if mechanism == "square_root" else min(window, 9)
+        near = window if plan.stage(0).counter.bits else min(window, 9)
         yield check(f"{mechanism}: streams of 3 periods", plan, near)
         plan = small_plan(mechanism, noise, statistic="mean", lengths=(2,), budget=budget)
         yield check(f"{mechanism}: a mean's two sums share the budget", plan, 2 * window, 2)
@@ -306,6 +335,12 @@ def _stream_checks(noise: str, window: int) -> Iterator[Check]:
     yield check("square_root: an unknown horizon, epochs of 1 and 2 periods", plan)
     plan = small_plan("square_root", noise, leaving=True, **small)
     yield check("square_root: a record that joins and leaves", plan, min(window, 12))
+    plan = small_plan("buffered", noise, lengths=(1, 2), **small)
+    yield check("buffered: an unknown horizon, epochs of 1 and 2 periods", plan)
+    plan = small_plan("buffered", noise, leaving=True, **small)
+    yield check("buffered: a record that joins and leaves", plan, min(window, 12))
+    plan = small_plan("buffered", noise, contribution=2, **small)
+    yield check("buffered: a user with two records", plan, min(window, 12))
     plan = small_plan("tree", noise, contribution=2, **small)
     yield check("tree: a user with two records", plan, min(window, 12))
     if noise == "laplace":
@@ -323,6 +358,7 @@ def _checks() -> Iterator[Check]:
             ("scales its noise to the data", _scale_follows_data),
             ("clips to the data", _clip_follows_data),
             ("forgets the rounding of its feedback", _rounding_forgotten),
+            ("forgets the floors of its buffers", _buffers_unrounded),
         ):
             words = f"a publisher that {name}, {noise}"
             yield Check("publish", words, partial(run, noise), must_fail=True)
