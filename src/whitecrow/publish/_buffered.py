@@ -146,7 +146,7 @@ class Buffered:
     >>> counter = Buffered(365, square_root(365))
     >>> memory, first = counter.step(counter.start(), 5 << counter.bits, 0)
     >>> first >> counter.bits, round(counter.multiple(0) / 2**48, 2), counter.multiple(364) / 2**48
-    (5, 1.72, 1.0)
+    (5, 1.71, 1.0)
     """
 
     horizon: int

@@ -51,7 +51,7 @@ class Publish(Question):
     Examples
     --------
     >>> Publish("km", time="date", start="2019-03-01", horizon=31, rho="1/2").mechanism
-    'square_root'
+    'buffered'
     """
 
     kind = "publish"
@@ -385,7 +385,7 @@ class Publish(Question):
         >>> card = Card("c", (Column("t", lower=0, upper=9),))
         >>> year = Publish(statistic="count", time="t", start=0, period=1, horizon=365, rho="1/2")
         >>> year.expected_error(card, [1, 365]).round(2).tolist()
-        [1.73, 2.95]
+        [1.73, 2.38]
         """
         plan = self.plan(card)
         found = plan.deviations(times)

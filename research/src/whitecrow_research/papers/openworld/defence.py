@@ -153,7 +153,7 @@ def _game(
     for day in (others, joined):
         increments = plan.encode(day)
         for _ in range(runs):
-            noises = tuple(stage.draw(source) for _ in increments)
+            noises = tuple(stage.draw(0, source) for _ in increments)
             _, shown = turn(plan, begin(plan), increments, noises)
             ratios.append(publisher_log_ratio(plan, [shown], [others], [joined]))
     return auc(ratios, np.repeat([False, True], runs))
