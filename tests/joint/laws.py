@@ -18,10 +18,12 @@ from scipy.special import ndtr
 
 from whitecrow.explain._law import law_of
 from whitecrow.explain.mechanism import matching, searched
+from whitecrow.learn import threshold
 from whitecrow.learn.training import train
 from whitecrow.noise import laws as noise_laws
 from whitecrow.place import law as place_law
 from whitecrow.profile import mechanism as profiling
+from whitecrow.profile import values
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow.verify.lookahead import cell_law
 from whitecrow.verify.point_sets import law as count_law
@@ -90,7 +92,11 @@ def _count(question: Any, *both: Any) -> Iterator[Part]:
 
 
 def _subspaces(question: Any, *both: Any) -> Iterator[Part]:
-    assert not question.count_share
+    if question.count_share:
+        assert question.top == 1
+        counted, other = (_subspace_counted(facts) for facts in both)
+        yield counted, other
+        return
     one, two = (
         noise_laws.top_pmf(
             [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)],
@@ -100,6 +106,17 @@ def _subspaces(question: Any, *both: Any) -> Iterator[Part]:
         for facts in both
     )
     yield one, two
+
+
+def _subspace_counted(facts: Any) -> Law:
+    """Which subspace is drawn, and how many outliers it is said to have."""
+    worth = [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)]
+    found: dict[Hashable, float] = {}
+    for (place,), chance in noise_laws.top_pmf(worth, facts.eta, 1).items():
+        count = facts.count(place)
+        law = count_law(count.outliers, count.sensitivity, count.calibration)
+        found.update({(place, number): chance * p for number, p in law.items()})
+    return found
 
 
 def _tune(question: Any, *both: Any) -> Iterator[Part]:
@@ -223,7 +240,7 @@ def _taped(tapes: list[_Tape]) -> Iterator[Part]:
 
 def _learn(question: Any, *both: Any) -> Iterator[Part]:
     tapes = [_Tape(question.money(facts.card)) for facts in both]
-    for facts, tape in zip(both, tapes, strict=True):
+    models = [
         train(
             question.grids(facts.card),
             facts.by_column,
@@ -233,19 +250,75 @@ def _learn(question: Any, *both: Any) -> Iterator[Part]:
             seed=question.seed,
             size=facts.card.size if question.relation == "replace_one" else None,
         )
+        for facts, tape in zip(both, tapes, strict=True)
+    ]
     yield from _taped(tapes)
+    if question.rates:
+        yield from _thresholds(question, models[0], *both)
+
+
+def _thresholds(question: Any, model: Any, *both: Any) -> Iterator[Part]:
+    """The choice of each threshold, once both databases released the same detector."""
+    card = both[0].card
+    tried = threshold.allotted(
+        question.rates, model.records, question.money(card), question.shares[1]
+    )
+    lots = np.random.default_rng(0)
+    anybody = np.column_stack(
+        [lots.uniform(grid.lower, grid.upper, 2000) for grid in question.grids(card)]
+    )
+    edges = threshold.score_edges(model, anybody)
+    counts = [facts.by_score(model, edges) for facts in both]
+    for rate, epsilon in tried.items():
+        eta = epsilon / (2 * threshold.sensitivity(rate, question.relation, card.contribution))
+        one, two = (
+            dict(
+                enumerate(
+                    noise_laws.exponential_mechanism_pmf(threshold.utilities(held, rate), eta)
+                )
+            )
+            for held in counts
+        )
+        yield one, two
 
 
 def _profile(question: Any, *both: Any) -> Iterator[Part]:
     tapes = [_Tape(question.money(facts.card)) for facts in both]
     for facts, tape in zip(both, tapes, strict=True):
         parts_ = question.parts(facts.card)
-        assert not any(part.discovers for part in parts_)
         profiling.described([part for part in parts_ if part.ordered], facts, tape, None)
         for part in parts_:
-            if not part.ordered:
+            if not part.ordered and not part.discovers:
                 profiling._categories(part, question, facts, tape, None)
     yield from _taped(tapes)
+    for part in question.parts(both[0].card):
+        if part.discovers:
+            yield from _discovered(part, question, *both)
+
+
+def _discovered(part: Any, question: Any, *both: Any) -> Iterator[Part]:
+    """The noisy count of each value, or that it is not named: a value that nobody has never is."""
+    card = both[0].card
+    noise = question.money(card).histograms(part.share, 1)
+    least = values.threshold(noise, card.contribution, question.value_delta(card))
+    listed = set(card.column(part.name).categories or ())
+    one, two = (facts.by_text(part.name) for facts in both)
+    far = least + math.ceil(9 * math.sqrt(noise.size))
+    for text in {*one, *two}:
+        held = one.get(text, 0), two.get(text, 0)
+        if held[0] == held[1]:
+            continue
+        if text is None or text in listed:
+            yield shifted(noise.law, noise.size, held[1] - held[0])
+            continue
+        laws = []
+        for count in held:
+            shown: dict[Hashable, float] = {
+                k: noise_laws.discrete_gaussian_pmf(k - count, variance=noise.size)
+                for k in (range(least, far + count) if count else ())
+            }
+            laws.append({**shown, "not named": 1 - math.fsum(shown.values())})
+        yield laws[0], laws[1]
 
 
 def shifted(noise: str, size: Fraction, away: int) -> Part:

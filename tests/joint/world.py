@@ -35,6 +35,8 @@ WARDS = ("a", "b")
 TOPS = ((9, "reject"), (3, "clip"), (3, "reject"))
 """Up to where a card reads x, and what becomes of larger values."""
 
+SEARCHES = ("uniform", "walk", "dfs", "bfs")
+
 MOVING = "zoe"
 """Who is in one of the two databases and not in the other, or with other values."""
 
@@ -110,7 +112,7 @@ def row(random: Random, who: str) -> Row:
     }
 
 
-def world(random: Random, *, engines: bool = False, **fixed: Any) -> World:
+def world(random: Random, *, engines: tuple[str, ...] = ("local",), **fixed: Any) -> World:
     """Draw a world; what is fixed is not drawn."""
     replaced = not fixed and random.random() < 0.15
     user = None if replaced or random.random() < 0.6 else random.choice((1, 1, 2))
@@ -141,8 +143,7 @@ def world(random: Random, *, engines: bool = False, **fixed: Any) -> World:
     many = fixed.get("cards", random.choice((1, 1, 2)))
     tops = fixed.get("tops") or random.sample(TOPS, many)
     cards = tuple(card(*top, user=user, size=known) for top in tops)
-    chosen = ("local", "sql") if engines else ("local",)
-    return World("replace_one" if replaced else "add_remove", cards, tuple(revisions), chosen)
+    return World("replace_one" if replaced else "add_remove", cards, tuple(revisions), engines)
 
 
 def _shuffled(random: Random, rows: Sequence[Row]) -> Rows:
@@ -206,9 +207,12 @@ def _screen(random: Random, unit: str, read: Card) -> Any:
 
 def _lookahead(random: Random, unit: str, read: Card) -> Any:
     beta = random.randint(1, 4)
-    columns = random.choice((["ward"], ["x"], ["ward", "x"], ["x", "day"]))
-    k = random.randint(1, beta + 1)
-    return wc.Lookahead(columns, model=wc.DistanceAnomaly(beta, 0), k=k, epsilon=_epsilon(random))
+    columns = random.choice(
+        (["ward"], ["x"], ["ward", "x"], ["x", "day"], ["lat"], ["ward", "lat"])
+    )
+    model, k = wc.DistanceAnomaly(beta, 0), random.randint(1, beta + 1)
+    bins = random.choice((2, 3)) if "lat" in columns else None
+    return wc.Lookahead(columns, model=model, k=k, epsilon=_epsilon(random), bins=bins)
 
 
 def _numeric(random: Random) -> tuple[Any, list[str]]:
@@ -218,8 +222,10 @@ def _numeric(random: Random) -> tuple[Any, list[str]]:
 
 def _count(random: Random, unit: str, read: Card) -> Any:
     model, columns = _numeric(random)
-    mechanism = random.choice(("smooth", "global", "global", "analytic_gaussian"))
-    delta = {"delta": "1/1000"} if mechanism == "analytic_gaussian" else {}
+    mechanism = random.choice(
+        ("smooth", "smooth", "global", "global", "analytic_gaussian", "paper_gaussian")
+    )
+    delta = {"delta": "1/1000"} if "gaussian" in mechanism else {}
     return wc.Count(
         columns, model=model, epsilon=_epsilon(random), mechanism=mechanism, relation=unit, **delta
     )
@@ -227,8 +233,10 @@ def _count(random: Random, unit: str, read: Card) -> Any:
 
 def _subspaces(random: Random, unit: str, read: Card) -> Any:
     model = wc.DistanceAnomaly(random.randint(1, 3), random.choice((1, 2)))
+    top = random.choice((1, 2))
     return wc.Subspaces(
-        top=random.choice((1, 2)),
+        top=top,
+        count_share=random.choice(("0", "1/2")) if top == 1 else "0",
         subspaces=[["x"], ["y"], ["x", "y"]],
         model=model,
         epsilon=_epsilon(random),
@@ -262,6 +270,11 @@ def _explain(random: Random, unit: str, read: Card) -> Any:
         detector=detector,
         epsilon=_epsilon(random),
         notion=notion,
+        **(
+            {"search": random.choice(SEARCHES), "samples": 2}
+            if notion == "conditional" and random.random() < 0.4
+            else {}
+        ),
     )
 
 
@@ -272,29 +285,35 @@ def _publish(random: Random, unit: str, read: Card) -> Any:
     what: dict[str, Any] = random.choice(
         ({"statistic": "count"}, {"column": "y", "statistic": random.choice(("mean", "sum"))})
     )
-    return wc.Publish(
-        **what,
-        time="day",
-        start=0,
-        period=1,
-        horizon=random.choice((1, 3)),
-        mechanism=random.choice(("independent", "tree", "square_root")),
-        **price,
+    how: dict[str, Any] = random.choice(
+        (
+            {"mechanism": "independent", "view": "each_period", "horizon": 3},
+            {"mechanism": "independent", "horizon": random.choice((1, 3))},
+            {"mechanism": "tree", "horizon": random.choice((1, 3))},
+            {"mechanism": "tree", "horizon": None, "through": 3},
+            {"mechanism": "square_root", "horizon": random.choice((1, 3))},
+        )
     )
+    leaves = "y" if random.random() < 0.2 else None
+    return wc.Publish(**what, time="day", start=0, period=1, leaves=leaves, **how, **price)
 
 
 def _learn(random: Random, unit: str, read: Card) -> Any:
     price: dict[str, Any] = {"epsilon": _epsilon(random)}
     if random.random() < 0.3:
         price = {"epsilon": 2, "delta": "1/1000"}
+    elif random.random() < 0.3:  # so dear that the thresholds are chosen and not refused
+        price = {"epsilon": 8, "threshold_share": "1/2", "false_alarms": [0.1, 0.4]}
     return wc.Learn(random.choice((["x"], ["x", "y"])), relation=unit, **price)
 
 
 def _profile(random: Random, unit: str, read: Card) -> Any:
     price: dict[str, Any] = {"epsilon": _epsilon(random)}
-    if random.random() < 0.3:
-        price = {"epsilon": 2, "delta": "1/1000", "discover": False}
     columns = random.choice((["x"], ["ward"], ["y", "ward"]))
+    if random.random() < 0.4:
+        price = {"epsilon": 2, "delta": "1/1000", "discover": random.random() < 0.5}
+        if price["discover"] and read.unit == "record":  # the names of all, where enough have one
+            columns = ["who"]
     return wc.Profile(columns, relation=unit, **price)
 
 
@@ -346,13 +365,19 @@ def counted(read: Card, rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def _number(value: Any) -> float:
+def _number(one: Row, label: str) -> float:
+    """The value that a promise speaks of: of a column, or which part of it."""
+    name, _, cut = label.partition(" in ")
+    value = one[name]
+    if cut:
+        parts = int(cut.removesuffix(" equal parts"))
+        return min(parts - 1, (value + 90) * parts // 180)
     return float(WARDS.index(value)) if isinstance(value, str) else float(value)
 
 
 def _apart(metric: str, columns: Sequence[str], one: Row, two: Row) -> float:
     if metric != "haversine":
-        return math.dist(*([_number(each[name]) for name in columns] for each in (one, two)))
+        return math.dist(*([_number(each, name) for name in columns] for each in (one, two)))
     places = []
     for each in (one, two):
         lon = 0.0 if abs(each["lat"]) == 90 else each["lon"] % 360
