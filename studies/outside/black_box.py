@@ -2,8 +2,9 @@
 
     python black_box.py TOOL FOLDER       in the environment of the tool
 
-TOOL is jax-privacy, dp-auditorium, statdp or dp-sniper; FOLDER is what ``draws.py`` wrote. Prints a
-line a case: what the tool says. Only adapters are here; the tools are used as they are.
+TOOL is jax-privacy, dp-auditorium, statdp, dp-sniper or delta-siege; FOLDER is what ``draws.py``
+wrote. Prints a line a case: what the tool says. Only adapters are here; the tools are used as they
+are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -103,7 +105,9 @@ def dp_sniper(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
             return taken.reshape(-1, 1) / max(1.0, float(max(one.max(), two.max())))
 
     part = len(one) // 4
-    config = DDConfig(n_processes=1, n_train=part, n=part, n_check=part, c=0.01)
+    config = DDConfig(
+        n_processes=1, n_train=part, n=part, n_check=part, c=0.01, confidence=CONFIDENCE
+    )
     mechanism = Drawn()
     bounds = []
     with initialize_dpsniper(config, out_dir="dp-sniper-output"):
@@ -121,11 +125,108 @@ def dp_sniper(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
     return found, found > epsilon
 
 
+def delta_siege(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
+    """Return the epsilon that its best witness proves; its line search is over delta from 0 up.
+
+    The tool's package imports mechanisms of many libraries, which are not what is judged here and
+    of which some have no package any more. They are replaced by empty modules; its search,
+    classifier, witnesses and bounds are its own.
+    """
+    for name in _SIEGE_WRAPS:
+        sys.modules[name] = _Empty(name)
+        above, _, last = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], last, sys.modules[name])
+    from deltasiege import DeltaSiege
+    from deltasiege.attack import LinesearchEstimator, WitnessOptimization
+    from deltasiege.classifiers import SklearnClassifier
+    from deltasiege.ddsampler import SimpleSampler
+    from deltasiege.logging import Logger
+    from deltasiege.mechanism import LaplaceMechanism
+    from deltasiege.utils import Config
+    from sklearn.linear_model import LogisticRegression
+
+    pools = [np.random.default_rng(0).permutation(side).astype(float) for side in (one, two)]
+    at = [0, 0]
+
+    class Drawn(LaplaceMechanism):  # type: ignore[misc]
+        """Hands out draws, none twice while there are any; its promise is a pure epsilon."""
+
+        def __call__(self, x: float, n: int) -> Any:
+            side = int(x)
+            first = at[side]
+            at[side] = first + n
+            return np.take(pools[side], np.arange(first, first + n), mode="wrap")
+
+    part = len(one) // 5
+    config = Config(
+        n_train=part,
+        n_init=part,
+        n_check=part,
+        n_final=part,
+        batch_size=part,
+        confidence=CONFIDENCE,
+        n_jobs=1,
+        n_experiments=1,
+    )
+    space = SimpleSampler(Drawn, [(0.0, 1.0)], epsilon=(epsilon, epsilon), sensitivity=(1.0, 1.0))
+    siege = DeltaSiege(
+        config=config,
+        search_space=space,
+        classifier_factories=SklearnClassifier.get_factory(classifier=LogisticRegression()),
+        logger=Logger(Logger.State.SILENT),
+    )
+    witness = WitnessOptimization.get_factory(
+        estimator=LinesearchEstimator(delta_steps=np.zeros(1))
+    )
+    found = siege.run("siege", witnesses_factories=witness)
+    trial = found.experiments[0].trials[0]
+    loss = float(trial.witnesses[trial.best_witness_idx].estimate_c)
+    # Its loss is the least guarantee (1/epsilon) that fits, relative to the one that is promised.
+    return epsilon / loss if loss > 0 else float("inf"), loss < 1
+
+
+_SIEGE_WRAPS = (
+    "aim",
+    "cdp2adp",
+    "diffprivlib",
+    "diffprivlib.mechanisms",
+    "dpopt",
+    "dpopt.optimizer",
+    "dpopt.optimizer.optimizer_generator",
+    "dpopt.optimizer.optimizers",
+    "dpopt.probability",
+    "dpopt.probability.estimators",
+    "mbi",
+    "mst",
+    "opendp",
+    "opendp.combinators",
+    "opendp.measurements",
+    "opendp.mod",
+    "pydp",
+    "pydp.algorithms",
+    "pydp.algorithms.numerical_mechanisms",
+)
+
+
+class _Empty(ModuleType):
+    """A module in which every name is there and none does anything."""
+
+    __path__: ClassVar[list[str]] = []
+    __all__: ClassVar[list[str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {"__init__": lambda self, *given, **named: None})
+
+
 TOOLS: dict[str, Callable[[Any, Any, float], tuple[float, bool]]] = {
     "jax-privacy": jax_privacy,
     "dp-auditorium": dp_auditorium,
     "statdp": statdp,
     "dp-sniper": dp_sniper,
+    "delta-siege": delta_siege,
 }
 
 

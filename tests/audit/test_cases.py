@@ -83,6 +83,8 @@ SLOW = {
     "publish: square root, Gaussian",
     "publish: normalised, Gaussian",
     "publish: buffered, Gaussian",
+    "lookahead: differential, many cells",
+    "service: a screen",
 }
 """Tight, and too slow to be tested hard enough by a quick run; the full study does."""
 

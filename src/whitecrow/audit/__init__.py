@@ -23,8 +23,10 @@ from whitecrow.questions import BUILT_IN
 __all__ = ["CONFIDENCE", "MECHANISMS", "Audit", "Case", "Finding", "audit", "cases", "run"]
 
 _HERE = {module.name for module in pkgutil.iter_modules(__path__)}
-MECHANISMS = ("compiler", "noise", *(kind for kind in BUILT_IN if kind in _HERE))
-"""Two that several questions share, and every question that has a module here."""
+SHARED = ("compiler", "noise", "account", "service")
+"""What several questions share."""
+MECHANISMS = (*SHARED, *(kind for kind in BUILT_IN if kind in _HERE))
+"""These, and every question that has a module here."""
 
 
 def audit(
@@ -36,12 +38,15 @@ def audit(
     ----------
     names : sequence of str
         Mechanisms, as in :data:`MECHANISMS`, or ``"replay"``: see :mod:`whitecrow.audit.replay`.
+        Without names a quick run leaves out ``"service"``, which takes a while to start.
     quick : bool
         Fewer draws. There is no seed: answers are drawn with the operating system's randomness.
     progress : callable, optional
         Told how far it is.
     """
     wanted = list(names) or [*MECHANISMS, "replay"]
+    if quick and not names:
+        wanted.remove("service")
     listed = [case for name in wanted if name != "replay" for case in cases([name])]
     found = run(listed, quick=quick, progress=progress)
     if "replay" not in wanted:

@@ -51,7 +51,7 @@ class Asked:
     card : Card
         The public facts, the same for both.
     pair : two databases
-        Which differ in one record.
+        Which differ in one record (or one person, if the card protects people).
     view : callable
         What the tester looks at: a function of the answer alone.
     spoiled : callable, optional
@@ -68,8 +68,8 @@ class Asked:
     release: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        if not _neighbours(self.pair, _unit(self.question)):
-            raise ValueError("the two databases must differ in one record")
+        if not _neighbours(self.pair, _unit(self.question), self.card):
+            raise ValueError("the two databases must differ in one record, or one person's")
 
     @cached_property
     def claim(self) -> Claim:
@@ -156,8 +156,14 @@ def _unit(question: Question) -> str:
     return str(getattr(question, "relation", "add_remove"))
 
 
-def _neighbours(pair: tuple[Records, Records], unit: str) -> bool:
-    """Say whether two databases differ by one record, added or (if that is the unit) replaced."""
+def _neighbours(pair: tuple[Records, Records], unit: str, card: Card) -> bool:
+    """Say whether two databases differ by one record, added or (if that is the unit) replaced.
+
+    Under a card that protects people: by the records of one person.
+    """
     one, two = (Counter(zip(*records.values(), strict=True)) for records in pair)
+    if card.user_column is not None:
+        place = list(pair[0]).index(card.user_column)
+        return len({row[place] for row in ((one - two) + (two - one))}) == 1
     gone, come = (one - two).total(), (two - one).total()
     return (gone, come) == (1, 1) if unit == "replace_one" else gone + come == 1

@@ -109,6 +109,32 @@ def _list(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
     return ranking(question, times * question.eta(CARD), x)
 
 
+@lru_cache(maxsize=64)
+def _two(factor: Fraction, epsilon: int) -> Subspaces:
+    return Subspaces(
+        top=2,
+        subspaces=[["x"], ["y"], ["x", "y"]],
+        model=DistanceAnomaly(1, 1.0),
+        epsilon=epsilon * factor,
+        relation="replace_one",
+        normalised=False,
+    )
+
+
+def _list_of_two(epsilon: int, times: int, factor: Fraction, x: Database) -> Law:
+    question = _two(factor, epsilon)
+    return ranking(question, times * question.eta(CARD), x)
+
+
+def _whole(answer: Any) -> Hashable:
+    return tuple(map(tuple, answer))
+
+
+def _unshared(facts: SubspaceFacts) -> SubspaceFacts:
+    """Every draw as dear as if it were the only one, four times over."""
+    return replace(facts, eta=4 * facts.eta)
+
+
 def _first(answer: Any) -> Hashable:
     return (tuple(answer[0]),)
 
@@ -197,6 +223,11 @@ def cases() -> Iterator[Case]:
     question = _question(Fraction(1), "replace_one", "0", 2)
     law_of = partial(_list, 2, 4)
     yield _case(name, question, swaps, law_of, view=_first, spoiled=_printed)
+    law_of = partial(_list_of_two, 4, 1)
+    yield _case("top 2 of 3", _two(Fraction(1), 4), swaps, law_of, view=_whole)
+    name = "broken twin: top 2 of 3, every draw at four times its part"
+    question, law_of = _two(Fraction(1), 2), partial(_list_of_two, 2, 4)
+    yield _case(name, question, swaps, law_of, view=_whole, spoiled=_unshared)
     grid = [pair for pair in GRID.edges() if len(pair[0]) == 2]
     question = _question(Fraction(1), "add_remove", "1/2", 2)
     law_of = partial(_counted, 2, 1)
