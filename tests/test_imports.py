@@ -22,6 +22,7 @@ _RARELY = "scoring, which others start often, needs none of these"
 
 LISTED = {
     ("anomaly/detectors/registry.py", "whitecrow.anomaly.detectors.libraries"): _CYCLE,
+    ("audit/service.py", "whitecrow.audit._running"): "the service is an extra",
     ("curator/models.py", "whitecrow.tune"): "the code of a question is loaded when asked",
     ("curator/publications.py", "whitecrow.publish"): "the code of a question is loaded when asked",
     ("curator/rehearsal.py", "whitecrow.curator.models"): "advice is loaded when asked for",
