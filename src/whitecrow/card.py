@@ -20,7 +20,7 @@ from whitecrow.column import TYPES, Column, day_number, first_repeated
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.look import bound, notebook
 
-__all__ = ["Card", "Column", "CsvFormat", "TableChoice"]
+__all__ = ["CSV_CHOICES", "Card", "Column", "CsvFormat", "TableChoice"]
 
 UNITS = ("record", "user")
 _SIZES = ("size_public", "size", "records_at_most")
@@ -49,7 +49,7 @@ class CsvFormat:
     decimal: str = "."
 
     def __post_init__(self) -> None:
-        for parameter, allowed in _CSV.items():
+        for parameter, allowed in CSV_CHOICES.items():
             if getattr(self, parameter) not in allowed:
                 choice = f"one of {', '.join(map(repr, allowed))}"
                 raise invalid("the card's [csv]", parameter, choice, getattr(self, parameter))
@@ -57,7 +57,7 @@ class CsvFormat:
             raise invalid("the card's [csv]", "decimal", "another mark than the delimiter", ",")
 
 
-_CSV = {
+CSV_CHOICES = {
     "delimiter": (",", ";", "tab", "|"),
     "encoding": ("utf-8", "latin-1", "cp1252", "utf-16"),
     "decimal": (".", ","),
@@ -292,7 +292,7 @@ class Card:
         columns = tuple(_column(item) for item in listed)
         tables = ("columns", "sources", "csv", "table")
         rest = {key: value for key, value in data.items() if key not in tables}
-        written = _part(data, "csv", set(_CSV))
+        written = _part(data, "csv", set(CSV_CHOICES))
         chosen = _part(data, "table", {"name", "version"})
         sources = data.get("sources", {})
         if not isinstance(sources, dict):

@@ -20,7 +20,7 @@ PAGES = {
             "/laboratory", "/me"],
     "custodian": ["", "/people", "/register", "/datasets/clinic", "/datasets/clinic/card",
                   "/datasets/clinic/policy", "/datasets/clinic/analysts",
-                  "/datasets/clinic/ledger", "/datasets/clinic/recovery"],
+                  "/datasets/clinic/ledger", "/datasets/clinic/recovery", "/datasets/clinic/model"],
 }  # fmt: skip
 
 

@@ -89,14 +89,14 @@ class Tab:
     def press(self, words: str) -> None:
         self.page.get_by_role("button", name=words, exact=True).click()
 
-    def fill(self, fields: dict[str, Any]) -> None:
-        self.page.evaluate("document.querySelectorAll('form details').forEach(d => d.open = true)")
+    def fill(self, fields: dict[str, Any], form: str = "") -> None:
+        self.page.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
         for name, value in fields.items():
             if isinstance(value, list):
                 for one in value:
                     self.page.check(f'[name="{name}"][value="{one}"]')
                 continue
-            field = self.page.locator(f'[name="{name}"]:not([type=hidden])').first
+            field = self.page.locator(f'{form} [name="{name}"]:not([type=hidden])').first
             if field.evaluate("e => e.tagName") == "SELECT":
                 field.select_option(value)
             else:
@@ -157,7 +157,8 @@ def test_from_the_first_dataset_to_the_last_of_the_budget(tabs: Any) -> None:
     # The custodian registers a dataset, sets its policy, invites and admits an analyst.
     tab.sign_in("custodian", PASSWORD)
     page.get_by_role("link", name="Register a dataset").click()
-    tab.fill({"name": "bills", "file": "clinic.csv", "budget": "3", "card": CARD.read_text()})
+    pasted = {"name": "bills", "file": "clinic.csv", "budget": "3", "card": CARD.read_text()}
+    tab.fill(pasted, "form:has(textarea)")
     tab.press("Register")
     page.wait_for_selector("text=The dataset is listed")
     tab.fill({"max_epsilon": "1", "max_tau": "40", "min_radius": "1"})

@@ -32,6 +32,7 @@ CUSTODIAN_PAGES = (
     "/register",
     "/people",
     *(f"/datasets/clinic{one}" for one in ("", "/policy", "/card", "/analysts", "/use", "/ledger")),
+    *(f"/datasets/clinic{one}" for one in ("/model", "/ask/profile", "/history")),
     "/datasets/clinic/recovery",
     MAP,
 )

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from whitecrow.console import _analyst as analyst
 from whitecrow.console import _custodian as custodian
 from whitecrow.console import _laboratory as laboratory
+from whitecrow.console import _onboarding as onboarding
 from whitecrow.console import _people as people
 from whitecrow.console import _policy as policy
 from whitecrow.console import _privacy_map as privacy_map
@@ -31,9 +32,9 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 def site_of(handler: RequestHandler) -> Site:
     """Build all pages over a handler."""
     site = Site(handler)
-    for part in (sign_in_pages, custodian, policy, people, use, timeline, privacy_map):
+    for part in (sign_in_pages, custodian, onboarding, policy, people, use, timeline):
         part.add(site)
-    for part in (analyst, laboratory):
+    for part in (privacy_map, analyst, laboratory):
         part.add(site)
     site.finish()
     return site

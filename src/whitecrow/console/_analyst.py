@@ -14,7 +14,7 @@ from whitecrow.console._fields import labels_of, mistake
 from whitecrow.console._forms import question_groups, read_question_form
 from whitecrow.console._guide import STEPS, first_question
 from whitecrow.console._show import gauges
-from whitecrow.console._site import HOME, Go, Page, Sent, Site, Visit, missing
+from whitecrow.console._site import HOME, Form, Go, Page, Sent, Site, Visit, missing
 from whitecrow.data import Card
 from whitecrow.detector import Detector
 from whitecrow.errors import (
@@ -32,7 +32,7 @@ from whitecrow.server._strangers import question_from
 
 __all__ = ["add"]
 
-_ANALYST = ("analyst",)
+_ASKING = ("analyst", "custodian")
 _A_PAGE = 25
 _MOST_PAGES = 10**6
 
@@ -60,7 +60,7 @@ def add(site: Site) -> None:
             "title": question.__name__,
             "asks": question.asks,
             "groups": tuple(question_groups(question, card)),
-            "typed": visit.form,
+            "typed": visit.form if visit.form.fields else _linked(visit),
             "guide": STEPS if visit.query("first") or visit.form.one("first") else (),
             "wrong": "",
             "priced": None,
@@ -117,7 +117,7 @@ def add(site: Site) -> None:
         """An analyst's questions, the newest first, read page by page."""
         skip = 0
         while True:
-            listed = service.account(visit.who, name, skip=skip)["questions"]
+            listed = service.asked(visit.who, name, skip=skip)
             yield from reversed(listed)
             if not listed:
                 return
@@ -127,9 +127,9 @@ def add(site: Site) -> None:
         found, card = opened(visit)
         page = int(visit.query("page")) if visit.query("page").isdecimal() else 1
         page = min(max(1, page), _MOST_PAGES)
-        listed = service.account(
+        listed = service.asked(
             visit.who, found["name"], skip=(page - 1) * _A_PAGE, limit=_A_PAGE + 1
-        )["questions"][::-1]
+        )[::-1]
         shown = [
             {
                 **one,
@@ -216,18 +216,25 @@ def add(site: Site) -> None:
             "code": code.listings(one["question"], found["name"], _address(visit)),
             "chart": charts.series(said.series) if said.series else None,
             "detector": visit.request.url.path if kind == "learn" else None,
-            "first": len(service.account(visit.who, found["name"], limit=2)["questions"]) == 1,
+            "draft": one["answer"].get("entry") if kind == "profile" else None,
+            "first": len(service.asked(visit.who, found["name"], limit=2)) == 1,
         }
         return Page("answer.html", values)
 
-    site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ANALYST)
-    site.post("/datasets/{name}/ask/{kind}", price, roles=_ANALYST)
-    site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ANALYST, asks=True)
-    site.get("/datasets/{name}/history", history, roles=_ANALYST)
-    site.get("/datasets/{name}/answers/{digest}", answer, roles=_ANALYST)
-    site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ANALYST)
-    site.get("/datasets/{name}/answers/{digest}/score", score, roles=_ANALYST)
-    site.post("/datasets/{name}/answers/{digest}/score", score, roles=_ANALYST)
+    site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ASKING)
+    site.post("/datasets/{name}/ask/{kind}", price, roles=_ASKING)
+    site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ASKING, asks=True)
+    site.get("/datasets/{name}/history", history, roles=_ASKING)
+    site.get("/datasets/{name}/answers/{digest}", answer, roles=_ASKING)
+    site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ASKING)
+    site.get("/datasets/{name}/answers/{digest}/score", score, roles=_ASKING)
+    site.post("/datasets/{name}/answers/{digest}/score", score, roles=_ASKING)
+
+
+def _linked(visit: Visit) -> Form:
+    """What a link filled in: text in the fields of a form, read like what a person types there."""
+    query = visit.request.query_params
+    return Form({name: query.getlist(name) for name in query if name != "done"})
 
 
 def _address(visit: Visit) -> str:

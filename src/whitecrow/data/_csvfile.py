@@ -94,17 +94,26 @@ def batches(
                     yield pyarrow.record_batch(texts, names=wanted)
 
 
-def guessed_schema(path: Path) -> Any:
+def guessed_schema(path: Path, form: CsvFormat) -> Any:
     """Return names and the types that the first rows suggest, for a custodian's draft of a card."""
     import pyarrow
     from pyarrow import csv as arrow
 
-    options = arrow.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda row: "skip")
+    options = arrow.ParseOptions(
+        delimiter=_mark(form).decode(),
+        newlines_in_values=True,
+        invalid_row_handler=lambda row: "skip",
+    )
     try:
-        with arrow.open_csv(path, parse_options=options) as start:
+        with arrow.open_csv(
+            path,
+            arrow.ReadOptions(encoding=form.encoding),
+            options,
+            arrow.ConvertOptions(decimal_point=form.decimal),
+        ) as start:
             return start.schema
     except pyarrow.ArrowInvalid:
-        return pyarrow.schema([(name, pyarrow.string()) for name in header(path)])
+        return pyarrow.schema([(name, pyarrow.string()) for name in header(path, form)])
 
 
 class _Recoded:

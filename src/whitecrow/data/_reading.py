@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.card import Card, Column
+from whitecrow.card import Card, Column, CsvFormat, TableChoice
 from whitecrow.data._columns import as_read, check_schema, convert, decoded, decoded_type, dtype
 from whitecrow.data._csvfile import guessed_schema
 from whitecrow.data._dataset import Dataset, Rejections
@@ -114,17 +114,22 @@ def bare_card(schema: Any, name: str) -> Card:
     return Card(name, columns)
 
 
-def drafted_card(source: object) -> tuple[Card, bool]:
+def drafted_card(
+    source: object, *, csv: CsvFormat | None = None, table: TableChoice | None = None
+) -> tuple[Card, bool]:
     """Return a card for a custodian to complete, and whether its types are guesses.
 
     The types of a CSV are guessed from its first rows: this is for the custodian's eyes, and
     nothing that an analyst sees may rest on it.
     """
-    opened = open_source(source)
+    # Of this card no more is looked at than how the source is written.
+    how = Card("new", (Column("none"),), csv=csv or CsvFormat(), table=table or TableChoice())
+    opened = open_source(source, how)
     file = data_file(source)
     guessed = file is not None and file.suffix.lower() == ".csv"
-    schema = guessed_schema(file) if guessed and file is not None else opened.schema
-    return bare_card(schema, opened.name), guessed
+    schema = guessed_schema(file, how.csv) if guessed and file is not None else opened.schema
+    found = bare_card(schema, opened.name)
+    return replace(found, csv=how.csv, table=how.table), guessed
 
 
 def _kind(arrow: Any) -> str:

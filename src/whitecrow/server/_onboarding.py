@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.card import Card
+from whitecrow.card import Card, CsvFormat, TableChoice
 from whitecrow.curator.drafts import Draft, drafts, reviewed
 from whitecrow.curator.models import ModelAdvice, compared
 from whitecrow.errors import InvalidInput
@@ -37,15 +37,30 @@ class Onboarding:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def sketch(self, who: Person, source: Mapping[str, Any]) -> tuple[Card, bool]:
+    def sketch(
+        self,
+        who: Person,
+        source: Mapping[str, Any],
+        *,
+        csv: Mapping[str, str],
+        table: Mapping[str, Any],
+    ) -> tuple[Card, bool]:
         """Return the names and types of a source's columns, and whether the types are guesses.
 
         The types of a CSV are guessed from its first rows: for the custodian's eyes, to be checked.
+
+        Parameters
+        ----------
+        who, source : Person, mapping
+            Who looks, and at what; as in :meth:`Service.register`.
+        csv, table : mapping
+            How the source is written, and which table of it is meant; as on a card.
         """
         need(who, "custodian")
         from whitecrow.data._reading import drafted_card
 
-        return drafted_card(self._service.catalogue.records(source))
+        records = self._service.catalogue.records(source)
+        return drafted_card(records, csv=CsvFormat(**csv), table=TableChoice(**table))
 
     def drafts(self, who: Person, name: str) -> list[Draft]:
         """The cards that profiles of a dataset drafted, the newest first."""
