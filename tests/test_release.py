@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -125,3 +127,30 @@ def test_every_former_name_is_in_the_list_of_deprecations() -> None:
         found |= {one.parameter.former for one in inputs(question) if one.parameter.former}
     assert len(found) > 5
     assert {name for name in found if name not in listed} == set()
+
+
+@pytest.mark.study
+@pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
+def test_wheel_and_sdist_are_built_and_install(tmp_path: Path) -> None:
+    """With uv, which may have to fetch the build backend; hence not in the ordinary run."""
+    built = tmp_path / "built"
+    subprocess.run(["uv", "build", "--quiet", "--out-dir", built, ROOT], check=True, timeout=300)
+    version = whitecrow.__version__
+    for name in (f"whitecrow-{version}-py3-none-any.whl", f"whitecrow-{version}.tar.gz"):
+        target = tmp_path / name
+        command = ["uv", "pip", "install", "--quiet", "--no-deps", "--target", target, built / name]
+        subprocess.run(command, check=True, timeout=300)
+        code = "import whitecrow, whitecrow.console; print(whitecrow.__version__)"
+        said = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(target)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        assert said.stdout.strip() == version
+        for part in ("console/templates/parts.html", "console/static/console.css", "py.typed",
+                     "demo/clinic.csv", "look/report.css", "learn/proof.md"):  # fmt: skip
+            assert (target / "whitecrow" / part).is_file(), part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -71,8 +72,8 @@ class Tab:
         page.on("request", lambda request: self.hosts.add(urlsplit(request.url).hostname))
 
     def _noted(self, message: Any) -> None:
-        # The browser itself logs a reply of 402 as an error: a refusal is one.
-        if message.type in ("error", "warning") and "402" not in message.text:
+        # The browser itself logs refusals and mistakes, which are replies like others, as errors.
+        if message.type in ("error", "warning") and not re.search("40[24]|422", message.text):
             self.errors.append(message.text)
 
     def go(self, path: str) -> None:

@@ -364,7 +364,7 @@ def test_the_history_is_one_row_a_question_with_its_answer_error_and_price(
     rows = re.findall(r'<tr class="answered">.*?</tr>', page, re.S)
     asked = [one for one in rows if "<summary>count</summary>" in one]
     assert len(asked) == 1
-    for words in ("± ", "ε 0.5", ">differential<", "/answers/"):
+    for words in ("± ", "ε 0.5", ">Everyone<", "/answers/"):
         assert words in asked[0]
 
 

@@ -29,6 +29,7 @@ _LATEST = 25
 _PACE_DAYS = 30.0
 _SHORTEST_DAYS = 1.0
 """A pace is told after a day at least: a busy first hour says little."""
+_UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 _CLOSED = {"settle": "answered", "fail": "failed", "void": "given back"}
 
 
@@ -171,20 +172,23 @@ def _over_time(
 ) -> dict[str, Any]:
     """What was spent over the days, as steps, below the cap."""
     start, line, cap = asked[0].at, bar["line"], float(bar["cap"])
+    long = max(now, asked[-1].at) - start
+    fits = (one for one in _UNITS if long.total_seconds() >= 2 * one[1])
+    unit, seconds = next(fits, _UNITS[-1])
 
-    def day(at: datetime.datetime) -> float:
-        return (at - start).total_seconds() / 86400
+    def since(at: datetime.datetime) -> float:
+        return (at - start).total_seconds() / seconds
 
     total, points = Fraction(0), [Dot(0.0, 0.0)]
     for one in asked:
         total += one.counts(line)
-        points.append(Dot(day(one.at), float(total)))
-    last = max(day(now), points[-1].x, 1e-3)
+        points.append(Dot(since(one.at), float(total)))
+    last = max(since(start + long), 1.0)
     spent = f"{rounded_up(total)} of {cap:g}"
     plot = Plot(
-        Axis(f"days since {start:%d %B %Y}", 0, last),
+        Axis(f"{unit} since {start:%d %B %Y, %H:%M}", 0, last),
         Axis("ε spent", 0, 1.05 * max(cap, float(total)) or 1.0),
-        f"What was spent over {last:.0f} days: ε {spent}",
+        f"What was spent over {last:.0f} {unit}: ε {spent}",
         height=240,
     )
     plot.line([(0, cap), (last, cap)], "muted", name="budget")
