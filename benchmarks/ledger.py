@@ -117,6 +117,11 @@ def together(curator: wc.Curator, clients: int, count: int, barrier: Any, first:
         return [span for job in jobs for span in job.result()]
 
 
+def rate_of(spans: Spans) -> float:
+    """How many asks ended a second, from the first that began to the last that ended."""
+    return len(spans) / (max(end for _, end in spans) - min(start for start, _ in spans))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     options = parser(__doc__ or "").parse_args(argv)
@@ -125,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows: list[list[object]] = []
 
     def row(name: str, spans: Spans) -> float:
-        rate = len(spans) / (max(end for _, end in spans) - min(start for start, _ in spans))
+        rate = rate_of(spans)
         middle, high = np.percentile([end - start for start, end in spans], [50, 99]) * 1000
         rows.append([name, rate, float(middle), float(high)])
         return rate

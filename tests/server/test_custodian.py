@@ -320,8 +320,6 @@ pool = [service.store._engine, service.ledger.database._engine]
 from sqlalchemy import event
 for engine in pool:
     event.listen(engine, "checkout", lambda raw, *_: raw.set_trace_callback(traced))
-if service.ledger.database._writer is not None:
-    service.ledger.database._writer[0].driver_connection.set_trace_callback(traced)
 service.register(
     custodian, "clinic", {"file": "clinic.csv"}, card=CARD.read_text(), readers=["ana"]
 )

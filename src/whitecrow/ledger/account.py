@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
@@ -50,10 +50,6 @@ __all__ = [
 ]
 
 _ZERO = Fraction(0)
-
-
-# Sums are read far more often than they change.
-_fraction = lru_cache(maxsize=4096)(Fraction)
 
 
 def _plus(a: Fraction, b: Fraction) -> Fraction:
@@ -90,7 +86,7 @@ class Located:
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Located:
         """Read what :meth:`to_json` wrote."""
-        return cls(_fraction(data["differential"]), _fraction(data["sensitive"]))
+        return cls(Fraction(data["differential"]), Fraction(data["sensitive"]))
 
 
 def charged(amount: Fraction) -> Fraction:
@@ -329,11 +325,11 @@ class Account:
     def from_json(cls, data: Mapping[str, Any]) -> Account:
         """Read what :meth:`to_json` wrote."""
         return cls(
-            epsilon=_fraction(data["epsilon"]),
-            delta=_fraction(data["delta"]),
-            rho=_fraction(data["rho"]),
-            sensitive=_fraction(data["sensitive"]),
-            conditional=_fraction(data["conditional"]),
+            epsilon=Fraction(data["epsilon"]),
+            delta=Fraction(data["delta"]),
+            rho=Fraction(data["rho"]),
+            sensitive=Fraction(data["sensitive"]),
+            conditional=Fraction(data["conditional"]),
             located=Located.from_json(data["located"]),
             zones=tuple(Zone.from_json(one) for one in data["zones"]),
             conditions=tuple(sorted(data["conditions"])),

@@ -1,20 +1,24 @@
 """Transactions of the ledger, each on a connection of its engine.
 
-Speed, and what each part buys (benchmarks.ledger; docs/ledger.md has the numbers). Threads of one
-process that write at the same moment share a transaction, hence a flush to disk, each in a
-savepoint of its own (SQLite only; PostgreSQL groups commits itself): that is most of the speed, for
-a flush takes as long as all else. Statements are SQLAlchemy's, compiled once and handed to the
-driver; one connection is kept for writing.
+Three parts make writing fast, each measured with and without (benchmarks.ledger_parts;
+docs/ledger.md has the numbers). Threads of one process that write at the same moment share a
+transaction, hence a flush to disk, each in a savepoint of its own (SQLite only; PostgreSQL groups
+commits itself). Statements are SQLAlchemy's, compiled once and handed to the driver. Whoever finds
+SQLite's file taken by another process asks again after two milliseconds: SQLite's own pauses grow,
+and between busy processes some would wait for seconds while others go on.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
+import time
 from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -26,7 +30,6 @@ from sqlalchemy.sql import Executable
 
 from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, translated
-from whitecrow.ledger.locks import WriterQueue
 
 __all__ = [
     "Compiler",
@@ -38,6 +41,9 @@ __all__ = [
 
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
+
+_POLL_MS = 2
+"""How often a process that finds the file taken asks again."""
 
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
@@ -72,8 +78,6 @@ class Database:
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
-        self._processes = WriterQueue(self.path, PATIENCE_SECONDS)
-        self._writer: tuple[PoolProxiedConnection, Session] | None = None
 
     @property
     def path(self) -> Path | None:
@@ -95,9 +99,8 @@ class Database:
                 raise LedgerUnusable(
                     "A ledger in memory cannot be used by a second process; give the ledger a file."
                 )
-            self._engine.dispose(close=False)
             # What belongs to the other process is left alone: not used, and not closed either.
-            _NOT_OURS.append(self._writer)
+            self._engine.dispose(close=False)
             self._start()
         return self._engine
 
@@ -128,32 +131,14 @@ class Database:
 
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
         """Do all that waits in line in one transaction."""
-        with self._turn, self._processes.take(), self._writing() as session:
-            session.command("BEGIN IMMEDIATE")
+        with self._turn, self._session("") as session:
+            _begin_writing(session)
             jobs = fetch()
             if len(jobs) == 1:
                 jobs[0].result = jobs[0].act(session)
                 return
             for job in jobs:
                 _act_apart(job, session)
-
-    @contextmanager
-    def _writing(self) -> Iterator[Session]:
-        """The connection that is kept for writing, and its transaction."""
-        if self._writer is None:
-            connection = self.engine.raw_connection()
-            self._writer = connection, Session(connection, self._compiler)
-        connection, session = self._writer
-        try:
-            yield session
-            connection.commit()
-        except BaseException:
-            try:
-                connection.rollback()
-            except self.failures:
-                self._writer = None
-                connection.invalidate()
-            raise
 
     @contextmanager
     def _session(self, begin: str) -> Iterator[Session]:
@@ -210,16 +195,22 @@ class Database:
 
     def close(self) -> None:
         """Give all connections back."""
-        if self._process == os.getpid():
-            with self._turn:
-                if self._writer is not None:
-                    self._writer[0].close()
-                    self._writer = None
         self._engine.dispose()
-        self._processes.close()
 
 
-_NOT_OURS: list[object] = []
+def _begin_writing(session: Session) -> None:
+    """Begin a transaction that writes as soon as no other process has one."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    session.command(f"PRAGMA busy_timeout={_POLL_MS}")
+    try:
+        while True:
+            try:
+                return session.command("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+    finally:
+        session.command(f"PRAGMA busy_timeout={round(1000 * PATIENCE_SECONDS)}")
 
 
 def _act_apart(job: Job[Session], session: Session) -> None:
@@ -322,24 +313,14 @@ _INTERRUPTED = (
 )
 
 
+@dataclass(eq=False)
 class Job(Generic[A]):
     """One writer's act and what came of it."""
 
-    def __init__(self, act: Callable[[A], object]) -> None:
-        self.act = act
-        self.result: object = None
-        self.error: Exception | None = None
-        self.done = False
-        self._called = threading.Lock()
-        self._called.acquire()
-
-    def wait(self, seconds: float = -1) -> bool:
-        """Wait to be called; whether that happened in time."""
-        return self._called.acquire(timeout=seconds)
-
-    def call(self) -> None:
-        """Wake whoever waits: the job is done, or theirs to lead."""
-        self._called.release()
+    act: Callable[[A], object]
+    result: object = None
+    error: Exception | None = None
+    done: bool = False
 
 
 class GroupCommit(Generic[A]):
@@ -360,52 +341,44 @@ class GroupCommit(Generic[A]):
         patience: float,
     ) -> None:
         self._work, self._patience = work, patience
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._led = False
         self._waiting: deque[Job[A]] = deque()
 
     def run(self, act: Callable[[A], T]) -> T:
         """Do an act, with others or for others; return its result or raise its error."""
         job: Job[A] = Job(act)
-        with self._lock:
-            leads, self._led = not self._led, True
-            if not leads:
-                self._waiting.append(job)
-        if not leads:
-            self._wait(job)
-        if not job.done:
+        if self._leads(job):
             self._lead(job)
         if job.error is not None:
             raise job.error
         return cast(T, job.result)
 
-    def _wait(self, job: Job[A]) -> None:
-        called = False
-        try:
-            called = job.wait(self._patience)
-        finally:
-            if not called and not self._left(job):
-                job.wait()  # somebody has begun it: its end is near, and must be known
-                called = True
-        if not called:
-            raise LedgerBusy(
-                "The ledger is busy: another process or thread has held it for too long. Nothing "
-                "was spent and nothing released; ask again later."
-            )
-
-    def _left(self, job: Job[A]) -> bool:
-        """Leave the line; False if the job is not in it any more."""
-        with self._lock:
-            if job in self._waiting:
-                self._waiting.remove(job)
-                return True
-        return False
+    def _leads(self, job: Job[A]) -> bool:
+        """Wait until somebody has done the job, or nobody leads: then it is the job's turn."""
+        with self._changed:
+            self._waiting.append(job)
+            try:
+                self._changed.wait_for(lambda: job.done or not self._led, self._patience)
+            finally:
+                waits = job in self._waiting
+                if waits:
+                    self._waiting.remove(job)
+                else:  # somebody has begun it: its end is near, and must be known
+                    self._changed.wait_for(lambda: job.done)
+            if waits and self._led:
+                raise LedgerBusy(
+                    "The ledger is busy: another process or thread has held it for too long. "
+                    "Nothing was spent and nothing released; ask again later."
+                )
+            self._led = self._led or waits
+            return waits
 
     def _lead(self, mine: Job[A]) -> None:
         jobs = [mine]
 
         def fetch() -> list[Job[A]]:
-            with self._lock:
+            with self._changed:
                 while self._waiting and len(jobs) < _TOGETHER:
                     jobs.append(self._waiting.popleft())
             return jobs
@@ -418,14 +391,10 @@ class GroupCommit(Generic[A]):
         except Exception as error:  # noqa: BLE001 - it is raised where the acts came from
             failure = error
         finally:
-            with self._lock:
-                heir = self._waiting.popleft() if self._waiting else None
-                self._led = heir is not None
-            if heir is not None:
-                heir.call()
-            for job in jobs:
-                if not finished:
-                    job.error = job.error or failure or LedgerBusy(_INTERRUPTED)
-                job.done = True
-                if job is not mine:
-                    job.call()
+            with self._changed:
+                self._led = False
+                for job in jobs:
+                    if not finished:
+                        job.error = job.error or failure or LedgerBusy(_INTERRUPTED)
+                    job.done = True
+                self._changed.notify_all()

@@ -22,7 +22,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from whitecrow.ledger import spatial_statements as sql
@@ -351,7 +350,7 @@ class SpatialIndex:
         }
         shared, own = rows.get(_EVERYBODY), rows.get(analyst)
         prices = tuple(
-            _ZERO if row is None else _fraction(getattr(row, line))
+            _ZERO if row is None else Fraction(getattr(row, line))
             for row in (shared, own)
             for line in _LINES
         )
@@ -412,15 +411,12 @@ def _widest(band: int) -> float:
 
 _FAR = 1.7e308
 
-_fraction = lru_cache(maxsize=4096)(Fraction)
-
 
 def written(depths: Depths) -> str:
     """Write depths down."""
     return " ".join("-" if depth is None else str(depth) for depth in depths)
 
 
-@lru_cache(maxsize=1024)
 def read_depths(text: str) -> Depths:
     """Read what :func:`written` wrote."""
     return tuple(None if depth == "-" else Fraction(depth) for depth in text.split())
@@ -429,12 +425,5 @@ def read_depths(text: str) -> Depths:
 def ball_of(row: Any) -> Ball:
     """Return the ball of a row."""
     return Ball(
-        _location(row.location), _fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
+        json.loads(row.location), Fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
     )
-
-
-@lru_cache(maxsize=4096)
-def _location(written: str) -> Location:
-    """A queried ball; each is read again for every later ball that comes near it."""
-    found: Location = json.loads(written)
-    return found

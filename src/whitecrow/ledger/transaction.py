@@ -103,7 +103,9 @@ class AccountTransaction:
     @property
     def budget(self) -> Budget:
         """The dataset's cap; read when it is needed, written when it is set."""
-        return _budget(self._budget) if isinstance(self._budget, str) else self._budget
+        if isinstance(self._budget, str):
+            self._budget = _budget(self._budget)
+        return self._budget
 
     @budget.setter
     def budget(self, new: Budget) -> None:
@@ -112,7 +114,9 @@ class AccountTransaction:
     @property
     def spent(self) -> Account:
         """What all analysts together have spent."""
-        return _account(self._spent) if isinstance(self._spent, str) else self._spent
+        if isinstance(self._spent, str):
+            self._spent = _account(self._spent)
+        return self._spent
 
     @spent.setter
     def spent(self, new: Account) -> None:
@@ -347,51 +351,23 @@ def _parsed(written: str) -> Any:
         ) from None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # a cap hardly ever changes
 def _budget(written: str) -> Budget:
     return Budget.of(_parsed(written))
 
 
 def _account(written: str) -> Account:
-    known = _ACCOUNTS.get(written)
-    if known is None:
-        try:
-            known = Account.from_json(_parsed(written))
-        except (KeyError, ValueError, TypeError):
-            raise LedgerCorrupt(
-                "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
-            ) from None
-        _remember(written, known)
-    return known
+    try:
+        return Account.from_json(_parsed(written))
+    except (KeyError, ValueError, TypeError):
+        raise LedgerCorrupt(
+            "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
+        ) from None
 
 
 def _text(value: Budget | Account | str) -> str:
     """Write sums or a cap; what was read and did not change is still the text it was."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Budget):
-        return _budget_text(value)
-    written = canonical(value.to_json())
-    _remember(written, value)
-    return written
-
-
-@lru_cache(maxsize=64)
-def _budget_text(budget: Budget) -> str:
-    return canonical(budget.to_json())
-
-
-_ACCOUNTS: dict[str, Account] = {}
-"""Sums by their text, which says all of them: what was just written is read next."""
-
-
-def _remember(written: str, account: Account) -> None:
-    if len(_ACCOUNTS) >= _MOST_ACCOUNTS:
-        _ACCOUNTS.clear()
-    _ACCOUNTS[written] = account
-
-
-_MOST_ACCOUNTS = 256
+    return value if isinstance(value, str) else canonical(value.to_json())
 
 
 def _share(row: Any) -> AnalystAccount:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.errors import Unavailable
-from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation, locks
+from whitecrow.ledger import Budget, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.database import GroupCommit
-from whitecrow.ledger.locks import WriterQueue
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 
@@ -48,14 +47,14 @@ def books(ledger: Ledger) -> Any:
 
 
 class Failing:
-    """A connection of which one commit fails."""
+    """A connection of a store of which one commit fails."""
 
-    def __init__(self, connection: Any, place: int) -> None:
-        self._connection, self._left = connection, place
+    def __init__(self, connection: Any, commits: Iterator[int], place: int) -> None:
+        self._connection, self._commits, self._place = connection, commits, place
 
     def commit(self) -> None:
-        self._left -= 1
-        if self._left == 0:
+        writes = self._connection.driver_connection.in_transaction
+        if writes and next(self._commits, None) == self._place:
             raise sqlite3.OperationalError("disk I/O error")
         self._connection.commit()
 
@@ -63,10 +62,15 @@ class Failing:
         return getattr(self._connection, name)
 
 
-def let_fail(ledger: Ledger, place: int) -> None:
+def let_fail(ledger: Ledger, place: int, patch: pytest.MonkeyPatch) -> None:
     """Let a commit fail: the next one, or a later one."""
-    writer: Any = ledger.database._writer
-    ledger.database._writer = (Failing(writer[0], place), writer[1])  # type: ignore[assignment]
+    commits = iter(range(1, place + 1))
+
+    def lent(*given: object) -> Any:
+        return Failing(plain(), commits, place)
+
+    plain = ledger.database.engine.raw_connection
+    patch.setattr(ledger.database.engine, "raw_connection", lent)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -76,10 +80,12 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_what_a_failed_commit_charged_is_on_no_map(tmp_path: Path) -> None:
+def test_what_a_failed_commit_charged_is_on_no_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(tmp_path / "l.db") as ledger:
         charge(ledger, located("a", 0.0))
-        let_fail(ledger, 1)
+        let_fail(ledger, 1, monkeypatch)
         with pytest.raises(Unavailable, match="disk reports an error"):
             ledger.reserve("d", located("b", 0.5))
         charge(ledger, located("c", 0.5))  # touches a; b was never charged
@@ -88,10 +94,12 @@ def test_what_a_failed_commit_charged_is_on_no_map(tmp_path: Path) -> None:
         assert books(ledger) == 2 * TENTH.epsilon
 
 
-def test_a_commit_that_fails_fails_for_all_who_share_it_and_for_nobody_else(tmp_path: Path) -> None:
+def test_a_commit_that_fails_fails_for_all_who_share_it_and_for_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(tmp_path / "l.db") as ledger, ThreadPoolExecutor(5) as pool:
         charge(ledger, located("first", 0.0))
-        let_fail(ledger, 2)
+        let_fail(ledger, 2, monkeypatch)
         begun, go_on = threading.Event(), threading.Event()
 
         def hold(account: Any) -> None:
@@ -150,46 +158,7 @@ def test_two_ledgers_see_each_others_spends_voids_and_caps_at_once(tmp_path: Pat
         assert books(two) == 3 * TENTH.epsilon
 
 
-# WriterQueue
-
-
-def test_a_lock_that_cannot_be_had_leaves_the_gate_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "l.db"
-    mine, others = WriterQueue(path, 5.0), WriterQueue(path, 1.0)
-    plain = locks.take
-
-    def broken(descriptor: int, place: int) -> bool:
-        if place == 1:
-            raise OSError("no locks left")
-        return plain(descriptor, place)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(locks, "take", broken)
-        with mine.take():
-            pass
-    with others.take():
-        pass
-    with mine.take():
-        pass
-    mine.close()
-    others.close()
-
-
-def test_whoever_waits_too_long_is_told_and_the_next_turn_is_as_good_as_new(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "l.db"
-    stuck, waiting, third = (WriterQueue(path, seconds) for seconds in (5.0, 0.05, 5.0))
-    with stuck.take():
-        for _ in range(2):
-            with pytest.raises(Unavailable, match=r"held it for too long\. Nothing was spent"):
-                waiting.take().__enter__()
-    with waiting.take(), pytest.raises(Unavailable):
-        WriterQueue(path, 0.05).take().__enter__()
-    with third.take():
-        pass
+# Other processes
 
 
 def test_a_stuck_process_makes_asks_unavailable_and_spends_nothing(
@@ -198,14 +167,33 @@ def test_a_stuck_process_makes_asks_unavailable_and_spends_nothing(
     monkeypatch.setattr("whitecrow.ledger.database.PATIENCE_SECONDS", 0.2)
     path = tmp_path / "l.db"
     with opened(path) as ledger, ThreadPoolExecutor(4) as pool:
-        stuck = WriterQueue(path, 1.0)
-        with stuck.take():
-            asks = [pool.submit(ledger.reserve, "d", located(f"{i}", 5.0 * i)) for i in range(4)]
-            for ask in asks:
-                assert isinstance(ask.exception(10), Unavailable)
-            assert [entry.kind for entry in ledger.entries("d")] == ["open"]
+        stuck = sqlite3.connect(path, isolation_level=None)
+        stuck.execute("BEGIN IMMEDIATE")
+        asks = [pool.submit(ledger.reserve, "d", located(f"{i}", 5.0 * i)) for i in range(4)]
+        for ask in asks:
+            assert isinstance(ask.exception(10), Unavailable)
+        assert [entry.kind for entry in ledger.entries("d")] == ["open"]
+        stuck.execute("ROLLBACK")
+        stuck.close()
         charge(ledger, located("0", 0.0))
         assert books(ledger) == TENTH.epsilon
+
+
+def test_whoever_finds_the_file_taken_begins_soon_after_it_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    with opened(path) as ledger, ThreadPoolExecutor(1) as pool:
+        busy = sqlite3.connect(path, isolation_level=None)
+        waited = []
+        for i in range(5):
+            busy.execute("BEGIN IMMEDIATE")
+            asked = pool.submit(ledger.reserve, "d", located(f"{i}", 5.0 * i))
+            time.sleep(0.3)  # by then SQLite's own pauses would have grown to a tenth of a second
+            busy.execute("ROLLBACK")
+            free = time.monotonic()
+            asked.result(10)
+            waited.append(time.monotonic() - free)
+        busy.close()
+    assert min(waited) < 0.025
 
 
 # The line
