@@ -6,7 +6,6 @@ import contextlib
 import hmac
 import secrets
 
-import anyio
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
@@ -66,7 +65,7 @@ def add(site: Site) -> None:
             return found
 
         try:
-            cookie = await anyio.to_thread.run_sync(job)
+            cookie = await site.handler.threads.run(job)
         except WhitecrowError as error:
             return _form(request, str(error), http_status(error), retry_after(error))
         reply = RedirectResponse(HOME, 303)
