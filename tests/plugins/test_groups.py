@@ -200,6 +200,15 @@ def test_one_line_registers_what_the_table_of_contributing_says(monkeypatch, tmp
     assert isinstance(open_engine(dataset, "mine"), LocalEngine)
 
 
+def test_every_question_of_our_own_has_a_public_name_and_a_method():
+    for kind in questions.BUILT_IN:
+        cls = question_type(kind).question
+        assert cls.__name__ in wc.__all__
+        assert getattr(wc, cls.__name__) is cls
+        assert callable(getattr(wc.Curator, kind))
+        assert getattr(wc.Client, kind) is getattr(wc.Curator, kind)
+
+
 def test_every_question_is_kept_apart_from_the_others_by_the_import_contract():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     floors = settings["tool"]["importlinter"]["contracts"][0]["layers"]

@@ -20,27 +20,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.audit.shipped import Records, table
 from whitecrow.count import Count
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import InProcess
 from whitecrow.data import Card, Column, Dataset
-from whitecrow.detector import Detector, Model
-from whitecrow.detector.grid import grid_of
-from whitecrow.detector.tables import Tables
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
-from whitecrow.histogram.table import Numbers, TableProfile
 from whitecrow.identify import Identify
 from whitecrow.learn import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import Engine
 from whitecrow.place.balls import BALLS
-from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.profile import Profile
 from whitecrow.publish import Publish
 from whitecrow.question import Question, QuestionType
@@ -61,47 +54,8 @@ CARD = Card(
 )
 
 
-def _detector() -> dict[str, Any]:
-    """A detector that knows nothing: one table of two empty cells."""
-    grid = grid_of(CARD.column("x"))
-    numbers = ([0, 1], [0], [0], [16])
-    model = Model(
-        grids=(grid,),
-        shares=(np.full(grid.cells, 1.0 / grid.cells),),
-        looks=(np.zeros((2, grid.cells), dtype=np.int32),),
-        tables=Tables(*(np.array(part, dtype=np.int32) for part in numbers)),
-        counts=np.zeros(2, dtype=np.int32),
-        records=1.0,
-        noise=1.0,
-        marginal_noise=1.0,
-        peak=1.0,
-        tail=0.0,
-    )
-    promise = DifferentialPrivacy(Fraction(1, 10))
-    return Detector((model,), CARD, promise, promise.statement(), {"kind": "learn"}).to_json()
-
-
-def _profile() -> dict[str, Any]:
-    """A profile of one empty column."""
-    promise = DifferentialPrivacy(Fraction(1, 10))
-    column = Numbers("x", "integer", (50.0,), (0, 0), 0, 1.0)
-    said = {"kind": "profile"}
-    return TableProfile((column,), 0, CARD, promise, promise.statement(), said).to_json()
-
-
-FROZEN: dict[str, Any] = {
-    "identify": True,
-    "screen": False,
-    "lookahead": {"columns": ["ward"], "cells": [["a", 7]]},
-    "count": 17,
-    "subspaces": [["x"]],
-    "tune": 2.0,
-    "explain": {"context": None, "words": "nowhere", "where": None},
-    "publish": {"statistic": "count", "view": "to_date", "clip": None, "series": []},
-    "profile": _profile(),
-    "learn": _detector(),
-}
-"""What every mechanism says here, whatever the data."""
+_FROZEN: dict[str, Any] = {}
+"""What the mechanism first answered to each question: it says the same ever after."""
 
 UNLUCKY = "1/97"
 """Questions at this price fail behind the boundary."""
@@ -167,18 +121,24 @@ class _FrozenExecution(InProcess):
     def code(self, question: Question) -> QuestionType[Any, Any, Any]:
         code, owner = super().code(question), self._owner
 
-        def gather(*given: Any) -> Any:
+        def gather(asked: Any, records: Any, engine: Any, progress: Any) -> Any:
             if owner.leak is not None:
                 owner.leak(owner, question)
-            facts = code.gather(*given)
+            if question.canonical not in _FROZEN:  # drawn apart: nothing of it is written down
+                facts = code.gather(asked, records, engine, None)
+                _FROZEN[question.canonical] = code.release(asked, facts, None)
+            facts = code.gather(asked, records, engine, progress)
             if question.to_json().get("epsilon") == UNLUCKY:
                 raise ValueError(f"one of {owner._dataset.size} records is odd")
             return facts
 
+        def release(asked: Any, facts: Any, source: Any) -> Any:
+            return _FROZEN[question.canonical]
+
         return replace(
             code,
             gather=owner.notes.told("gather", gather),
-            release=owner.notes.told("release", lambda asked, facts, source: FROZEN[asked.kind]),
+            release=owner.notes.told("release", release),
         )
 
 
