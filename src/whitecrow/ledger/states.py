@@ -81,12 +81,12 @@ class States:
             )
             return True
 
-        if self._released:  # a state that went back has no hash by which that could be seen later
-            self._ledger.witness.check(afresh=True)
+        witness = self._ledger.witness if self._released else None
+        if witness is not None:  # a state that went back has no hash by which that could be seen
+            witness.check(afresh=True)
         saved = self._ledger.write(self._dataset, swap)
-        if saved and self._released:
-            name = state_name(self._dataset, key)
-            self._ledger.witness.cover(name, version + 1, fresh=True)
+        if saved and witness is not None:
+            witness.cover(state_name(self._dataset, key), version + 1, fresh=True)
         return saved
 
 

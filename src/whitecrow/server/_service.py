@@ -64,7 +64,8 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.ledger = Ledger(settings.database, atlas=BALLS)
-        self.ledger.witness.check()  # a restored backup is refused before anybody can ask it
+        if self.ledger.witness is not None:  # a restored backup is refused before anybody can ask
+            self.ledger.witness.check()
         # Analysts read what becomes of their questions: not where the ledger lies.
         self.ledger.database.label = "of this service"
         self.store = Store(settings.database)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import bindparam, delete, insert, select
 
@@ -23,7 +23,6 @@ from whitecrow.ledger.witness.statement import Mark, SigningKey
 __all__ = [
     "Guard",
     "Setup",
-    "Watch",
     "accept",
     "appoint",
     "dismiss",
@@ -141,43 +140,10 @@ def setup_of(database: Database) -> Setup | None:
     return None if row is None else Setup(**row._asdict())
 
 
-class Watch(Protocol):
-    """What a ledger asks before it answers, and before an answer leaves."""
-
-    def check(self, *, afresh: bool = False) -> None:
-        """Raise if the ledger has forgotten answers; ``afresh``: look at it as it is now."""
-
-    def cover(self, dataset: str, seq: int, *, fresh: bool = False) -> None:
-        """Return when the witness knows an entry; ``fresh`` if it was written just now."""
-
-    def tell(self, dataset: str, told: E) -> E:
-        """Return entries that somebody is shown, when the witness knows them."""
-
-    def close(self) -> None:
-        """Write what is left to write."""
-
-
-class _Unwatched:
-    """A ledger without a witness."""
-
-    def check(self, *, afresh: bool = False) -> None:
-        """Nothing to compare with."""
-
-    def cover(self, dataset: str, seq: int, *, fresh: bool = False) -> None:
-        """Nobody to tell."""
-
-    def tell(self, dataset: str, told: E) -> E:
-        """Return them as they are."""
-        return told
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-def guard_of(database: Database) -> Watch:
-    """Watch over a ledger as it says itself."""
+def guard_of(database: Database) -> Guard | None:
+    """Watch over a ledger as it says itself; None if it has no witness."""
     found = setup_of(database)
-    return _Unwatched() if found is None else Guard(database, found)
+    return None if found is None else Guard(database, found)
 
 
 class Guard:
