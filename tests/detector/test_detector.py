@@ -289,6 +289,10 @@ def test_merged_detectors_score_as_the_mean_of_their_parts(detector: Detector) -
     assert np.allclose(both.scores(probes), detector.scores(probes))
     assert both.guarantee.epsilon == 1
     assert one.merge(two, apart=False).guarantee.epsilon == 2
+    assert one.merge(two, one, overlap=2).guarantee.epsilon == 2
+    for overlap in (-1, 3):
+        with pytest.raises(wc.InvalidInput, match="overlap"):
+            one.merge(two, overlap=overlap)
     assert both.records == 2 * detector.records or abs(both.records - 2 * detector.records) <= 1
     again = Detector.from_bytes(both.to_bytes())
     assert (again.scores(probes) == both.scores(probes)).all()

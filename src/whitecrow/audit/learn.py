@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.audit import sites
 from whitecrow.audit.bounds import Claim, Loss
 from whitecrow.audit.case import Case, Draw, Laws, broken_pair, clipped, viewed, worst_pair
 from whitecrow.audit.shipped import Asked
@@ -391,6 +392,7 @@ def _case(
 
 def cases() -> Iterator[Case]:
     """Yield the rows of the audit."""
+    yield from sites.cases()
     more, moved = (("a",), ("a", "b")), (("a",), ("b",))
     pure, cut = Learn(epsilon=12), clipped(5, 6)
     yield _case("tables, Laplace", pure, more, _tables_law, _in_tables, cut)

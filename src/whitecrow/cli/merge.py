@@ -16,8 +16,17 @@ from whitecrow.cli.screen_output import Output
     show_default="shared",
     help="Whether nobody has records in two of the datasets; else the promises add up.",
 )
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=1),
+    default=0,
+    show_default=False,
+    help="In how many of the datasets one person may have records: so many promises add up.",
+)
 @click.pass_obj
-def command(output: Output, detectors: tuple[str, ...], out: str, apart: bool) -> None:
+def command(
+    output: Output, detectors: tuple[str, ...], out: str, apart: bool, overlap: int
+) -> None:
     """Make one detector of DETECTORS, learned with equal cards from several datasets.
 
     Its scores are the means of theirs, weighted by how many records each was learned from.
@@ -25,7 +34,7 @@ def command(output: Output, detectors: tuple[str, ...], out: str, apart: bool) -
     from whitecrow.detector import Detector
 
     first, *others = [Detector.load(path) for path in detectors]
-    merged = first.merge(*others, apart=apart)
+    merged = first.merge(*others, apart=apart, overlap=overlap)
     merged.save(out)
     result = {"out": out, "records": merged.records, "guarantee": merged.guarantee.to_json()}
     output.show(result, f"{merged.report()}\nWritten to {out}.")

@@ -96,7 +96,7 @@ class Detector:
         """About how many records it was learned from: a released, noisy number."""
         return round(sum(model.records for model in self.models))
 
-    def merge(self, *others: Detector, apart: bool) -> Detector:
+    def merge(self, *others: Detector, apart: bool = False, overlap: int = 0) -> Detector:
         """Return a detector whose scores are the means of several, weighted by their records.
 
         Nothing is read and nothing is charged: the detectors are public.
@@ -108,8 +108,10 @@ class Detector:
         apart : bool
             Whether nobody has records in two of the datasets. Then each person loses what one
             detector cost at the most; otherwise the promises add up.
+        overlap : int, optional
+            In how many datasets one person may have records: so many promises add up.
         """
-        return Detector(**merged((self, *others), apart))
+        return Detector(**merged((self, *others), apart, overlap))
 
     def with_thresholds(self, thresholds: tuple[Threshold, ...]) -> Detector:
         """Return the same detector with these thresholds."""

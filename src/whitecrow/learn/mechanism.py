@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whitecrow.detector import Detector, Threshold, scoring
+from whitecrow.histogram.money import Money
 from whitecrow.learn import threshold
 from whitecrow.learn.facts import LearnFacts
 from whitecrow.learn.question import Learn
@@ -22,10 +23,19 @@ def release(question: Learn, facts: LearnFacts, source: Source | None = None) ->
     return learn(question, facts, source).to_json()
 
 
-def learn(question: Learn, facts: LearnFacts, source: Source | None = None) -> Detector:
-    """Release the detector; ``proof.md`` has the theorem."""
+def learn(
+    question: Learn,
+    facts: LearnFacts,
+    source: Source | None = None,
+    *,
+    money: Money | None = None,
+) -> Detector:
+    """Release the detector; ``proof.md`` has the theorem.
+
+    ``money`` draws the noise in another way at the same price: together with other sites.
+    """
     card = facts.card
-    money = question.money(card)
+    money = money or question.money(card)
     for_model, for_thresholds = question.shares
     model = train(
         question.grids(card),

@@ -1,6 +1,6 @@
 """Buffers that an optimiser found, as exact decimals: ``gap:weight`` for each, gap = 1 - decay.
 
-``benchmarks/publish_fit.py`` finds them. They decide how large the error is; how private a series
+``whitecrow_research.buffers`` finds them. They decide how large the error is; how private a series
 is follows from the numbers as they stand here (``proof.md`` 4b).
 """
 

@@ -22,6 +22,7 @@ from whitecrow.learn import threshold
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.privacy import Unit
+from whitecrow.verify import shares
 from whitecrow.verify.exhaustive import Check, Report, exhaust
 from whitecrow.verify.tape import Tape, histogram_checks, worst_of
 from whitecrow.verify.universes import Histogram, databases, edges
@@ -116,4 +117,5 @@ CHECKS = [
         partial(thresholds, "add_remove", Fraction(3)),
         twin=True,
     ),
+    *shares.checks(),
 ]

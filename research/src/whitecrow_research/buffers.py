@@ -9,6 +9,7 @@ is proved for whatever numbers it prints.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -101,11 +102,11 @@ def _entry(parameters: Floats) -> str:
 def main() -> None:
     """Print the table."""
     found = endless()
-    print(f'_ANY_TIME = "{_entry(found)}"  # {_of_any_time(found).max():.4f}', flush=True)
+    sys.stdout.write(f'_ANY_TIME = "{_entry(found)}"  # {_of_any_time(found).max():.4f}\n')
     for exponent, buffers in BUFFERS.items():
         found = fitted(2**exponent, buffers)
         worst = _of_horizon(found, 2**exponent).max()
-        print(f'    {exponent}: "{_entry(found)}",  # {worst:.4f}', flush=True)
+        sys.stdout.write(f'    {exponent}: "{_entry(found)}",  # {worst:.4f}\n')
 
 
 if __name__ == "__main__":

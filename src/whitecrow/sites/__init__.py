@@ -1,0 +1,22 @@
+"""Several custodians, one detector, and nobody sees another's counts.
+
+``proof.md`` has the theorems and docs/sites.md the threat model. Every site runs the same public
+program on its own records. Where that program adds noise to counts, the sites add a share of it
+each, hide what they send behind masks that cancel, and go on with the sum.
+"""
+
+from whitecrow.sites.circle import Circle, Member, SharedMoney, SharedNoise
+from whitecrow.sites.learning import learn_together
+from whitecrow.sites.masks import Key, mask
+from whitecrow.sites.meeting import Meeting
+
+__all__ = [
+    "Circle",
+    "Key",
+    "Meeting",
+    "Member",
+    "SharedMoney",
+    "SharedNoise",
+    "learn_together",
+    "mask",
+]

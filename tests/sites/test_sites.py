@@ -1,0 +1,232 @@
+"""Sites that learn together: masks, shares, charges, drop-outs."""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whitecrow as wc
+from whitecrow.errors import InvalidInput
+from whitecrow.histogram.money import Money
+from whitecrow.learn import Learn
+from whitecrow.noise._seeded import SeededSource
+from whitecrow.sites import Circle, Key, Meeting, Member, SharedMoney, learn_together, mask
+
+SITES = ("north", "south", "west")
+CARD = wc.Card(
+    "visits", (wc.Column("age", lower=0, upper=100), wc.Column("days", lower=0, upper=60))
+)
+
+
+def secrets_of(sites):
+    keys = {name: Key() for name in sites}
+    return {
+        name: {
+            other: keys[name].secret_with(keys[other].public) for other in sites if other != name
+        }
+        for name in sites
+    }
+
+
+def at_once(work):
+    """Run one function a site, each in a thread; return what each returned or raised."""
+    found = {}
+
+    def run(name, function):
+        try:
+            found[name] = function()
+        except InvalidInput as error:
+            found[name] = error
+
+    threads = [threading.Thread(target=run, args=pair) for pair in work.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return found
+
+
+def summed(circle, vectors, law="laplace", size=Fraction(3), seed=1):
+    meeting, secrets = Meeting(circle, patience=20), secrets_of(circle.sites)
+    money = Money(law, Fraction(1), "add_remove", 1)
+
+    def work(place, name):
+        noise = SharedMoney.at(money, meeting.member(name, secrets[name])).histograms(
+            Fraction(1), 1
+        )
+        object.__setattr__(noise, "size", size)
+        return noise.added(vectors[name], SeededSource(seed + place))
+
+    found = at_once(
+        {name: (lambda p=place, n=name: work(p, n)) for place, name in enumerate(circle.sites)}
+    )
+    return found, meeting
+
+
+def test_masks_cancel_in_the_sum_and_differ_in_every_round():
+    secrets = secrets_of(SITES)
+    masks = [mask(secrets[name], name, b"one", 50) for name in SITES]
+    assert not sum(masks[1:], masks[0]).any()
+    assert (masks[0] != mask(secrets[SITES[0]], SITES[0], b"two", 50)).any()
+    circle = Circle("a", SITES)
+    assert len({circle.round(0), circle.round(1), Circle("b", SITES).round(1)}) == 3
+
+
+def test_all_sites_get_the_same_sum_of_all_counts():
+    vectors = {name: np.arange(4) * (place + 1) for place, name in enumerate(SITES)}
+    for law in ("laplace", "gaussian"):
+        found, _ = summed(Circle("a", SITES), vectors, law, Fraction(1, 1000))
+        assert all(total.tolist() == [0, 6, 12, 18] for total in found.values())
+
+
+def test_what_the_coordinator_receives_looks_uniform_until_the_last_site_has_sent():
+    vectors = {name: np.zeros(20_000, dtype=np.int64) for name in SITES}
+    _, meeting = summed(Circle("a", SITES), vectors)
+    sent = meeting.received[1]
+    for name in SITES:
+        rest = sum(sent[other] for other in SITES if other != name)
+        for words in (sent[name], rest):
+            bits = np.unpackbits(words.view(np.uint8)).mean()
+            assert abs(bits - 0.5) < 5 * 0.5 / math.sqrt(64 * 20_000)
+
+
+def test_with_all_honest_the_sum_has_the_central_law():
+    size, scale = 200_000, Fraction(3)
+    vectors = {name: np.zeros(size, dtype=np.int64) for name in SITES}
+    found, _ = summed(Circle("a", SITES, honest=3), vectors, "laplace", scale)
+    draws = found["north"]
+    ratio = math.exp(-1 / 3)
+    for place in range(-8, 9):
+        chance = (1 - ratio) / (1 + ratio) * ratio ** abs(place)
+        error = math.sqrt(chance * (1 - chance) / size)
+        assert abs(float((draws == place).mean()) - chance) < 5 * error
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("honest", [2, 3])
+def test_the_noise_of_any_honest_sites_suffices(law, honest):
+    """Without the shares of the others the variance is still that of the central mechanism."""
+    size, given = 60_000, Fraction(20)
+    sites = SITES[:honest]
+    zeros = np.zeros(size, dtype=np.int64)
+    found, _ = summed(Circle("a", sites, honest=honest), dict.fromkeys(sites, zeros), law, given)
+    ratio = math.exp(-1 / 20)
+    variance = 2 * ratio / (1 - ratio) ** 2 if law == "laplace" else 20.0
+    assert float(found[sites[0]].var()) == pytest.approx(variance, rel=0.06)
+    wide, _ = summed(Circle("a", SITES, honest=2), dict.fromkeys(SITES, zeros), law, given)
+    assert float(wide["west"].var()) == pytest.approx(1.5 * variance, rel=0.06)
+
+
+def records(seed, size=3000):
+    random = np.random.default_rng(seed)
+    age = random.normal(55, 12, size).clip(0, 100)
+    return pa.table({"age": age, "days": (age / 5 + random.exponential(3, size)).clip(0, 60)})
+
+
+def opened(tmp_path, name, seed):
+    return wc.Curator.open(
+        records(seed),
+        card=CARD,
+        name=name,
+        budget="2, 1e-5",
+        ledger=f"sqlite:///{tmp_path}/{name}.db",
+    )
+
+
+@pytest.mark.parametrize("price", [{"epsilon": "1"}, {"epsilon": "1", "delta": "1e-6"}])
+def test_three_sites_learn_one_detector_and_each_pays_its_price_once(tmp_path, price):
+    curators = {name: opened(tmp_path, name, seed) for seed, name in enumerate(SITES)}
+    circle, secrets = Circle("first try", SITES), secrets_of(SITES)
+    meeting = Meeting(circle, patience=60)
+
+    def work(name):
+        member = meeting.member(name, secrets[name])
+        return learn_together(curators[name], Learn(**price), member)
+
+    found = at_once({name: (lambda n=name: work(n)) for name in SITES})
+    detectors = list(found.values())
+    assert all(isinstance(one, wc.Detector) for one in detectors), detectors
+    assert detectors[0].to_json() == detectors[1].to_json() == detectors[2].to_json()
+    assert abs(detectors[0].records - 9000) < 500
+    assert all(curator.remaining()["differential"] < 1.01 for curator in curators.values())
+    assert "sites together" in detectors[0].notes[-1]
+    again = learn_together(
+        curators["north"], Learn(**price), meeting.member("north", secrets["north"])
+    )
+    assert again.to_json() == detectors[0].to_json()
+    assert curators["north"].remaining()["differential"] > 0.9
+
+
+def test_a_site_that_drops_out_makes_the_attempt_void_and_charged_and_the_rest_begin_again(
+    tmp_path,
+):
+    curators = {name: opened(tmp_path, name, seed) for seed, name in enumerate(SITES)}
+    secrets = secrets_of(SITES)
+    meeting = Meeting(Circle("first try", SITES), patience=3)
+    question = Learn(epsilon="1")
+
+    def work(name, meeting, secrets):
+        return learn_together(curators[name], question, meeting.member(name, secrets[name]))
+
+    found = at_once({name: (lambda n=name: work(n, meeting, secrets)) for name in SITES[:2]})
+    for name in SITES[:2]:
+        assert isinstance(found[name], InvalidInput)
+        assert "void" in str(found[name])
+        assert curators[name].remaining()["differential"] == 1
+    with pytest.raises(InvalidInput, match="new label"):
+        work("north", meeting, secrets)
+    rest = SITES[:2]
+    fewer = secrets_of(rest)
+    second = Meeting(Circle("second try", rest), patience=60)
+    found = at_once({name: (lambda n=name: work(n, second, fewer)) for name in rest})
+    assert all(isinstance(one, wc.Detector) for one in found.values()), found
+    assert all(curators[name].remaining()["differential"] == 0 for name in rest)
+    assert curators["west"].remaining()["differential"] == 2
+
+
+def test_an_overlap_is_paid_for():
+    money = Money("laplace", Fraction(1), "add_remove", 2)
+    member = Member(
+        Circle("a", SITES, overlap=3), "north", {"south": bytes(32), "west": bytes(32)}, max
+    )
+    shared = SharedMoney.at(money, member)
+    assert shared.histograms(Fraction(1), 1).size == 3 * money.histograms(Fraction(1), 1).size
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sites": ("a",)}, "two or more"),
+        ({"sites": ("a", "a")}, "different"),
+        ({"label": ""}, "never used"),
+        ({"honest": 4}, "from 1 to 3"),
+        ({"overlap": 0}, "from 1 to 3"),
+    ],
+)
+def test_a_circle_refuses_what_cannot_be_agreed_upon(given, said):
+    with pytest.raises(InvalidInput, match=said):
+        Circle(**{"label": "a", "sites": SITES, **given})
+
+
+def test_thresholds_and_replace_one_are_refused_before_anything_is_charged(tmp_path):
+    curator = opened(tmp_path, "north", 1)
+    member = Meeting(Circle("a", SITES)).member("north", {"south": bytes(32), "west": bytes(32)})
+    for question in (
+        Learn(epsilon="1", false_alarms=[0.05]),
+        Learn(epsilon="1", relation="replace_one"),
+    ):
+        with pytest.raises(InvalidInput):
+            learn_together(curator, question, member)
+    assert curator.remaining()["differential"] == 2
+
+
+def test_a_member_needs_a_long_secret_with_everybody():
+    with pytest.raises(InvalidInput, match="each of the other"):
+        Meeting(Circle("a", SITES)).member("north", {"south": bytes(32)})
+    with pytest.raises(InvalidInput, match="32 bytes"):
+        Meeting(Circle("a", SITES)).member("north", {"south": bytes(8), "west": bytes(32)})
