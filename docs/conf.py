@@ -41,7 +41,7 @@ suppress_warnings = ["myst.header", "myst-nb.lexer"]  # the latter where nothing
 nb_execution_mode = os.environ.get("WHITECROW_DOCS_EXECUTE", "force")
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # a first run compiles its kernels, on a machine that may be busy
 nb_merge_streams = True
 os.environ["MATPLOTLIBRC"] = str(HERE / "tutorials" / "matplotlibrc")
 os.environ.setdefault("WHITECROW_DATA", str(HERE.parents[1] / "shared" / "data"))

@@ -1,4 +1,4 @@
-"""Draws the demo in a terminal, its report (light and dark), a notebook, and the first picture.
+"""Draws the demo in a terminal and its report, light and dark, a notebook, and the first picture.
 
 Run ``python docs/pictures/make_demo.py``; the report's picture needs chromium and Pillow. Noise is
 drawn anew, so the answers differ from run to run.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from PIL import Image
 from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 
 import whitecrow as wc
 from whitecrow import demo, look
@@ -46,12 +47,13 @@ def _terminal(story: demo.Story) -> None:
     output = screen_output.Output(as_json=False)
     object.__setattr__(output, "line", console.print)
     shown._show(output, story, 6.0)
-    svg = console.export_svg(title="whitecrow demo")
-    # The font is the reader's own: nothing is loaded from elsewhere.
-    start, end = svg.index("@font-face"), svg.rindex("@font-face")
-    end = svg.index("}", end) + 1
-    drawn = re.sub(r"<!--.*?-->\s*", "", svg[:start] + svg[end:], flags=re.DOTALL)
-    (HERE / "demo.svg").write_text(drawn, encoding="utf-8")
+    for name, theme in (("demo", SVG_EXPORT_THEME), ("demo-light", DEFAULT_TERMINAL_THEME)):
+        svg = console.export_svg(title="whitecrow demo", theme=theme, clear=False)
+        # The font is the reader's own: nothing is loaded from elsewhere.
+        start, end = svg.index("@font-face"), svg.rindex("@font-face")
+        end = svg.index("}", end) + 1
+        drawn = re.sub(r"<!--.*?-->\s*", "", svg[:start] + svg[end:], flags=re.DOTALL)
+        (HERE / f"{name}.svg").write_text(drawn, encoding="utf-8")
 
 
 def _hero() -> None:
