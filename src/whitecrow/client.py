@@ -10,11 +10,12 @@ import http.client
 import itertools
 import json
 import random
+import socket
 import ssl
 import threading
 import time
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
@@ -25,6 +26,7 @@ from whitecrow.card import Card
 from whitecrow.errors import (
     InvalidInput,
     NotReady,
+    NotSignedIn,
     Unreachable,
     WhitecrowError,
 )
@@ -37,10 +39,13 @@ if TYPE_CHECKING:
     from whitecrow.curator.models import ModelAdvice
     from whitecrow.histogram.table import TableProfile
 
-__all__ = ["Client"]
+__all__ = ["Client", "device_token"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LONGEST_WAIT = 30.0
+_FIRST_WAIT = 2.0
+"""Seconds to try an address at which nobody ever answered: it is likely to be a wrong one."""
+
 _AGAIN = (429, 502, 503, 504)  # too many at once, or the service or a proxy says: not now
 
 
@@ -59,7 +64,8 @@ class Client(Asks):
     timeout : float
         Seconds to wait for a reply.
     patience : float
-        Seconds to go on trying while the service is away or busy.
+        Seconds to go on trying while the service is away or busy; an address at which nobody has
+        answered yet is given up after two.
     context : ssl.SSLContext, optional
         For a certificate authority of one's own.
 
@@ -85,6 +91,26 @@ class Client(Asks):
 
     def __repr__(self) -> str:
         return f"<Client of {self._dataset or 'a dataset'!r} at {self._connection.url}>"
+
+    @classmethod
+    def sign_in(
+        cls,
+        url: str,
+        *,
+        dataset: str | None = None,
+        tell: Callable[[str], None] = print,
+        context: ssl.SSLContext | None = None,
+    ) -> Client:
+        """Sign in through the provider of single sign-on, with a code typed at another screen.
+
+        Parameters
+        ----------
+        url, dataset, context : str, str, ssl.SSLContext
+            As for the client itself.
+        tell : callable
+            Told in one sentence where to type which code.
+        """
+        return cls(url, device_token(url, tell=tell, context=context), dataset=dataset)
 
     # What there is
 
@@ -225,6 +251,31 @@ class Client(Asks):
         self.close()
 
 
+def device_token(
+    url: str,
+    *,
+    tell: Callable[[str], None],
+    context: ssl.SSLContext | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """Sign in through the provider and return a token, when a person has approved it there."""
+    connection = _Connection(url, "", 30.0, 10.0, context)
+    try:
+        begun = connection.call("POST", "/v1/sign-in/device")
+        until = time.monotonic() + float(begun["seconds"])
+        interval = float(begun["interval"])
+        tell(f"Open {begun['url']} and type the code {begun['code']}.")
+        while time.monotonic() < until:
+            sleep(interval)
+            said = connection.call("POST", f"/v1/sign-in/device/{begun['device']}")
+            if said["state"] == "done":
+                return str(said["token"])
+            interval += 5.0 if said["state"] == "slow" else 0.0
+    finally:
+        connection.close()
+    raise NotSignedIn("Nobody approved the sign-in in time; begin again.")
+
+
 class _Connection:
     """One kept-alive connection a thread, with retries."""
 
@@ -249,13 +300,17 @@ class _Connection:
         self._where = found
         self._timeout, self._patience = timeout, patience
         self._context = context
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
         self._local = threading.local()
+        self._reached = False
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request until it is answered; every one the client sends may be repeated."""
         written = None if body is None else json.dumps(body, allow_nan=False).encode()
         until = time.monotonic() + self._patience
+        first = time.monotonic() + min(_FIRST_WAIT, self._patience)
         for attempt in itertools.count(1):
             pause = _pause(attempt)
             try:
@@ -266,8 +321,11 @@ class _Connection:
                     f"The service at {self.url} cannot be reached. Ask again later: a question "
                     "that was already charged is not charged twice."
                 )
-                hopeless = isinstance(error, ssl.SSLCertVerificationError)
+                # Never reached: nothing was asked, so there is nothing to wait for.
+                hopeless = not self._reached and time.monotonic() > first
+                hopeless |= isinstance(error, ssl.SSLCertVerificationError | socket.gaierror)
             else:
+                self._reached = True
                 if status < 300:
                     return said
                 failure, hopeless = _error(said, self.url), status not in _AGAIN

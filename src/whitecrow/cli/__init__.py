@@ -26,6 +26,7 @@ SECTIONS = {
         "doctor": "What is installed, what is compiled, what is missing.",
         "card": "Write, check and accept dataset cards.",
         "index": "Read a data file once, and start at once from then on.",
+        "sign-in": "Sign in to a service through your organisation.",
     },
     "Before asking (free)": {
         "price": "What would a question cost, and how accurate would it be?",
@@ -42,6 +43,7 @@ SECTIONS = {
         "ledger": "Show, verify, export and mend the account.",
         "data": "Say that the records of an account have changed.",
         "serve": "The curator as a service for many analysts.",
+        "people": "See to the people of a service from its machine.",
     },
     "Check": {
         "verify": "Check every mechanism exhaustively on small universes.",
@@ -73,7 +75,8 @@ class LazyGroup(click.Group):
 
             found = question_command(name)
         elif name in COMMANDS:
-            found = importlib.import_module(f"whitecrow.cli.{name}").command
+            module = name.replace("-", "_")
+            found = importlib.import_module(f"whitecrow.cli.{module}").command
         elif name in _plugins():
             found = plugins.load(plugins.COMMANDS, name, click.Command)
         elif name in ELSEWHERE:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whitecrow.cli.screen_output import Output, watched
-from whitecrow.cli.secrets import token
+from whitecrow.cli.secrets import secret, token
 from whitecrow.errors import NotAllowed, PolicyViolation
 
 if TYPE_CHECKING:
@@ -69,10 +69,14 @@ def server_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def ledger_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command --ledger, whose address may also come from the environment."""
+    """Give a command --ledger, whose address may also come from the environment or a file."""
+
+    def given(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        return secret("WHITECROW_LEDGER") if value is None else value
+
     return click.option(
         "--ledger",
-        envvar="WHITECROW_LEDGER",
+        callback=given,
         help="Where the account is kept (default: a file beside the data).",
     )(command)
 

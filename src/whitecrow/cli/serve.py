@@ -7,14 +7,14 @@ import dataclasses
 import importlib.util
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from whitecrow.cli.secrets import named, read_secret
-from whitecrow.errors import InvalidInput, MissingExtra, NoTls
+from whitecrow.cli.listening import bound, run, shared_folder
+from whitecrow.cli.secrets import ledger_address, named, secret
+from whitecrow.errors import InvalidInput, NoTls
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 SETTINGS = "WHITECROW_SETTINGS"
 """The environment variable through which the workers receive their settings."""
-
-_GRACE_SECONDS = 3
 
 
 def application() -> FastAPI:
@@ -157,6 +155,30 @@ def application() -> FastAPI:
     type=click.IntRange(1),
     help="The bound on the number of records where a card gives none.",
 )
+@click.option(
+    "--provider",
+    envvar="WHITECROW_PROVIDER",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The provider of single sign-on: a TOML file.",
+)
+@click.option(
+    "--local-accounts/--no-local-accounts",
+    default=True,
+    show_default=True,
+    help="Whether people may sign in with passwords kept here.",
+)
+@click.option(
+    "--events",
+    multiple=True,
+    metavar="SINK",
+    help="Where security events go: a file, - for standard error, syslog, or syslog://host:port; "
+    "repeatable.",
+)
+@click.option(
+    "--telemetry",
+    metavar="URL",
+    help="An OpenTelemetry collector (OTLP over HTTP): traces, metrics, security events.",
+)
 @click.option("--console/--no-console", default=True, show_default=True, help="The web pages.")
 @click.pass_obj
 def command(
@@ -184,6 +206,10 @@ def command(
     custodian_log: str | None,
     slots: int,
     records_at_most: int,
+    provider: str | None,
+    local_accounts: bool,
+    events: tuple[str, ...],
+    telemetry: str | None,
     console: bool,
 ) -> None:
     """Serve datasets to many analysts, over HTTP.
@@ -191,7 +217,7 @@ def command(
     Listens on this machine only. To be reached from elsewhere it needs TLS: a certificate, or a
     proxy that has one (--behind-tls-proxy), or your word that it may do without.
     """
-    from whitecrow.server import Settings, default_deadlines
+    from whitecrow.server import Provider, Settings, default_deadlines
 
     if (tls_certificate is None) != (tls_key is None):
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
@@ -201,22 +227,15 @@ def command(
         **(default_deadlines() if pad else {}),
         **{kind: seconds(value) for kind, value in pairs(deadlines)},
     }
-    if ledger_file is not None:
-        if ledger is not None:
-            raise InvalidInput("Say it once: --ledger or --ledger-file.")
-        ledger = read_secret(ledger_file)
     with contextlib.ExitStack() as stack:
         if demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
             ledger = ledger or str(Path(folder) / "demo.db")
-        if ledger is None:
-            raise InvalidInput("Say where the accounts are kept: --ledger FILE or URL (or --demo).")
-        if demo:
             from whitecrow.demo import DATA
 
             data = str(DATA.parent)
         settings = Settings(
-            database=ledger if "://" in ledger else f"sqlite:///{Path(ledger).resolve()}",
+            database=ledger_address(ledger, ledger_file),
             data=data,
             databases=dict(pairs((*databases, *named(database_files)))),
             deadlines=times,
@@ -227,6 +246,11 @@ def command(
             records_at_most=records_at_most,
             rate=rate,
             console=console,
+            provider=None if provider is None else Provider.from_file(provider),
+            local_accounts=local_accounts,
+            events=events,
+            telemetry=telemetry,
+            telemetry_headers=_headers(),
             proxies=trusted(host, behind_tls_proxy, proxies),
             longest_token_days=longest_token,
             token_days=min(Settings.token_days, longest_token),
@@ -234,12 +258,14 @@ def command(
         )
         check_log(settings.log_file)
         scheme = "https" if tls_certificate else "http"
+        listening = stack.enter_context(contextlib.closing(bound(host, port)))
+        port = listening.getsockname()[1]
         invite(output, settings, demo=demo, url=f"{scheme}://{host}:{port}")
-        shared = stack.enter_context(_shared_folder(workers))
+        shared = stack.enter_context(shared_folder(workers))
         if shared is not None:
             settings = dataclasses.replace(settings, limits=str(shared / "limits"))
         os.environ[SETTINGS] = settings.to_text()
-        _run(host, port, workers, tls_certificate, tls_key)
+        run(listening, workers, tls_certificate, tls_key)
 
 
 def check_exposure(host: str, tls: bool, explicit: bool) -> None:
@@ -300,6 +326,12 @@ def pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
     return found
 
 
+def _headers() -> dict[str, str]:
+    """What the collector wants to be sent along: lines NAME=VALUE, for they are secrets."""
+    given = secret("WHITECROW_TELEMETRY_HEADERS") or ""
+    return dict(pairs(tuple(line.strip() for line in given.splitlines() if line.strip())))
+
+
 def seconds(value: str) -> float:
     """Read a number of seconds."""
     try:
@@ -317,10 +349,17 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
         if service.people.all():
             output.show({"url": url}, f"whitecrow listens on {url}")
             return
-        custodian = service.people.add("custodian", "custodian")
+        name = os.environ.get("WHITECROW_CUSTODIAN", "") or "custodian"
+        custodian = service.people.add(name, "custodian")
+        chosen = secret("WHITECROW_CUSTODIAN_PASSWORD")
         # Passwords first: a new one ends the tokens that were made before it.
-        passwords = {"custodian": service.sessions.new_password("custodian")}
-        made = {"custodian": service.members.issue(custodian, "custodian", label="first")[0]}
+        if chosen is not None:
+            # Whoever set it knows it: nothing secret is printed, where logs would keep it.
+            service.sessions.set_password(name, chosen, by="operator")
+            output.show({"url": url}, f"whitecrow listens on {url}")
+            return
+        passwords = {name: service.sessions.new_password(name)}
+        made = {name: service.members.issue(custodian, name, label="first")[0]}
         if demo:
             from whitecrow.demo import CARD, DATA
 
@@ -356,45 +395,3 @@ def _example(url: str, token: str) -> list[str]:
         '  client.identify({"age": 90, "bmi": 45.0}, model=wc.DistanceAnomaly(beta=5, radius=4.0),'
         ' epsilon="1/2")',
     ]
-
-
-@contextlib.contextmanager
-def _shared_folder(workers: int) -> Iterator[Path | None]:
-    """Give several workers one folder in which their metrics and their rate limits add up."""
-    if workers == 1:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="whitecrow-workers-") as folder:
-        numbers = Path(folder) / "metrics"
-        numbers.mkdir()
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(numbers)
-        try:
-            yield Path(folder)
-        finally:
-            del os.environ["PROMETHEUS_MULTIPROC_DIR"]
-
-
-def _run(host: str, port: int, workers: int, certificate: str | None, key: str | None) -> None:
-    try:
-        import uvicorn
-
-        from whitecrow.server._protocol import GuardedProtocol
-    except ImportError:
-        raise MissingExtra(
-            "The server is not installed: pip install 'whitecrow[server]'."
-        ) from None
-    uvicorn.run(
-        "whitecrow.cli.serve:application",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
-        proxy_headers=False,  # whom to believe is our own business: server/_proxies.py
-        http=GuardedProtocol,
-        access_log=False,  # our own line says more, and no query strings
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )

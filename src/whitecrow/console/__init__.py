@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from whitecrow.console import _analyst as analyst
 from whitecrow.console import _custodian as custodian
 from whitecrow.console import _laboratory as laboratory
+from whitecrow.console import _me as me
 from whitecrow.console import _onboarding as onboarding
 from whitecrow.console import _people as people
 from whitecrow.console import _policy as policy
@@ -32,7 +33,7 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 def site_of(handler: RequestHandler) -> Site:
     """Build all pages over a handler."""
     site = Site(handler)
-    for part in (sign_in_pages, custodian, onboarding, policy, people, use, timeline):
+    for part in (sign_in_pages, me, custodian, onboarding, policy, people, use, timeline):
         part.add(site)
     for part in (privacy_map, analyst, laboratory):
         part.add(site)

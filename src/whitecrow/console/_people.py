@@ -26,6 +26,9 @@ def add(site: Site) -> None:
             "roles": ROLES,
             "wrong": "",
             "made": None,
+            "sent": None,
+            "days": service.settings.invitation_days,
+            "acts": service.members.acts(visit.who)["acts"][-20:][::-1],
         }
         return Page("people.html", {**values, "typed": visit.form, **more}, status)
 
@@ -37,8 +40,34 @@ def add(site: Site) -> None:
         except InvalidInput as error:
             wrong = mistake(error, {"name": "Name", "role": "Role"})
             return everybody(visit, **wrong, status=http_status(error))
-        password = service.members.reset_password(visit.who, person.name)
-        return everybody(visit, made={"name": person.name, "password": password})
+        return invited(visit, person.name)
+
+    def again(visit: Visit) -> Page:
+        return invited(visit, visit.form.one("name"))
+
+    def invited(visit: Visit, name: str) -> Page:
+        """A link with which they choose their own password; with single sign-on none is needed."""
+        if not service.settings.local_accounts:
+            return everybody(visit)
+        code = service.members.invitation(visit.who, name)
+        provider = service.settings.provider
+        base = str(visit.request.base_url).rstrip("/") if provider is None else provider.url
+        link = f"{base}{HOME}/invitation/{code}"
+        return everybody(visit, sent={"name": name, "link": link})
+
+    def remove(visit: Visit) -> Page | Go:
+        try:
+            service.members.remove(
+                visit.who, visit.form.one("name"), reason=visit.form.one("reason")
+            )
+        except InvalidInput as error:
+            wrong = mistake(error, {"name": "Name", "reason": "Reason"})
+            return everybody(visit, **wrong, status=http_status(error))
+        return Go(f"{HOME}/people?done=removed")
+
+    def factor(visit: Visit) -> Go:
+        service.members.reset_second_factor(visit.who, visit.form.one("name"))
+        return Go(f"{HOME}/people?done=factor_reset")
 
     def password(visit: Visit) -> Page:
         name = visit.form.one("name")
@@ -93,6 +122,9 @@ def add(site: Site) -> None:
     site.post("/people", invite, roles=CUSTODIAN)
     site.post("/people/password", password, roles=CUSTODIAN)
     site.post("/people/disable", disable, roles=CUSTODIAN)
+    site.post("/people/invitation", again, roles=CUSTODIAN)
+    site.post("/people/factor", factor, roles=CUSTODIAN)
+    site.post("/people/remove", remove, roles=CUSTODIAN)
     site.get("/datasets/{name}/analysts", allowances, roles=CUSTODIAN)
     site.post("/datasets/{name}/analysts", access, roles=CUSTODIAN)
     site.post("/datasets/{name}/allowances", allow, roles=CUSTODIAN)

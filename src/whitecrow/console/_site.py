@@ -46,6 +46,11 @@ DONE = {
     "password": "Your password is changed.",
     "revoked": "The token is revoked, with all that were made with it.",
     "revoked_all": "All your tokens are revoked.",
+    "session_ended": "The session has ended.",
+    "factor_off": "Your second factor is off: the password alone signs you in.",
+    "factor_reset": "The second factor of this person is off.",
+    "removed": "This person is removed. The accounts keep what was asked in their name.",
+    "dataset_removed": "The dataset is off the list. Its account stays.",
 }
 """What a page says after an act: fixed words, so that no link can put words in our mouth."""
 

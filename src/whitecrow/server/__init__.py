@@ -6,7 +6,8 @@ added by its ``pages`` argument and call the same :class:`~whitecrow.server._ser
 
 from whitecrow.server._app import create_app
 from whitecrow.server._people import ROLES, Person
+from whitecrow.server._provider import Provider
 from whitecrow.server._service import Service
 from whitecrow.server._settings import Settings, default_deadlines
 
-__all__ = ["ROLES", "Person", "Service", "Settings", "create_app", "default_deadlines"]
+__all__ = ["ROLES", "Person", "Provider", "Service", "Settings", "create_app", "default_deadlines"]

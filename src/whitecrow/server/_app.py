@@ -19,6 +19,7 @@ from whitecrow.server._routes import router_of
 from whitecrow.server._security import SecurityMiddleware
 from whitecrow.server._service import Service
 from whitecrow.server._settings import Settings
+from whitecrow.server._telemetry import Telemetry
 
 __all__ = ["create_app"]
 
@@ -41,7 +42,12 @@ def create_app(
     FastAPI
         With the service at ``app.state.service``.
     """
-    service, metrics = Service(settings), Metrics()
+    telemetry = None
+    if settings.telemetry is not None:
+        telemetry = Telemetry(settings.telemetry, headers=settings.telemetry_headers)
+    service, metrics = Service(settings), Metrics(telemetry)
+    if telemetry is not None:
+        service.events.add(telemetry.event)
     handler = RequestHandler(service, metrics)
 
     @asynccontextmanager
@@ -49,6 +55,8 @@ def create_app(
         service.start()
         yield
         service.close()
+        if telemetry is not None:
+            telemetry.close()
 
     app = FastAPI(
         title="whitecrow",
@@ -58,13 +66,15 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.service, app.state.handler = service, handler
+    app.state.service, app.state.handler, app.state.telemetry = service, handler, telemetry
     app.include_router(router_of(handler))
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _shape)
     if pages is not None:
         pages(app, handler)
-    app.add_middleware(SecurityMiddleware, settings=settings, metrics=metrics)
+    app.add_middleware(
+        SecurityMiddleware, settings=settings, metrics=metrics, events=service.events
+    )
     app.add_middleware(TrustedProxies, proxies=settings.proxies)  # the last added is outermost
     keep_for_custodian(settings)
     return app

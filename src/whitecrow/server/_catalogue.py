@@ -114,6 +114,11 @@ class Catalogue:
             connection.execute(sources.delete().where(sources.c.name.in_(left)))
         return left
 
+    def remove(self, connection: Connection, name: str) -> None:
+        """Take a dataset off the list, in an open transaction that tells its account."""
+        connection.execute(access.delete().where(access.c.dataset == name))
+        connection.execute(sources.delete().where(sources.c.name == name))
+
     def change(self, connection: Connection, name: str, *, card: Card) -> None:
         """Put another card in force, in an open transaction; workers read the records again."""
         connection.execute(

@@ -63,15 +63,17 @@ class RequestHandler:
         # Asks may compute for long: they have threads of their own, one for each that is admitted.
         self._asking, self.threads = Threads(_ASKS), Threads(_AT_ONCE)
 
-    def person(self, request: Request, bearer: HTTPAuthorizationCredentials | None) -> Person:
-        """Return who sent a request."""
+    def person(
+        self, request: Request, bearer: HTTPAuthorizationCredentials | None, *, scope: str = ""
+    ) -> Person:
+        """Return who sent a request; a token of this scope will do."""
         known: Person | None = getattr(request.state, "who", None)
         if known is not None:
             return known
         try:
             if bearer is None:
                 raise NotSignedIn("Sign in with a token: Authorization: Bearer wc_...")
-            found = self.service.people.bearer(bearer.credentials)
+            found = self.service.bearer(bearer.credentials, scope=scope)
         except NotSignedIn:
             self.limits.take(f"address {counted_address(request)}")
             raise
@@ -103,6 +105,15 @@ class RequestHandler:
         """Run a job that needs no sign-in, and reply with its result."""
         return await _replied(self.threads, job, 200, media)
 
+    async def stranger(self, request: Request, work: Callable[[], Any]) -> Response:
+        """Do something for somebody who is not signed in yet, as often as an address may."""
+
+        def job() -> bytes:
+            self.limits.take(f"address {counted_address(request)}")
+            return encoded(work())
+
+        return await _replied(self.threads, job)
+
     async def ask(self, request: Request, name: str) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         who = await self.admit(request)
@@ -116,7 +127,7 @@ class RequestHandler:
 
         def answer() -> Response:
             # Again: a token may have ended while its question waited.
-            still = who if bearer is None else self.service.people.bearer(bearer.credentials)
+            still = who if bearer is None else self.service.bearer(bearer.credentials)
             release = self.answered(still, name, question)
             return Response(encoded(release.to_json()), media_type="application/json")
 

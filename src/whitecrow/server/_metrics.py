@@ -13,6 +13,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from whitecrow.server._telemetry import Telemetry
+
 __all__ = ["MULTIPROCESS", "Metrics"]
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -22,9 +24,16 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """The numbers of one application."""
+    """The numbers of one application.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    telemetry : Telemetry, optional
+        Who is told the same.
+    """
+
+    def __init__(self, telemetry: Telemetry | None = None) -> None:
+        self._telemetry = telemetry
         self._registry = CollectorRegistry()
         self._lines: dict[tuple[Any, tuple[str, ...]], Any] = {}
         self._requests = Counter(
@@ -62,10 +71,14 @@ class Metrics:
         self._running.dec()
         self._labelled(self._requests, route, method, str(status)).inc()
         self._labelled(self._seconds, route).observe(seconds)
+        if self._telemetry is not None:
+            self._telemetry.request(route, method, status, seconds)
 
     def asked(self, kind: str, outcome: str) -> None:
         """An ask ended."""
         self._labelled(self._asks, kind, outcome).inc()
+        if self._telemetry is not None:
+            self._telemetry.asked(kind, outcome)
 
     def _labelled(self, family: Any, *labels: str) -> Any:
         """One line of a family; looked up once, for there are few and requests are many."""

@@ -11,13 +11,23 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
 
-from whitecrow.errors import InvalidInput, NotKnown, NotSignedIn, Taken, invalid
+from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, invalid
 from whitecrow.server._store import Store
-from whitecrow.server._tables import access, people, sessions, tokens
+from whitecrow.server._tables import (
+    access,
+    identities,
+    invitations,
+    people,
+    recovery,
+    sessions,
+    tokens,
+)
+from whitecrow.server._trail import Act, record
 from whitecrow.server._versioned_cache import VersionedCache
 
 __all__ = [
     "ROLES",
+    "SCOPES",
     "Credential",
     "People",
     "Person",
@@ -30,6 +40,9 @@ __all__ = [
 
 ROLES = ("custodian", "analyst", "auditor")
 """Who may do what: the custodian governs, the analyst asks, the auditor reads the ledger."""
+
+SCOPES = ("metrics",)
+"""What a token may be confined to."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _DAY = 86_400.0
@@ -49,11 +62,14 @@ class Credential:
     acting : str
         Who else has had it in hands: the custodian who made the token, or who set the password.
         Empty if nobody but its owner has.
+    scope : str
+        What it is good for; empty: all that its owner may do.
     """
 
     token: str | None
     expires: float
     acting: str = ""
+    scope: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,7 @@ class Token:
     revoked: bool
     made_by: str
     parent: str | None = None
+    scope: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; moments as seconds since 1970."""
@@ -135,7 +152,7 @@ class People:
 
     # People
 
-    def add(self, name: str, role: str) -> Person:
+    def add(self, name: str, role: str, *, act: Act | None = None) -> Person:
         """Add a person with a role."""
         good_name(name, "a person")
         if role not in ROLES:
@@ -145,12 +162,14 @@ class People:
                 raise Taken(f"There is somebody called {name!r} already.", parameter="name")
             row = {"name": name, "role": role, "disabled": False, "created": time.time()}
             connection.execute(insert(people).values(row))
+            record(connection, act)
         return Person(name, role)
 
     def all(self) -> list[Person]:
         """Everybody, by name."""
         with self._store.transaction(write=False) as connection:
-            return [_person(row) for row in connection.execute(select(people).order_by("name"))]
+            there = select(people).where(people.c.removed.is_(None)).order_by("name")
+            return [_person(row) for row in connection.execute(there)]
 
     def get(self, name: str) -> Person:
         """One person."""
@@ -158,29 +177,56 @@ class People:
             raise unknown(name)
         with self._store.transaction(write=False) as connection:
             row = connection.execute(select(people).where(people.c.name == name)).one_or_none()
-        if row is None:
+        if row is None or row.removed is not None:
             raise unknown(name)
         return _person(row)
 
-    def disable(self, name: str, disabled: bool) -> Person:
+    def disable(self, name: str, disabled: bool, *, act: Act | None = None) -> Person:
         """Deactivate a person, which ends their tokens and sessions, or activate them again."""
         if not is_name(name):
             raise unknown(name)
         with self._store.transaction() as connection:
             found = lock(connection, name)
-            if found is None:
+            if found is None or found.removed is not None:
                 raise unknown(name)
             connection.execute(
                 update(people).where(people.c.name == name).values(disabled=disabled)
             )
             if disabled:
                 end_credentials(connection, name)
+            record(connection, act)
         return Person(name, found.role, disabled)
+
+    def remove(self, name: str, *, act: Act) -> None:
+        """Remove a person: all by which they could act, and what is known of them.
+
+        The name stays, and is nobody's: the accounts keep under it what was asked and spent, and
+        whoever got it next would be taken for its former owner.
+        """
+        with self._store.transaction() as connection:
+            found = lock(connection, name)
+            if found is None or found.removed is not None:
+                raise unknown(name)
+            end_credentials(connection, name)
+            for table in (tokens, identities, invitations, recovery, access):
+                connection.execute(table.delete().where(table.c.person == name))
+            nothing = dict.fromkeys(("password", "password_at", "totp", "totp_step"))
+            gone = {**nothing, "password_by": "", "disabled": True, "removed": time.time()}
+            connection.execute(update(people).where(people.c.name == name).values(gone))
+            record(connection, act)
 
     # Tokens
 
     def issue(
-        self, name: str, *, days: int, label: str = "", by: Person | None = None
+        self,
+        name: str,
+        *,
+        days: int,
+        label: str = "",
+        by: Person | None = None,
+        hours: float | None = None,
+        scope: str = "",
+        act: str = "",
     ) -> tuple[str, Token]:
         """Make a token and return its text, which is shown once, and what is known of it.
 
@@ -194,6 +240,12 @@ class People:
             For its owner to tell tokens apart.
         by : Person, optional
             Who makes it, and with which token; by default its owner, with none.
+        hours : float, optional
+            Instead of days.
+        scope : str
+            What it is good for, if not for all that its owner may do: one of ``SCOPES``.
+        act : str
+            Who signs for it in the trail; empty: nobody.
         """
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= self._longest:
             raise invalid("a token", "days", f"a whole number from 1 to {self._longest}", days)
@@ -201,14 +253,17 @@ class People:
             raise InvalidInput(
                 "A token's label is a text of at most 100 characters.", parameter="label"
             )
+        if scope not in ("", *SCOPES):
+            raise invalid("a token", "scope", f"one of {', '.join(SCOPES)}, or empty", scope)
         written = f"wc_{secrets.token_urlsafe(32)}"
         now = time.time()
         held = None if by is None else by.credential
         parent = None if held is None else held.token
-        ends = now + days * _DAY if parent is None or held is None else held.expires
+        lives = days * _DAY if hours is None else hours * 3600
+        ends = now + lives if parent is None or held is None else held.expires
         maker = name if by is None else by.acting or by.name
         made = Token(
-            secrets.token_hex(8), label, now, min(ends, now + days * _DAY), False, maker, parent
+            secrets.token_hex(8), label, now, min(ends, now + lives), False, maker, parent, scope
         )
         with self._store.transaction() as connection:
             # Locked and looked at again: it may have been revoked since the request came in, and
@@ -221,6 +276,8 @@ class People:
             connection.execute(
                 insert(tokens).values(**vars(made), hash=_hash(written), person=name)
             )
+            detail = {"token": made.id, "scope": scope, "expires": made.expires}
+            record(connection, Act(act, "issue-token", name, detail) if act else None)
         return written, made
 
     def tokens(self, name: str) -> list[Token]:
@@ -230,12 +287,12 @@ class People:
             return [
                 Token(
                     *(row.id, row.label, row.created, row.expires, row.revoked),
-                    *(row.made_by, row.parent),
+                    *(row.made_by, row.parent, row.scope),
                 )
                 for row in connection.execute(query)
             ]
 
-    def revoke(self, name: str, token: str) -> None:
+    def revoke(self, name: str, token: str, *, act: Act | None = None) -> None:
         """End a token's life, and that of all that were made with it."""
         if not is_name(token):
             raise NotKnown("There is no such token.")
@@ -244,15 +301,17 @@ class People:
             if connection.execute(select(tokens.c.id).where(mine)).first() is None:
                 raise NotKnown("There is no such token.")
             _revoke(connection, mine)
+            record(connection, act)
 
-    def revoke_all(self, name: str) -> None:
+    def revoke_all(self, name: str, *, act: Act | None = None) -> None:
         """Revoke all tokens of a person, and all that were made by them or with those."""
         with self._store.transaction() as connection:
             lock(connection, name)
             end_credentials(connection, name, signed_in=False)
+            record(connection, act)
 
-    def bearer(self, written: str) -> Person:
-        """Return whose token this is.
+    def bearer(self, written: str, *, scope: str = "") -> Person:
+        """Return whose token this is, if it is good for everything, or for this scope.
 
         Tokens carry 256 random bits, so a plain hash keeps them: there is nothing to guess, and
         nothing is gained by a slow one.
@@ -261,11 +320,13 @@ class People:
         person = self._known.get(key, lambda: self._look_up(key))
         if person.credential is None or person.credential.expires <= time.time():
             raise NotSignedIn(_SIGN_IN)
+        if person.credential.scope not in ("", scope):
+            raise Forbidden(f"This token is good for {person.credential.scope} and nothing else.")
         return person
 
     def _look_up(self, key: str) -> Person:
         query = (
-            select(people.c.name, people.c.role, tokens.c.id, tokens.c.expires, tokens.c.made_by)
+            select(people.c.name, people.c.role, tokens)
             .join(tokens, tokens.c.person == people.c.name)
             .where(tokens.c.hash == key, tokens.c.revoked.is_(False), people.c.disabled.is_(False))
         )
@@ -274,7 +335,8 @@ class People:
         if row is None:
             raise NotSignedIn(_SIGN_IN)
         acting = row.made_by if row.made_by != row.name else ""
-        return Person(row.name, row.role, credential=Credential(row.id, row.expires, acting))
+        credential = Credential(row.id, row.expires, acting, row.scope)
+        return Person(row.name, row.role, credential=credential)
 
     # Access
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPAuthorizationCredentials
 
 from whitecrow.errors import (
     Forbidden,
@@ -19,14 +18,14 @@ from whitecrow.errors import (
 )
 from whitecrow.server import _schemas as schemas
 from whitecrow.server._documents import replies
-from whitecrow.server._handler import BEARER, RequestHandler, encoded, refusal
+from whitecrow.server._handler import RequestHandler, encoded, refusal
 from whitecrow.server._people import Person
+from whitecrow.server._people_routes import Bearer, add_people
 from whitecrow.server._readiness import Readiness
 from whitecrow.server._service import MOST_ENTRIES
 
 __all__ = ["router_of"]
 
-Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 _DATASET = "/v1/datasets/{name}"
 _LARGE = ("/v1/datasets", _DATASET, f"{_DATASET}/plan", f"{_DATASET}/drafts")
 _MONITORS = ("custodian", "auditor")
@@ -120,14 +119,32 @@ def router_of(handler: RequestHandler) -> APIRouter:
         "/metrics", responses=replies(media="text/plain", also=(401, 403, 429)), tags=["service"]
     )
     async def metrics(request: Request, bearer: Bearer) -> Response:
-        """Numbers for Prometheus: public facts only, for custodians and auditors."""
+        """Numbers for Prometheus, for custodians, auditors and their tokens of scope metrics."""
 
         def look() -> bytes:
-            if handler.person(request, bearer).role not in _MONITORS:
+            who = handler.person(request, bearer, scope="metrics")
+            if who.role not in _MONITORS:
                 raise Forbidden("The numbers are for custodians and auditors.")
             return handler.metrics.text()
 
         return await handler.look(look, "text/plain; version=0.0.4")
+
+    @router.post("/v1/sign-in/device", responses=replies("device", "code"), tags=["people"])
+    async def device(request: Request) -> Response:
+        """Begin a sign-in at a terminal: a code to be typed at the provider's page."""
+        return await handler.stranger(request, service.single_sign_on.begin_device)
+
+    @router.post("/v1/sign-in/device/{device}", responses=replies("state"), tags=["people"])
+    async def device_token(request: Request, device: str) -> Response:
+        """The token of a terminal that was approved, or what it waits for: pending or slow."""
+
+        def work() -> dict[str, Any]:
+            found = service.single_sign_on.finish_device(device)
+            if found["state"] == "done":
+                service.events.tell("sign-in", actor=found["name"], **{"with": "device"})
+            return found
+
+        return await handler.stranger(request, work)
 
     @router.get("/v1/me", responses=replies("name", "role"), tags=["people"])
     async def me(request: Request, bearer: Bearer) -> Response:
@@ -190,6 +207,18 @@ def router_of(handler: RequestHandler) -> APIRouter:
             bearer,
             lambda who: service.onboarding.accept(who, name, body.draft, reason=body.reason),
         )
+
+    @router.post("/v1/datasets/{name}/removal", responses=replies(), tags=["datasets"])
+    async def remove(
+        request: Request, bearer: Bearer, name: str, body: schemas.Removal
+    ) -> Response:
+        """Take a dataset off the list; its account stays (custodian)."""
+
+        def work(who: Person) -> dict[str, Any]:
+            service.remove(who, name, reason=body.reason)
+            return {}
+
+        return await handler.act(request, bearer, work)
 
     @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
     async def advance(
@@ -314,101 +343,5 @@ def router_of(handler: RequestHandler) -> APIRouter:
 
         return await handler.act(request, bearer, work)
 
-    @router.get("/v1/analysts", responses=replies("analysts"), tags=["people"])
-    async def people(request: Request, bearer: Bearer) -> Response:
-        """Everybody, whatever their role (custodian, auditor)."""
-        return await handler.act(
-            request, bearer, lambda who: {"analysts": service.members.everybody(who)}
-        )
-
-    @router.post(
-        "/v1/analysts",
-        status_code=201,
-        responses=replies("name", "role", status=201, also=(409,)),
-        tags=["people"],
-    )
-    async def invite(request: Request, bearer: Bearer, body: schemas.Invitation) -> Response:
-        """Make somebody known (custodian)."""
-        return await handler.act(
-            request,
-            bearer,
-            lambda who: service.members.invite(who, body.name, body.role).to_json(),
-            status=201,
-        )
-
-    @router.get("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
-    async def person(request: Request, bearer: Bearer, name: str) -> Response:
-        """One person: yourself, or anybody for custodians and auditors."""
-        return await handler.act(
-            request, bearer, lambda who: service.members.person(who, name).to_json()
-        )
-
-    @router.patch("/v1/analysts/{name}", responses=replies("name", "role"), tags=["people"])
-    async def change(request: Request, bearer: Bearer, name: str, body: schemas.Change) -> Response:
-        """Shut somebody out, or let them in again (custodian)."""
-        return await handler.act(
-            request, bearer, lambda who: service.members.disable(who, name, body.disabled).to_json()
-        )
-
-    @router.post(
-        "/v1/analysts/{name}/password",
-        status_code=201,
-        responses=replies("password", status=201),
-        tags=["people"],
-    )
-    async def reset(request: Request, bearer: Bearer, name: str) -> Response:
-        """Give somebody a new random password for the console (custodian), shown once."""
-        return await handler.act(
-            request,
-            bearer,
-            lambda who: {"password": service.members.reset_password(who, name)},
-            status=201,
-        )
-
-    @router.get("/v1/analysts/{name}/tokens", responses=replies("tokens"), tags=["people"])
-    async def tokens(request: Request, bearer: Bearer, name: str) -> Response:
-        """What is known of somebody's tokens (their own, or any for the custodian)."""
-        return await handler.act(
-            request,
-            bearer,
-            lambda who: {"tokens": [one.to_json() for one in service.members.tokens(who, name)]},
-        )
-
-    @router.post(
-        "/v1/analysts/{name}/tokens",
-        status_code=201,
-        responses=replies("token", "id", "expires", status=201),
-        tags=["people"],
-    )
-    async def issue(
-        request: Request, bearer: Bearer, name: str, body: schemas.NewToken
-    ) -> Response:
-        """Make a token; its text is shown in this reply and never again."""
-
-        def work(who: Person) -> dict[str, Any]:
-            written, made = service.members.issue(who, name, days=body.days, label=body.label)
-            return {"token": written, **made.to_json()}
-
-        return await handler.act(request, bearer, work, status=201)
-
-    @router.delete("/v1/analysts/{name}/tokens", responses=replies(), tags=["people"])
-    async def revoke_all(request: Request, bearer: Bearer, name: str) -> Response:
-        """End all of somebody's tokens, and all that were made with them."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.revoke_all(who, name)
-            return {}
-
-        return await handler.act(request, bearer, work)
-
-    @router.delete("/v1/analysts/{name}/tokens/{token}", responses=replies(), tags=["people"])
-    async def revoke(request: Request, bearer: Bearer, name: str, token: str) -> Response:
-        """End a token's life, and that of all that were made with it."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.revoke(who, name, token)
-            return {}
-
-        return await handler.act(request, bearer, work)
-
+    add_people(router, handler)
     return router

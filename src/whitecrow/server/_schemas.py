@@ -25,6 +25,7 @@ __all__ = [
     "NewToken",
     "Priced",
     "Registration",
+    "Removal",
     "Review",
     "StrictRequest",
     "Voiding",
@@ -263,6 +264,12 @@ class Invitation(_Strict):
     role: str
 
 
+class Removal(_Strict):
+    """Why a dataset or a person is removed."""
+
+    reason: Text
+
+
 class Change(_Strict):
     """What changes of a person."""
 
@@ -274,3 +281,4 @@ class NewToken(_Strict):
 
     days: int | None = None
     label: Annotated[str, Field(max_length=100)] = ""
+    scope: Annotated[str, Field(max_length=16)] = ""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 import traceback
+import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whitecrow.custodian import write_down
+from whitecrow.server._events import Events
 from whitecrow.server._logs import LOG
 from whitecrow.server._metrics import Metrics
+from whitecrow.server._people import is_name
 from whitecrow.server._settings import Settings
 
 __all__ = ["HEADERS", "SecurityMiddleware"]
@@ -33,6 +36,9 @@ HEADERS: Mapping[str, str] = {
 }
 """On every reply that does not set its own."""
 
+_REFUSALS = (401, 402, 403, 404, 429)
+"""What is told as a refusal. 404: it is the answer for what somebody may not know of."""
+
 _BROKEN = "The service failed. The custodian's log has the cause."
 """All that anybody outside learns of a fault of ours."""
 
@@ -48,11 +54,22 @@ class SecurityMiddleware:
         Host names, body size, TLS.
     metrics : Metrics
         Where requests are counted.
+    events : Events
+        Who is told of refusals.
     """
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, *, settings: Settings, metrics: Metrics, events: Events
+    ) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._events = events
         named = dict(HEADERS)
+        if settings.provider is not None:
+            # Signing out leads on to the provider, and browsers hold forms to where they lead.
+            there = urllib.parse.urlsplit(settings.provider.issuer)
+            named["Content-Security-Policy"] = named["Content-Security-Policy"].replace(
+                "form-action 'self'", f"form-action 'self' {there.scheme}://{there.netloc}"
+            )
         if settings.secure:
             named["Strict-Transport-Security"] = "max-age=31536000"
         self._headers = [(key.lower().encode(), value.encode()) for key, value in named.items()]
@@ -88,6 +105,24 @@ class SecurityMiddleware:
                 seconds=round(seconds, 4),
                 person=scope.get("state", {}).get("person", ""),
             )
+            if status in _REFUSALS:
+                self._tell_refusal(scope, route, status)
+
+    def _tell_refusal(self, scope: Scope, route: str, status: int) -> None:
+        person = scope.get("state", {}).get("person", "")
+        if status == 404 and not person:
+            return
+        named = str(scope.get("path_params", {}).get("name", ""))
+        about = "dataset" if "/datasets/" in route else "target"
+        self._events.tell(
+            "refusal",
+            outcome="refused",
+            actor=person,
+            address=(scope.get("client") or ("",))[0],
+            route=f"{scope['method']} {route}",
+            reason=str(status),
+            **{about: named if is_name(named) else ""},
+        )
 
     async def _guarded(self, scope: Scope, receive: Receive, reply: Send) -> None:
         headers = dict(reversed(scope["headers"]))  # the first of a name counts

@@ -24,12 +24,15 @@ from whitecrow.question import Description, Release
 from whitecrow.server import _views as views
 from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._curator_pool import CuratorPool
+from whitecrow.server._events import Events, sinks_of, told
 from whitecrow.server._logs import LOG
 from whitecrow.server._members import Members, need
 from whitecrow.server._onboarding import Onboarding
 from whitecrow.server._people import People, Person
+from whitecrow.server._second_factor import SecondFactor
 from whitecrow.server._sessions import Sessions
 from whitecrow.server._settings import Settings
+from whitecrow.server._single_sign_on import SingleSignOn
 from whitecrow.server._store import Store
 from whitecrow.server._strangers import (
     card_from,
@@ -39,6 +42,7 @@ from whitecrow.server._strangers import (
     well_formed,
 )
 from whitecrow.server._tables import migrate
+from whitecrow.server._trail import Trail
 
 __all__ = ["Service"]
 
@@ -70,9 +74,14 @@ class Service:
         self.ledger.database.label = "of this service"
         self.store = Store(settings.database)
         migrate(self.store)
+        self.events = Events(sinks_of(settings.events))
         self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
-        self.members = Members(self.people, self.sessions, token_days=settings.token_days)
+        self.second_factor, trail = SecondFactor(self.store), Trail(self.store)
+        self.members = Members(
+            *(self.people, self.sessions, self.second_factor, trail, settings, self.events)
+        )
+        self.single_sign_on = SingleSignOn(self.store, settings, self.people, self.sessions)
         self.catalogue = Catalogue(self.store, settings)
         self.onboarding = Onboarding(self)
         self.pool = CuratorPool(
@@ -94,6 +103,12 @@ class Service:
         self.pool.close()
         self.store.close()
         self.ledger.close()
+
+    def bearer(self, written: str, *, scope: str = "") -> Person:
+        """Whose token this is: one of ours, or one that the provider made for a program."""
+        if not written.startswith("wc_") and self.single_sign_on.offered and not scope:
+            return self.single_sign_on.program(written)
+        return self.people.bearer(written, scope=scope)
 
     # Looking at datasets
 
@@ -191,10 +206,12 @@ class Service:
         Facts, for the custodian's eyes only; see :mod:`whitecrow.curator.maps`.
         """
         need(who, "custodian")
+        self.events.tell("facts.view", actor=who.name, acting=who.acting, dataset=name)
         return self.pool.process(self.listing(who, name)).map(
             columns=list(columns), model=model.to_json(), question=question, most=most
         )
 
+    @told("facts.view", "dataset")
     def intake(self, who: Person, name: str) -> Intake | None:
         """What became of the rows when the records were loaded; None while they are not.
 
@@ -238,6 +255,7 @@ class Service:
         found = {"dataset": name, **views.balance(snapshot, who.name)}
         if who.role == "analyst":
             return {**found, "questions": self.asked(who, name, limit=limit, skip=skip)}
+        self.events.tell("ledger.export", actor=who.name, acting=who.acting, dataset=name)
         entries = self.ledger.entries(
             name, after=after, before=before, limit=limit, newest_first=newest_first
         )
@@ -278,18 +296,21 @@ class Service:
         waiting = [*self.ledger.unsettled(name), *failures.failures(self.ledger, name)]
         return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
 
+    @told("spend.void", "dataset")
     def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Give back a spend that never led to an answer."""
         need(who, "custodian")
         self.listing(who, name)
         self.ledger.void(name, seq, reason=reason, actor=who.signature)
 
+    @told("failure.review", "dataset")
     def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
         """Say that a failure was looked at; after the last one the dataset is open again."""
         need(who, "custodian")
         self.listing(who, name)
         failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
 
+    @told("allowance.change", "dataset")
     def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
         """Cap what one analyst may spend; None lifts the cap."""
         need(who, "custodian")
@@ -301,6 +322,7 @@ class Service:
 
     # The custodian's datasets
 
+    @told("dataset.register", "dataset")
     def register(
         self,
         who: Person,
@@ -355,6 +377,15 @@ class Service:
         readers: Iterable[str] | None = None,
     ) -> dict[str, Any]:
         """Change what is promised, to whom, or the card; the chain keeps the reason."""
+        changes = {"budget": budget, "policy": policy, "card": card, "access": readers}
+        names = [f"{what}.change" for what, value in changes.items() if value is not None]
+        with self.events.during(*names, actor=who.name, acting=who.acting, dataset=name):
+            self._amend(who, name, reason, budget, policy, card, readers)
+        return self.dataset(who, name)
+
+    def _amend(
+        self, who: Person, name: str, reason: str, budget: Any, policy: Any, card: Any, readers: Any
+    ) -> None:
         need(who, "custodian")
         self.listing(who, name)
         rules = None if policy is None else policy_from(policy)
@@ -383,8 +414,22 @@ class Service:
                 readers=readers,
                 connection=connection,
             )
-        return self.dataset(who, name)
 
+    @told("dataset.remove", "dataset")
+    def remove(self, who: Person, name: str, *, reason: str) -> None:
+        """Take a dataset off the list: nobody can ask about it or see it any more.
+
+        Its account stays, with what was promised and spent, and its name is never used again: the
+        records were asked about, and what was learnt of them cannot be taken back.
+        """
+        need(who, "custodian")
+        self.listing(who, name)
+        said = {"reason": f"removed: {reason}", "actor": who.signature}
+        with self.store.transaction() as connection:
+            self.catalogue.remove(connection, name)
+            self.ledger.amend(name, **said, readers=(), connection=connection)
+
+    @told("data.change", "dataset")
     def advance(self, who: Person, name: str, *, reason: str) -> dict[str, Any]:
         """Record the records as they are now as the account's next revision, and read them again.
 

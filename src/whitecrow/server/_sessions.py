@@ -17,19 +17,23 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from itsdangerous import BadSignature, URLSafeTimedSerializer
-from sqlalchemy import Row, case, insert, select, update
+from sqlalchemy import Connection, Row, case, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from whitecrow.errors import Forbidden, InvalidInput, NotSignedIn, TooMany
+from whitecrow.server._keys import KeyRing
 from whitecrow.server._people import Credential, Person, end_credentials, is_name, lock
+from whitecrow.server._second_factor import passes
 from whitecrow.server._settings import Settings
 from whitecrow.server._store import Store
-from whitecrow.server._tables import failures, people, secrets, sessions
+from whitecrow.server._tables import failures, invitations, people, sessions
+from whitecrow.server._trail import Act, record
 
 __all__ = ["Session", "Sessions"]
 
 _WRONG = "The name or the password is wrong."
+_NO_INVITATION = "This invitation was used already or has expired; ask for another."
+_NO_LOCAL = "Local accounts are switched off here: sign in through your organisation."
 _SHORTEST, _LONGEST = 12, 1000
 _ADDRESS_FACTOR = 10  # an address may serve many people
 
@@ -44,10 +48,13 @@ class Session:
         Who it is.
     csrf : str
         What every form of this session must send back.
+    began_with : str
+        ``"password"``, or ``"provider"`` for single sign-on.
     """
 
     person: Person
     csrf: str
+    began_with: str = "password"
 
 
 class Sessions:
@@ -67,28 +74,31 @@ class Sessions:
         # Each hash takes 64 MiB: strangers must not be able to make us take it many times over.
         self._hashing = threading.BoundedSemaphore(2)
         self._nobody = ""
-        self._signer_made: URLSafeTimedSerializer | None = None
+        self.keys = KeyRing(store, seconds=settings.session_hours * 3600)
 
     # Passwords
 
-    def set_password(self, name: str, password: str, *, by: str = "") -> None:
+    def set_password(
+        self, name: str, password: str, *, by: str = "", act: Act | None = None
+    ) -> None:
         """Give a person a password; it ends their sessions and their tokens.
 
         ``by`` is whoever knows it beside its owner, empty if nobody does: until the owner chooses
         another, what is done in a session that it began is recorded as acted by either.
         """
-        self._replace(name, self._hashed(password), by=by)
+        self._replace(name, self._hashed(password), by=by, act=act)
 
-    def new_password(self, name: str, *, by: str = "") -> str:
+    def new_password(self, name: str, *, by: str = "", act: Act | None = None) -> str:
         """Give a person a random password and return it, to be shown once."""
         made = randomness.token_urlsafe(15)
-        self.set_password(name, made, by=by)
+        self.set_password(name, made, by=by, act=act)
         return made
 
     def change_password(self, name: str, old: str, new: str, *, address: str = "") -> None:
         """Let a person change their own password; the old one is asked for, failures count."""
         verified = self._verified(name, old, address)
         self._replace(name, self._hashed(new), by="", instead_of=verified)
+        self._forget_attempt(name, address)
 
     def password_set(self, name: str) -> tuple[str, float | None]:
         """Who knows a person's password beside its owner, and since when it is in force."""
@@ -105,7 +115,15 @@ class Sessions:
         with self._hashing:
             return self._hasher.hash(password)
 
-    def _replace(self, name: str, hashed: str, *, by: str, instead_of: str | None = None) -> None:
+    def _replace(
+        self,
+        name: str,
+        hashed: str,
+        *,
+        by: str,
+        instead_of: str | None = None,
+        act: Act | None = None,
+    ) -> None:
         with self._store.transaction() as connection:
             row = lock(connection, name)
             if instead_of is not None:
@@ -117,11 +135,50 @@ class Sessions:
                 .values(password=hashed, password_by=by, password_at=now)
             )
             end_credentials(connection, name)
+            record(connection, act)
+
+    def accept(self, code: str, password: str) -> str:
+        """Let somebody who was invited choose their password; returns their name."""
+        hashed = self._hashed(password)
+        key, now = _hash(code), time.time()
+        with self._store.transaction() as connection:
+            found = connection.execute(
+                select(invitations).where(invitations.c.hash == key, invitations.c.expires > now)
+            ).one_or_none()
+            if found is None:
+                raise NotSignedIn(_NO_INVITATION)
+            row = lock(connection, found.person)
+            # Taken away first, and only if it is there: of two who use it at once one succeeds.
+            gone = connection.execute(invitations.delete().where(invitations.c.hash == key))
+            if gone.rowcount != 1 or row is None or row.disabled:
+                raise NotSignedIn(_NO_INVITATION)
+            values = {"password": hashed, "password_by": "", "password_at": now}
+            mine = people.c.name == found.person
+            connection.execute(update(people).where(mine).values(values))
+            end_credentials(connection, found.person)
+            record(connection, Act(found.person, "accept-invitation", found.person))
+        return str(found.person)
+
+    def invitation(self, name: str, *, days: float, act: Act) -> str:
+        """A code with which somebody chooses a password, once and within so many days."""
+        code, now = randomness.token_urlsafe(32), time.time()
+        row = {"hash": _hash(code), "person": name, "expires": now + days * 86_400}
+        with self._store.transaction() as connection:
+            lock(connection, name)
+            over = (invitations.c.expires < now) | (invitations.c.person == name)
+            connection.execute(invitations.delete().where(over))
+            connection.execute(insert(invitations).values(**row, made_by=act.actor[:64]))
+            record(connection, act)
+        return code
 
     # Sessions
 
-    def sign_in(self, name: str, password: str, *, address: str = "") -> tuple[Session, str]:
+    def sign_in(
+        self, name: str, password: str, *, code: str = "", address: str = ""
+    ) -> tuple[Session, str]:
         """Check a password and begin a session; returns it and the cookie's value.
+
+        Whoever has a second factor also gives its code, or one of their recovery codes.
 
         Raises
         ------
@@ -130,26 +187,43 @@ class Sessions:
         TooMany
             After too many failures, for this name or from this address, right or wrong.
         """
+        if not self._settings.local_accounts:
+            raise Forbidden(_NO_LOCAL)
         verified = self._verified(name, password, address)
-        number, now = randomness.token_urlsafe(32), time.time()
-        expires = now + self._settings.session_hours * 3600
         with self._store.transaction() as connection:
             # Locked and looked at again: whoever was shut out, or had the password replaced, while
             # it was being checked must not be left with a session.
             row = _still(lock(connection, name), verified)
-            connection.execute(sessions.delete().where(sessions.c.expires < now))
-            connection.execute(
-                insert(sessions).values(
-                    hash=_hash(number),
-                    person=name,
-                    created=now,
-                    expires=expires,
-                    acting=row.password_by,
-                )
+            if not passes(connection, row, code):
+                raise NotSignedIn(_WRONG)
+            session, number = self.begin(connection, row, acting=row.password_by)
+        # Only now: a right password does not make up for wrong codes.
+        self._forget_attempt(name, address)
+        return session, self.sealed(number)
+
+    def begin(
+        self, connection: Connection, row: Row[Any], *, acting: str = "", with_: str = "password"
+    ) -> tuple[Session, str]:
+        """Begin a session for somebody whose row is locked; returns it and its number."""
+        number, now = randomness.token_urlsafe(32), time.time()
+        expires = now + self._settings.session_hours * 3600
+        connection.execute(sessions.delete().where(sessions.c.expires < now))
+        connection.execute(
+            insert(sessions).values(
+                hash=_hash(number),
+                person=row.name,
+                created=now,
+                expires=expires,
+                acting=acting,
+                began_with=with_,
             )
-        credential = Credential(None, expires, row.password_by)
-        person = Person(row.name, row.role, credential=credential)
-        return Session(person, self._csrf(number)), str(self._signer().dumps(number))
+        )
+        person = Person(row.name, row.role, credential=Credential(None, expires, acting))
+        return Session(person, _csrf(number), with_), number
+
+    def sealed(self, number: str) -> str:
+        """The value of the cookie that carries a session's number."""
+        return self.keys.signed(number)
 
     def visitor(self, cookie: str | None) -> Session:
         """Return whose session a cookie belongs to.
@@ -161,7 +235,7 @@ class Sessions:
         """
         number = self._number(cookie)
         query = (
-            select(people.c.name, people.c.role, sessions.c.expires, sessions.c.acting)
+            select(people.c.name, people.c.role, sessions)
             .join(sessions, sessions.c.person == people.c.name)
             .where(
                 sessions.c.hash == _hash(number),
@@ -174,13 +248,44 @@ class Sessions:
         if row is None:
             raise NotSignedIn("Please sign in.")
         credential = Credential(None, row.expires, row.acting)
-        return Session(Person(row.name, row.role, credential=credential), self._csrf(number))
+        person = Person(row.name, row.role, credential=credential)
+        return Session(person, _csrf(number), row.began_with)
 
     def sign_out(self, cookie: str | None) -> None:
         """End a session."""
         number = self._number(cookie)
         with self._store.transaction() as connection:
             connection.execute(sessions.delete().where(sessions.c.hash == _hash(number)))
+
+    def listed(self, name: str) -> list[dict[str, Any]]:
+        """What is known of somebody's sessions that are not over, the oldest first."""
+        query = (
+            select(sessions)
+            .where(sessions.c.person == name, sessions.c.expires > time.time())
+            .order_by(sessions.c.created)
+        )
+        keys = ("created", "expires", "acting", "began_with")
+        with self._store.transaction(write=False) as connection:
+            rows = connection.execute(query).all()
+        return [{"id": row.hash[:16], **{key: row._mapping[key] for key in keys}} for row in rows]
+
+    def known_as(self, cookie: str | None) -> str:
+        """Which of the listed sessions a cookie belongs to."""
+        return _hash(self._number(cookie))[:16]
+
+    def confirm(self, name: str, password: str, *, address: str = "") -> None:
+        """Ask somebody who is signed in for their password once more; failures count."""
+        self._verified(name, password, address)
+        self._forget_attempt(name, address)
+
+    def end(self, name: str, session: str = "", *, act: Act | None = None) -> None:
+        """End one of somebody's sessions, or all of them."""
+        mine = sessions.c.person == name
+        if session:
+            mine &= sessions.c.hash.startswith(session, autoescape=True)
+        with self._store.transaction() as connection:
+            connection.execute(sessions.delete().where(mine))
+            record(connection, act)
 
     def check_form(self, session: Session, given: object) -> None:
         """Refuse a form that does not come from a page of this session."""
@@ -216,7 +321,6 @@ class Sessions:
         # Strangers cost as much time as anybody: the clock does not say who exists.
         if not self._matches(kept or self._stranger(), password) or not kept:
             raise NotSignedIn(_WRONG)
-        self._forget_attempt(name, address)
         return kept
 
     def _stranger(self) -> str:
@@ -256,6 +360,11 @@ class Sessions:
                 if row.number > most:  # undone with the transaction
                     raise TooMany(after=max(1, math.ceil(row.since + window - now)))
 
+    def unlock(self, name: str) -> None:
+        """Let somebody try again at once, whose sign-in was locked."""
+        with self._store.transaction(counted=False) as connection:
+            connection.execute(failures.delete().where(failures.c.who == f"name {name}"[:100]))
+
     def _forget_attempt(self, name: str, address: str) -> None:
         """Take back what a right password was counted as; a name starts anew."""
         mine, *others = [who for who, _ in self._counters(name, address)]
@@ -277,37 +386,10 @@ class Sessions:
         return found
 
     def _number(self, cookie: str | None) -> str:
-        try:
-            found = self._signer().loads(cookie or "", max_age=self._settings.session_hours * 3600)
-        except (BadSignature, UnicodeError):
-            found = None
-        if not isinstance(found, str):
+        found = self.keys.read(cookie or "")
+        if found is None:
             raise NotSignedIn("Please sign in.")
         return found
-
-    def _csrf(self, number: str) -> str:
-        key = str(self._signer().secret_key)
-        return hmac.new(key.encode(), f"form {number}".encode(), hashlib.sha256).hexdigest()
-
-    def _signer(self) -> URLSafeTimedSerializer:
-        if self._signer_made is None:
-            self._signer_made = URLSafeTimedSerializer(
-                self._secret(), salt="whitecrow.session", signer_kwargs={"digest_method": _sha256}
-            )
-        return self._signer_made
-
-    def _secret(self) -> str:
-        """The key of all workers: made by the first that needs it."""
-        query = select(secrets.c.value).where(secrets.c.name == "cookies")
-        with self._store.transaction(write=False) as connection:
-            found = connection.execute(query).scalar_one_or_none()
-        if found is None:
-            with self._store.transaction() as connection:
-                found = connection.execute(query).scalar_one_or_none()
-                if found is None:
-                    found = randomness.token_hex(32)
-                    connection.execute(insert(secrets).values(name="cookies", value=found))
-        return str(found)
 
 
 def _still(row: Row[Any] | None, verified: str) -> Row[Any]:
@@ -317,8 +399,9 @@ def _still(row: Row[Any] | None, verified: str) -> Row[Any]:
     return row
 
 
-def _sha256(data: bytes = b"") -> Any:
-    return hashlib.sha256(data)
+def _csrf(number: str) -> str:
+    """What the forms of a session send back: made from its number, which nobody else has."""
+    return hmac.new(number.encode(), b"form", hashlib.sha256).hexdigest()
 
 
 def _hash(number: str) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.data import Card
-from whitecrow.errors import invalid
+from whitecrow.errors import InvalidInput, invalid
 from whitecrow.question import Question
 from whitecrow.questions import kinds, question_type
+from whitecrow.server._provider import Provider
 from whitecrow.server._proxies import networks
 
 __all__ = ["LOOPBACK", "Settings", "default_deadlines"]
@@ -31,7 +32,7 @@ def default_deadlines() -> dict[str, float]:
 
 
 _AT_LEAST_1 = (
-    *("token_days", "longest_token_days", "session_hours"),
+    *("token_days", "longest_token_days", "session_hours", "invitation_days"),
     *("lock_after", "lock_minutes", "asks_at_once", "slots", "asks_waiting"),
     "records_at_most",
 )
@@ -61,6 +62,8 @@ class Settings:
         Whether people reach it through TLS: cookies are then marked so.
     token_days, session_hours : int
         How long tokens and sign-ins last, unless said otherwise.
+    invitation_days : int
+        How long an invitation can be accepted.
     longest_token_days : int
         How long a token may last at the most.
     rate, burst : float, int
@@ -96,6 +99,16 @@ class Settings:
         a question come from it, and a dataset that holds more is not loaded.
     console : bool
         Whether the web pages are served beside the interface for programs.
+    provider : Provider or None
+        The provider of single sign-on.
+    events : tuple of str
+        Where security events go: files, ``-`` (standard error), ``syslog``, ``syslog://host:port``.
+    telemetry : str or None
+        The address of an OpenTelemetry collector (OTLP over HTTP).
+    telemetry_headers : mapping
+        What is sent to it along: a token, perhaps.
+    local_accounts : bool
+        Whether people may sign in with passwords kept here.
     """
 
     database: str = field(repr=False)
@@ -106,6 +119,7 @@ class Settings:
     secure: bool = False
     token_days: int = 90
     longest_token_days: int = 365
+    invitation_days: int = 7
     session_hours: int = 8
     rate: float = 50.0
     burst: int = 100
@@ -125,6 +139,11 @@ class Settings:
     console: bool = True
     proxies: tuple[str, ...] = ()
     custodian_log: str | None = None
+    provider: Provider | None = None
+    local_accounts: bool = True
+    events: tuple[str, ...] = ()
+    telemetry: str | None = None
+    telemetry_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for kind, seconds in self.deadlines.items():
@@ -141,7 +160,10 @@ class Settings:
             )
         object.__setattr__(self, "hosts", tuple(self.hosts))
         object.__setattr__(self, "proxies", tuple(self.proxies))
+        object.__setattr__(self, "events", tuple(self.events))
         networks(self.proxies)
+        if not self.local_accounts and self.provider is None:
+            raise InvalidInput("Without local accounts nobody could sign in: name a provider.")
 
     def deadline(self, kind: str, card: Card | None) -> float | None:
         """The published reply time of a kind of question; None if it is not padded.
@@ -198,4 +220,6 @@ class Settings:
     def from_text(cls, written: str) -> Settings:
         """Read what :meth:`to_text` wrote."""
         found: dict[str, Any] = json.loads(written)
+        if found["provider"] is not None:
+            found["provider"] = Provider.from_json(found["provider"])
         return cls(**found)

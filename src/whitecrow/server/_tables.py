@@ -22,7 +22,21 @@ from sqlalchemy import (
 from whitecrow.ledger.migration import Versions, add_column
 from whitecrow.server._store import Store, changes, probes
 
-__all__ = ["access", "failures", "migrate", "people", "secrets", "sessions", "sources", "tokens"]
+__all__ = [
+    "access",
+    "failures",
+    "flows",
+    "identities",
+    "invitations",
+    "migrate",
+    "people",
+    "recovery",
+    "secrets",
+    "sessions",
+    "sources",
+    "tokens",
+    "trail",
+]
 
 METADATA = MetaData()
 
@@ -37,6 +51,12 @@ people = Table(
     # Who chose the password, and when: a custodian who set it could sign in with it.
     Column("password_by", String(64), nullable=False, server_default=""),
     Column("password_at", Float, nullable=True),
+    # The second factor: its key, and the last step of time whose code was taken.
+    Column("totp", String(64), nullable=True),
+    Column("totp_step", Integer, nullable=True),
+    # When somebody was removed. The row stays: nobody else may get the name, under which the
+    # accounts keep what was spent.
+    Column("removed", Float, nullable=True),
 )
 
 tokens = Table(
@@ -54,6 +74,8 @@ tokens = Table(
     Column("parent", String(16), nullable=True),
     # Who made it. Whoever makes a token has read its text, and could use it.
     Column("made_by", String(64), nullable=False, server_default=""),
+    # What it is good for; empty: all that its owner may do.
+    Column("scope", String(16), nullable=False, server_default=""),
 )
 
 Index("service_tokens_by_person", tokens.c.person)
@@ -89,9 +111,63 @@ sessions = Table(
     Column("expires", Float, nullable=False),
     # Who else knew the password it began with; empty: nobody.
     Column("acting", String(64), nullable=False, server_default=""),
+    # How it began: with a password, or at the provider of single sign-on.
+    Column("began_with", String(16), nullable=False, server_default="password"),
 )
 
 Index("service_sessions_by_person", sessions.c.person)
+
+flows = Table(
+    "service_flows",
+    METADATA,
+    # Sign-ins under way at the provider; each row is used once.
+    Column("hash", String(64), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("nonce", String(64), nullable=False),
+    Column("expires", Float, nullable=False),
+)
+
+identities = Table(
+    "service_identities",
+    METADATA,
+    # Whom the provider's issuer and subject stand for; the subject is never given to another.
+    Column("hash", String(64), primary_key=True),
+    Column("person", String(64), nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+Index("service_identities_by_person", identities.c.person)
+
+invitations = Table(
+    "service_invitations",
+    METADATA,
+    Column("hash", String(64), primary_key=True),
+    Column("person", String(64), nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("made_by", String(64), nullable=False),
+)
+
+recovery = Table(
+    "service_recovery",
+    METADATA,
+    # Codes that stand in for the second factor, each once.
+    Column("hash", String(64), primary_key=True),
+    Column("person", String(64), nullable=False),
+)
+
+trail = Table(
+    "service_trail",
+    METADATA,
+    # What administrators did about people, tokens and keys: each row names the one before it.
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False),
+    Column("actor", String(160), nullable=False),
+    Column("act", String(32), nullable=False),
+    Column("target", String(64), nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+)
 
 failures = Table(
     "service_failures",
@@ -106,6 +182,7 @@ secrets = Table(
     METADATA,
     Column("name", String(32), primary_key=True),
     Column("value", String(128), nullable=False),
+    Column("created", Float, nullable=False, server_default="0"),
 )
 
 
@@ -134,10 +211,19 @@ def _probe(connection: Connection) -> None:
     connection.execute(probes.insert().values(at=0.0))
 
 
+def _identity(connection: Connection) -> None:
+    """Single sign-on, invitations, second factors, scopes, the trail, a ring of keys."""
+    for table in (flows, identities, invitations, recovery, trail):
+        table.create(connection)
+    added = (people.c.totp, people.c.totp_step, people.c.removed, sessions.c.began_with)
+    for column in (*added, tokens.c.scope, secrets.c.created):
+        add_column(connection, column)
+
+
 VERSIONS = Versions(
     Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
     _make,
-    (_count_changes, _who_made_what, _probe),
+    (_count_changes, _who_made_what, _probe, _identity),
     lock=748392016,
 )
 """The service's tables."""
