@@ -152,6 +152,7 @@ def test_events_reach_the_log_of_the_system() -> None:
         log.settimeout(10)
         events = Events(sinks_of((f"syslog://127.0.0.1:{log.getsockname()[1]}",)))
         events.tell("sign-in", actor="ana")
+        events.close()
         said = log.recv(4096).decode()
     assert re.match(r"<86>whitecrow: \{", said)  # authpriv (10) and info (6)
     assert json.loads(said.partition(": ")[2].rstrip("\0"))["actor"] == "ana"
@@ -229,9 +230,10 @@ def test_traces_metrics_and_events_reach_a_collector(tmp_path: Path) -> None:
     assert {one.key for one in span.attributes} == {
         *("http.route", "http.request.method", "http.response.status_code"),
     }
-    logs = ExportLogsServiceRequest.FromString(collector.taken["/v1/logs"][0])
-    said = list(logs.resource_logs[0].scope_logs[0].log_records)
-    assert [one.body.string_value for one in said][-1] == "refusal"
+    logs = [ExportLogsServiceRequest.FromString(one) for one in collector.taken["/v1/logs"]]
+    found = [kept for one in logs for kept in one.resource_logs]
+    said = [record for one in found for scope in one.scope_logs for record in scope.log_records]
+    assert "refusal" in {one.body.string_value for one in said}
     metrics = ExportMetricsServiceRequest.FromString(collector.taken["/v1/metrics"][-1])
     names = {one.name for one in metrics.resource_metrics[0].scope_metrics[0].metrics}
     assert names == {"whitecrow.requests", "whitecrow.reply.seconds", "whitecrow.asks"}

@@ -111,6 +111,12 @@ class Events:
         for sink in self._sinks:
             sink(found)
 
+    def close(self) -> None:
+        """Give back what the sinks hold."""
+        for sink in self._sinks:
+            if isinstance(sink, _Syslog):
+                sink.close()
+
     @contextmanager
     def during(self, *events: str, **more: str) -> Iterator[dict[str, str]]:
         """Tell what becomes of what is done inside; more may be learnt on the way."""
@@ -158,7 +164,7 @@ def _sink(written: str) -> Sink:
     if written == "-":
         return _lines(lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
     if written == "syslog" or written.startswith("syslog://"):
-        return _syslog(written)
+        return _Syslog(written)
     return _file(Path(written))
 
 
@@ -185,17 +191,20 @@ def _file(path: Path) -> Sink:
     return _lines(write)
 
 
-def _syslog(written: str) -> Sink:
+class _Syslog:
     """The machine's own log, or a collector at host:port (UDP), with the facility authpriv."""
-    host, _, port = written.removeprefix("syslog").removeprefix("://").partition(":")
-    address: Any = (host, int(port) if port.isdigit() else 514) if host else "/dev/log"
-    try:
-        handler = logging.handlers.SysLogHandler(address, facility="authpriv")
-    except OSError:
-        raise InvalidInput(f"No log of the system answers at {address!r}.") from None
-    handler.ident = "whitecrow: "
 
-    def write(line: str) -> None:
-        handler.emit(logging.LogRecord("whitecrow", logging.INFO, "", 0, line, None, None))
+    def __init__(self, written: str) -> None:
+        host, _, port = written.removeprefix("syslog").removeprefix("://").partition(":")
+        address: Any = (host, int(port) if port.isdigit() else 514) if host else "/dev/log"
+        try:
+            self._handler = logging.handlers.SysLogHandler(address, facility="authpriv")
+        except OSError:
+            raise InvalidInput(f"No log of the system answers at {address!r}.") from None
+        self._handler.ident = "whitecrow: "
+        self.close = self._handler.close
 
-    return _lines(write)
+    def __call__(self, event: dict[str, Any]) -> None:
+        line = json.dumps(event, sort_keys=True)
+        said = logging.LogRecord("whitecrow", logging.INFO, "", 0, line, None, None)
+        self._handler.emit(said)

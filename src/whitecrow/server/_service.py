@@ -103,6 +103,7 @@ class Service:
         self.pool.close()
         self.store.close()
         self.ledger.close()
+        self.events.close()
 
     def bearer(self, written: str, *, scope: str = "") -> Person:
         """Whose token this is: one of ours, or one that the provider made for a program."""
