@@ -14,6 +14,7 @@ HEAVY = {
     *("numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "rich"),  # take long to load
     *("sqlglot", "narwhals", "duckdb", "psycopg", "pyspark", "uvicorn"),  # only for some sources
     *("matplotlib", "sklearn", "pyod", "deltalake", "pyiceberg", "cryptography"),  # extras
+    "opentelemetry",
 }
 """Packages that may be imported inside functions, by those who need them."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 from whitecrow.console import _answers as answers
@@ -24,7 +23,7 @@ from whitecrow.errors import (
     PolicyViolation,
     http_status,
 )
-from whitecrow.privacy import Guarantee, ZeroConcentrated, guarantee
+from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.question import coin_warning, digest, error_words, known_figures, statement
 from whitecrow.questions import kinds, question_type
 from whitecrow.server._schemas import strict_json
@@ -95,9 +94,13 @@ def add(site: Site) -> None:
             "figures": answers.figures(question, description.figures),
             "question": {"kind": kind, **question.to_json()},
             "left": found["remaining"].get(_line(description.price)),
-            "short": _short(description.price, found),
+            "short": not _fits(visit, {"kind": kind, **question.to_json()}),
         }
         return form_page(visit, priced=priced)
+
+    def _fits(visit: Visit, written: dict[str, Any]) -> bool:
+        """Whether the ledger would admit a question: one asked before is free, as is its place."""
+        return bool(service.plan(visit.who, visit.part("name"), [written])["fits"])
 
     def ask(visit: Visit) -> Page | Go:
         """Step two: ask the very question that was priced."""
@@ -249,10 +252,3 @@ def _digest(written: dict[str, Any]) -> str:
 def _line(price: Guarantee) -> str:
     """The line of the account on which a price counts first."""
     return "differential" if price.notion == "concentrated" else price.notion
-
-
-def _short(price: Guarantee, found: dict[str, Any]) -> bool:
-    """Whether the full price is more than what remains."""
-    if isinstance(price, ZeroConcentrated):
-        return False  # what it adds depends on what was spent: the ledger knows
-    return price.epsilon > Fraction(found["remaining"].get(_line(price), "0"))

@@ -425,10 +425,10 @@ class Service:
         """
         need(who, "custodian")
         self.listing(who, name)
-        said = {"reason": f"removed: {reason}", "actor": who.signature}
+        why, by = f"removed: {reason}", who.signature
         with self.store.transaction() as connection:
             self.catalogue.remove(connection, name)
-            self.ledger.amend(name, **said, readers=(), connection=connection)
+            self.ledger.amend(name, reason=why, actor=by, readers=(), connection=connection)
 
     @told("data.change", "dataset")
     def advance(self, who: Person, name: str, *, reason: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from whitecrow.errors import Forbidden, NotKnown, NotSignedIn
+from whitecrow.server._oidc import OpenId
 from whitecrow.server._people import Credential, People, Person, end_credentials, is_name, lock
 from whitecrow.server._sessions import Session, Sessions
 from whitecrow.server._settings import Settings
@@ -58,11 +59,7 @@ class SingleSignOn:
     ) -> None:
         self._store, self._settings = store, settings
         self._people, self._sessions = people, sessions
-        self._openid: Any = None
-        if settings.provider is not None:
-            from whitecrow.server._oidc import OpenId
-
-            self._openid = OpenId(settings.provider)
+        self._openid = None if settings.provider is None else OpenId(settings.provider)
         self._programs: VersionedCache[str, tuple[float, Person]] = VersionedCache(store.version)
 
     @property
@@ -106,7 +103,7 @@ class SingleSignOn:
         """Where a browser goes to end its session at the provider; empty if nowhere."""
         if session.began_with != "provider" or self._openid is None:
             return ""
-        return str(self._openid.sign_out())
+        return self._openid.sign_out()
 
     # At a terminal
 
@@ -171,7 +168,7 @@ class SingleSignOn:
 
     # Inside
 
-    def _provider(self) -> Any:
+    def _provider(self) -> OpenId:
         if self._openid is None:
             raise NotKnown(_OFF)
         return self._openid
