@@ -97,7 +97,7 @@ def add(site: Site) -> None:
             return service.single_sign_on.begin()
 
         try:
-            begun = await anyio.to_thread.run_sync(job)
+            begun = await site.handler.threads.run(job)
         except WhitecrowError as error:
             return _form(request, str(error), http_status(error), retry_after(error))
         reply = RedirectResponse(begun.url, 303)
@@ -124,7 +124,7 @@ def add(site: Site) -> None:
             return cookie
 
         try:
-            cookie = await anyio.to_thread.run_sync(job)
+            cookie = await site.handler.threads.run(job)
         except WhitecrowError as error:
             reply = _form(request, str(error), http_status(error), retry_after(error))
             reply.delete_cookie(state_cookie)
@@ -163,7 +163,7 @@ def add(site: Site) -> None:
 
         try:
             form = await read_form(request, service.settings.largest_question)
-            await anyio.to_thread.run_sync(job, form)
+            await site.handler.threads.run(lambda: job(form))
         except WhitecrowError as error:
             values = {"wrong": str(error), "code": code}
             return site.plain(request, Page("invited.html", values, http_status(error)))
