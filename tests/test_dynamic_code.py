@@ -19,6 +19,7 @@ IMPORTS = {
     ("hazmat.py", "__getattr__"): "names of _WHERE",
     ("_moved.py", "__getattr__"): "modules that our own old modules name",
     ("audit/__init__.py", "cases"): "names of MECHANISMS",
+    ("audit/parallel.py", "_cases"): "names of MECHANISMS, checked where the work is shared out",
     ("verify/__init__.py", "checks"): "names of MECHANISMS",
     ("demo/__init__.py", "run"): "names of CHAPTERS",
     ("cli/__init__.py", "get_command"): "names of COMMANDS",

@@ -52,6 +52,14 @@ def test_a_page_is_written(tmp_path: Path):
         assert words in written
 
 
+def test_two_processes_audit_the_same_rows():
+    done = run("--json", "audit", "screen", "--quick", "--jobs", "2")
+    found = json.loads(done.output)
+    assert done.exit_code == 0
+    assert [row["verdict"] for row in found["rows"]] == ["not violated", "violated", "violated"]
+    assert [row["name"] for row in found["rows"]] == [case.name for case in screen.cases()]
+
+
 def test_an_uncaught_twin_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
     tame = [replace(case, twin=True) for case in screen.cases() if not case.twin]
     monkeypatch.setattr(screen, "cases", lambda: tame)

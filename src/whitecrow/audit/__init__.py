@@ -13,8 +13,10 @@ import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from functools import partial
 
 from whitecrow.audit.case import Case
+from whitecrow.audit.parallel import audited_by
 from whitecrow.audit.replay import replay as run_replay
 from whitecrow.audit.run import CONFIDENCE, Audit, Finding, Progress, run
 from whitecrow.errors import invalid
@@ -30,7 +32,11 @@ MECHANISMS = (*SHARED, *(kind for kind in BUILT_IN if kind in _HERE))
 
 
 def audit(
-    names: Sequence[str] = (), *, quick: bool = True, progress: Progress | None = None
+    names: Sequence[str] = (),
+    *,
+    quick: bool = True,
+    progress: Progress | None = None,
+    jobs: int = 1,
 ) -> Audit:
     """Audit the named mechanisms (``"replay"`` among them), or everything.
 
@@ -43,12 +49,16 @@ def audit(
         Fewer draws. There is no seed: answers are drawn with the operating system's randomness.
     progress : callable, optional
         Told how far it is.
+    jobs : int
+        How many processes share the rows.
     """
     wanted = list(names) or [*MECHANISMS, "replay"]
     if quick and not names:
         wanted.remove("service")
-    listed = [case for name in wanted if name != "replay" for case in cases([name])]
-    found = run(listed, quick=quick, progress=progress)
+    mechanisms = [name for name in wanted if name != "replay"]
+    listed = [case for name in mechanisms for case in cases([name])]
+    each = partial(audited_by, jobs, mechanisms, listed, quick) if jobs > 1 else None
+    found = run(listed, quick=quick, progress=progress, each=each)
     if "replay" not in wanted:
         return found
     return dataclasses.replace(found, replay=run_replay())
