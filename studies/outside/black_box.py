@@ -10,6 +10,7 @@ are.
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -158,6 +159,9 @@ def delta_siege(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
             at[side] = first + n
             return np.take(pools[side], np.arange(first, first + n), mode="wrap")
 
+    # It writes what it found with pickle, which looks classes up by their names.
+    Drawn.__qualname__ = "Drawn"
+    globals()["Drawn"] = Drawn
     part = len(one) // 5
     config = Config(
         n_train=part,
@@ -170,11 +174,13 @@ def delta_siege(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
         n_experiments=1,
     )
     space = SimpleSampler(Drawn, [(0.0, 1.0)], epsilon=(epsilon, epsilon), sensitivity=(1.0, 1.0))
+    folder = tempfile.TemporaryDirectory()
     siege = DeltaSiege(
         config=config,
         search_space=space,
         classifier_factories=SklearnClassifier.get_factory(classifier=LogisticRegression()),
         logger=Logger(Logger.State.SILENT),
+        base_folder=Path(folder.name),
     )
     witness = WitnessOptimization.get_factory(
         estimator=LinesearchEstimator(delta_steps=np.zeros(1))

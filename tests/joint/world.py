@@ -36,6 +36,7 @@ TOPS = ((9, "reject"), (3, "clip"), (3, "reject"))
 """Up to where a card reads x, and what becomes of larger values."""
 
 SEARCHES = ("uniform", "walk", "dfs", "bfs")
+COUNTERS = ("square_root", "normalised", "buffered")
 
 MOVING = "zoe"
 """Who is in one of the two databases and not in the other, or with other values."""
@@ -291,7 +292,8 @@ def _publish(random: Random, unit: str, read: Card) -> Any:
             {"mechanism": "independent", "horizon": random.choice((1, 3))},
             {"mechanism": "tree", "horizon": random.choice((1, 3))},
             {"mechanism": "tree", "horizon": None, "through": 3},
-            {"mechanism": "square_root", "horizon": random.choice((1, 3))},
+            {"mechanism": random.choice(COUNTERS), "horizon": random.choice((1, 3))},
+            {"mechanism": "endless", "horizon": None, "through": 3},
         )
     )
     leaves = "y" if random.random() < 0.2 else None
