@@ -55,7 +55,8 @@ class Running:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        weakref.finalize(self, _stopped, server, thread, app.state.service, folder, before)
+        opened: list[http.client.HTTPConnection] = []
+        weakref.finalize(self, _stopped, server, thread, app.state.service, folder, before, opened)
         until = time.monotonic() + 60
         while not server.started:
             if time.monotonic() > until:
@@ -63,6 +64,7 @@ class Running:
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=660)
+        opened.append(self._connection)
         self._first: Any = None
 
     def ask(self, name: str, question: Question) -> tuple[Any, bool]:
@@ -107,7 +109,16 @@ def _settled(
     return token
 
 
-def _stopped(server: Any, thread: Any, service: Service, folder: Path, logs: Any) -> None:
+def _stopped(
+    server: Any,
+    thread: threading.Thread,
+    service: Service,
+    folder: Path,
+    logs: Mapping[str, Any] | None,
+    opened: Sequence[http.client.HTTPConnection],
+) -> None:
+    for connection in opened:
+        connection.close()
     server.should_exit = True
     thread.join(timeout=20)
     service.close()
