@@ -1,21 +1,22 @@
 """Draw answers of shipped mechanisms and of broken twins, for tools that see samples only.
 
-    python draws.py FOLDER [NUMBER]       with whitecrow installed
+    python draws.py FOLDER [NUMBER] [twins]       with whitecrow installed
 
-Each case of ``whitecrow audit`` that is named below is drawn on both of its neighbouring databases.
-FOLDER gets one file a case: two arrays of whole numbers (answers are numbered in the order in which
-they came) and what was claimed.
+Each case of ``whitecrow audit`` that is named below is drawn on both of its neighbouring databases;
+with ``twins``, every broken twin there is. FOLDER gets one file a case: two arrays of whole numbers
+(answers are numbered in the order in which they came) and what was claimed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from whitecrow.audit import cases
+from whitecrow.audit import MECHANISMS, Case, cases
+from whitecrow.audit.bounds import Loss
 
 WANTED = {
     "screen": ("as asked", "two answers", "the distance of identify"),
@@ -25,18 +26,28 @@ WANTED = {
 }
 
 
-def main(folder: Path, number: int) -> None:
+def wanted(twins: bool) -> Iterator[Case]:
+    """Yield the cases to draw from, those with a pure epsilon."""
+    for case in cases(
+        [name for name in MECHANISMS if name != "service"] if twins else list(WANTED)
+    ):
+        if twins and not case.twin:
+            continue
+        if not twins and not any(words in case.name for words in WANTED[case.mechanism]):
+            continue
+        # A claim with a delta or a rho is judged otherwise by each tool, or by none.
+        if isinstance(case.claim, Loss) and not case.claim.delta:
+            yield case
+
+
+def main(folder: Path, number: int, twins: bool) -> None:
     """Write the draws of every case."""
     folder.mkdir(parents=True, exist_ok=True)
-    for case in cases(list(WANTED)):
-        if not any(words in case.name for words in WANTED[case.mechanism]):
-            continue
-        if getattr(case.claim, "delta", 0):
-            continue  # a claim with a delta is judged otherwise by each tool
+    for case in wanted(twins):
         codes: dict[Hashable, int] = {}
         sides = []
         for draw in case.draws():
-            drawn = [draw() for _ in range(number)]
+            drawn = [draw() for _ in range(min(number, 8 * case.most))]
             sides.append([codes.setdefault(answer, len(codes)) for answer in drawn])
         # The more an answer speaks for the second database, the larger its number.
         counts = [np.bincount(side, minlength=len(codes)) + 1 for side in sides]
@@ -53,4 +64,8 @@ def main(folder: Path, number: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 50_000)
+    main(
+        Path(sys.argv[1]),
+        int(sys.argv[2]) if len(sys.argv) > 2 else 50_000,
+        sys.argv[3:] == ["twins"],
+    )

@@ -19,6 +19,7 @@ from pyarrow import parquet
 import whitecrow as wc
 from whitecrow.cli import whitecrow
 from whitecrow.data import Card, Column
+from whitecrow.data.warehouse import open_remote
 from whitecrow.questions import question_type
 
 Opening = Callable[..., tuple[Any, Any]]
@@ -177,6 +178,15 @@ def test_a_worker_that_is_killed_is_replaced(spark: Any, tmp_path: Path) -> None
         assert charges(there) == 1
     with wc.Curator.open(patients(), card=plain, budget="1000000") as here:
         assert release.answer == here.count(["age", "bmi"], model=MODEL, epsilon=100_000).answer
+
+
+def test_spark_finds_a_file_whose_name_has_a_space_and_a_percent_sign(
+    spark: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "ward 5% a.parquet"
+    parquet.write_table(patients(50).select(["bmi"]), path)
+    remote = open_remote(path, Card("ward", CARD.columns[1:2]), engine="spark")
+    assert remote.size == 50
 
 
 def test_a_failure_elsewhere_is_told_in_one_constant_sentence(spark: Any) -> None:

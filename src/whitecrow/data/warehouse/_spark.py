@@ -208,7 +208,8 @@ def _frame(spark: Any, source: object) -> tuple[Any, str]:
         )
     path = Path(source)
     if path.exists():
-        return spark.read.parquet(path.resolve().as_uri()), path.stem
+        # Not as_uri(): Spark takes the text as it is, and would look for a file called "a%20b".
+        return spark.read.parquet(f"file://{path.resolve()}"), path.stem
     if "://" in str(source):
         return spark.read.parquet(str(source)), str(source).rstrip("/").rpartition("/")[2]
     if not spark.catalog.tableExists(str(source)):
