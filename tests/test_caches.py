@@ -72,6 +72,7 @@ CACHES = {
     ("publish/_square_root.py", "coefficients"): "the plan",
     ("publish/_buffered.py", "square_root"): "the plan",
     ("publish/_buffered.py", "scales"): "the plan",
+    ("publish/_buffered.py", "_scales"): "the plan",
     ("publish/_buffered.py", "_variances"): "the plan",
     ("publish/_fitted.py", "_parsed"): "the plan",
     ("publish/_plan.py", "_scales"): "the plan",

@@ -19,13 +19,11 @@ from whitecrow.cli.screen_output import Output
 @click.option(
     "--overlap",
     type=click.IntRange(min=1),
-    default=0,
-    show_default=False,
     help="In how many of the datasets one person may have records: so many promises add up.",
 )
 @click.pass_obj
 def command(
-    output: Output, detectors: tuple[str, ...], out: str, apart: bool, overlap: int
+    output: Output, detectors: tuple[str, ...], out: str, apart: bool, overlap: int | None
 ) -> None:
     """Make one detector of DETECTORS, learned with equal cards from several datasets.
 
@@ -34,7 +32,7 @@ def command(
     from whitecrow.detector import Detector
 
     first, *others = [Detector.load(path) for path in detectors]
-    merged = first.merge(*others, apart=apart, overlap=overlap)
+    merged = first.merge(*others, apart=apart, overlap=overlap or 0)
     merged.save(out)
     result = {"out": out, "records": merged.records, "guarantee": merged.guarantee.to_json()}
     output.show(result, f"{merged.report()}\nWritten to {out}.")

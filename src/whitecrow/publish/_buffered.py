@@ -23,7 +23,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import mul
 
@@ -165,7 +165,7 @@ class Buffered:
         unit = 1 << self.recurrence.precision
         return sum(self.recurrence.share()) * Fraction(self._scales.multiple[-1], unit * unit)
 
-    @property
+    @cached_property
     def _scales(self) -> Scales:
         return scales(self.recurrence, self.horizon, self.normalised)
 

@@ -31,6 +31,7 @@ GROWTH = 16  # each epoch of an unknown horizon is sixteen times as long as the 
 _LEVELS = 1 << 20  # steps between the clips unless a resolution is given
 _BLOCK = 4096  # times whose expected error is worked out together
 _EXACT_FLOATS = 1 << 53  # sums of whole floats below this are exact
+_COARSE = 1 << 24  # scales above this are rounded up to whole numbers
 _REFINED = 32  # the square root wants one event to weigh about 2^32 units
 
 
@@ -153,7 +154,9 @@ class Stage:
         if multiple not in self._scales:
             self._scales.clear()  # a scale serves a stretch of periods and does not come back
             times = Fraction(multiple, ONE)
-            self._scales[multiple] = self.scale * (times if self.noise == "laplace" else times**2)
+            exact = self.scale * (times if self.noise == "laplace" else times**2)
+            # A little more noise does no harm, and whole numbers are quick to draw with.
+            self._scales[multiple] = Fraction(math.ceil(exact)) if exact > _COARSE else exact
         return self._scales[multiple]
 
     @cached_property
