@@ -17,7 +17,8 @@ from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
 from whitecrow.place.atlas import Atlas, batch_price, extra_price
-from whitecrow.place.balls import Balls, deepest, no_deeper_than
+from whitecrow.place.balls import Balls, deepest
+from whitecrow.place.crowds import no_deeper_than
 from whitecrow.screen import Screen
 
 TENTH = Fraction(1, 10)

@@ -20,6 +20,7 @@ NAMES = (
     "learn",
     "detection",
     "ledger",
+    "ledger_parts",
     "ledger_size",
     "screen",
     "server",

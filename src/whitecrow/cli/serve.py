@@ -7,6 +7,7 @@ import dataclasses
 import importlib.util
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 SETTINGS = "WHITECROW_SETTINGS"
 """The environment variable through which the workers receive their settings."""
 
+_Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 
 def application() -> FastAPI:
     """Build the application in a worker process, from the settings in the environment."""
@@ -37,6 +40,12 @@ def application() -> FastAPI:
     if settings.console and importlib.util.find_spec("whitecrow.console") is not None:
         pages = importlib.import_module("whitecrow.console").mount
     return create_app(settings, pages=pages)
+
+
+def _whole(flag: str, default: int, help: str, least: int, most: int | None = None) -> _Option:
+    """An option that is a whole number within bounds."""
+    bounds = click.IntRange(least, most)
+    return click.option(flag, default=default, show_default=True, type=bounds, help=help)
 
 
 @click.command(
@@ -73,20 +82,8 @@ def application() -> FastAPI:
     help="A file of lines NAME=URL, passwords and all.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    default=8765,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="The port to listen on; 0 takes a free one.",
-)
-@click.option(
-    "--workers",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 64),
-    help="How many processes answer.",
-)
+@_whole("--port", 8765, "The port to listen on; 0 takes a free one.", 0, 65535)
+@_whole("--workers", 1, "How many processes answer.", 1, 64)
 @click.option("--hostname", "hosts", multiple=True, help="A name people reach it by; repeatable.")
 @click.option(
     "--tls-certificate",
@@ -119,41 +116,25 @@ def application() -> FastAPI:
     metavar="KIND=SECONDS",
     help="When replies to one kind of question leave; repeatable.",
 )
-@click.option(
-    "--asks-at-once",
-    default=16,
-    show_default=True,
-    type=click.IntRange(1, 1000),
-    help="How many questions a worker answers at a time.",
-)
+@_whole("--asks-at-once", 16, "How many questions a worker answers at a time.", 1, 1000)
 @click.option(
     "--rate", default=50.0, show_default=True, help="Requests a second that one person may make."
 )
-@click.option(
-    "--longest-token",
-    default=365,
-    show_default=True,
-    type=click.IntRange(1, 3650),
-    help="How many days a token may live.",
-)
+@_whole("--longest-token", 365, "How many days a token may live.", 1, 3650)
 @click.option(
     "--custodian-log",
     type=click.Path(dir_okay=False),
     help="Where causes of failures are written, for the custodian (default: beside the ledger).",
 )
-@click.option(
+@_whole(
     "--slots",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 64),
-    help="Questions about places computed at once for a dataset, while replies are padded.",
+    1,
+    "Questions about places computed at once for a dataset, while replies are padded.",
+    1,
+    64,
 )
-@click.option(
-    "--records-at-most",
-    default=100_000,
-    show_default=True,
-    type=click.IntRange(1),
-    help="The bound on the number of records where a card gives none.",
+@_whole(
+    "--records-at-most", 100_000, "The bound on the number of records where a card gives none.", 1
 )
 @click.option(
     "--provider",

@@ -131,8 +131,6 @@ class Detector:
 
     def _scores_of(self, rows: Vector, raw: _Raw = scoring.raw_scores) -> Vector:
         """Return the scores of records that are read already."""
-        if len(self.models) == 1:
-            return raw(self.model, self._encoders[0], rows) / scoring.scale(self.model)
         scores = np.zeros(len(rows))
         for model, columns, weight in zip(self.models, self._encoders, self.weights, strict=True):
             scores += weight * (raw(model, columns, rows) / scoring.scale(model))

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
-from whitecrow.declaration import Choice, Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
+from whitecrow.declaration import Choice, Declared, Maybe, Whole
 from whitecrow.identify.text import identify_words
-from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.place import law
-from whitecrow.place.balls import ball
+from whitecrow.place.balls import AtPlace
 from whitecrow.place.parameters import (
-    FLOOR,
-    ErrorFloor,
-    Order,
-    in_order,
     several_records,
 )
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
@@ -26,7 +20,7 @@ from whitecrow.question import Description, Question, Said
 __all__ = ["Identify"]
 
 
-class Identify(Question):
+class Identify(AtPlace, Question):
     """Is this record in the data, and an anomaly there?
 
     The answer is yes or no, wrong with a probability that falls exponentially with the distance
@@ -64,12 +58,6 @@ class Identify(Question):
         "worst_error": ("wrong with probability, in the worst case at the boundary", "chance"),
     }
 
-    record: Record = Record(
-        help="The record, a member of the data; the columns named are the ones compared.",
-        more="For haversine the first is the latitude and the second the longitude.",
-        kw_only=False,
-    )
-    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
     k: Whole = Whole(
         help="Also covers records that are this many neighbours short of normal.",
         more="With ``k >= beta`` everyone is covered.",
@@ -77,7 +65,6 @@ class Identify(Question):
         default=1,
         group="price",
     )
-    epsilon: Epsilon = Epsilon()
     notion: Choice[str] = Choice(
         {
             "sensitive": "Records with enough similar records; answers about others are accurate",
@@ -88,8 +75,6 @@ class Identify(Question):
         default="sensitive",
         group="price",
     )
-    error_floor: Exact = ErrorFloor(default=FLOOR)
-    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
 
     class guesses(Declared):
         """A guess for the expected error."""
@@ -101,17 +86,6 @@ class Identify(Question):
             ),
             default=None,
         )
-
-    def settle(self) -> None:
-        """Put the columns into their one order."""
-        record, order = in_order(self.record, self.order, self.model, "Identify")
-        self.put("record", record)
-        self.put("order", order)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are compared."""
-        return tuple(self.record)
 
     @property
     def effective_k(self) -> int:
@@ -127,18 +101,6 @@ class Identify(Question):
     def covers_everyone(self) -> bool:
         """Whether the promise is differential privacy: asked for, or because ``k >= beta``."""
         return self.tau <= 1
-
-    def neighbour_relation(self, card: Card) -> NeighbourRelation:
-        """Return the relation "within the radius" on this card."""
-        return relation_on(card, self.columns, self.model.metric, self.model.radius)
-
-    def place(self, card: Card) -> list[float]:
-        """Return the record's coordinates as the data hold them."""
-        return card.encode(self.record, owner="Identify")
-
-    def location(self, card: Card) -> dict[str, Any]:
-        """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.neighbour_relation(card), self.place(card), card)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""

@@ -29,15 +29,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.card import Card
-from whitecrow.neighbours import NeighbourRelation
+from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record
+from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.neighbours._sphere import EARTH_RADIUS_KM, on_sphere
 from whitecrow.neighbours.relation import SCALED
+from whitecrow.place.crowds import RELATIVE, no_deeper_than
+from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 
 if TYPE_CHECKING:
     from whitecrow.place.atlas import Atlas
 
-__all__ = ["BALLS", "Balls", "ball", "deepest", "exact_in", "no_deeper_than", "reach", "touching"]
+__all__ = ["BALLS", "AtPlace", "Balls", "ball", "deepest", "exact_in", "reach", "touching"]
 
 Location = dict[str, Any]
 """A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
@@ -53,7 +57,7 @@ Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
 # mathematical boundary it misses by a few units in the last place.
-_RELATIVE, _ABSOLUTE = 1e-9, 1e-150
+_ABSOLUTE = 1e-150
 _ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
 _AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
@@ -79,6 +83,43 @@ def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card)
         "center": center,
         "radius": neighbour_relation.radius,
     }
+
+
+class AtPlace(Declared):
+    """What questions about one place are asked with; an answer looks at the records of its ball."""
+
+    record: Record = Record(
+        help="The record; the columns named are the ones compared.",
+        more="For haversine the first is the latitude and the second the longitude.",
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    epsilon: Epsilon = Epsilon()
+    error_floor: Exact = ErrorFloor(default=FLOOR)
+    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
+
+    def settle(self) -> None:
+        """Put the columns into their one order."""
+        record, order = in_order(self.record, self.order, self.model, type(self).__name__)
+        self.put("record", record)
+        self.put("order", order)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+        return tuple(self.record)
+
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
+        """Return the relation "within the radius" on this card."""
+        return relation_on(card, self.columns, self.model.metric, self.model.radius)
+
+    def place(self, card: Card) -> list[float]:
+        """Return the record's coordinates as the data hold them."""
+        return card.encode(self.record, owner=type(self).__name__)
+
+    def location(self, card: Card) -> Location:
+        """Return the ball the answer depends on, for spatial accounting."""
+        return ball(self.neighbour_relation(card), self.place(card), card)
 
 
 class Balls:
@@ -227,7 +268,7 @@ def exact_in(metric: str, width: int) -> bool:
 
 def reach(radius: float) -> float:
     """Return a radius with its margin; squares of huge radii overflow, and all is then close."""
-    return np.inf if radius > _ENDLESS else radius * (1.0 + _RELATIVE) + _ABSOLUTE
+    return np.inf if radius > _ENDLESS else radius * (1.0 + RELATIVE) + _ABSOLUTE
 
 
 def touching(
@@ -318,57 +359,6 @@ def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int
     return found
 
 
-_CORNER = {"euclidean": np.sqrt(2.0), "manhattan": 2.0, "chebyshev": 1.0}
-"""How far a corner of a square is from its middle, for a side of 2."""
-
-_CUTS = (16, 8)
-_MOST_OPEN = 32
-
-
-def no_deeper_than(
-    metric: str, across: Floats, radii: Floats, radius: float, weights: Weights
-) -> int:
-    """Bound what balls weigh at any point of a disc at the origin, at little cost.
-
-    The disc is cut into squares, and a square is charged for every ball it may touch; the heaviest
-    squares are cut once more.
-    """
-    if not np.isfinite(radius):
-        return int(weights.sum())
-    middles, half = np.zeros((1, 2)), radius
-    room = radii + 1e-12 * (radii + radius)
-    least = 0  # what weighs on squares that were not cut again
-    heavy = weights[:0]
-    for cuts in _CUTS:
-        half /= cuts
-        steps = (2.0 * np.arange(cuts) - (cuts - 1)) * half
-        grid = np.column_stack([np.repeat(steps, cuts), np.tile(steps, cuts)])
-        middles = (middles[:, None] + grid).reshape(-1, 2)
-        corner = _CORNER[metric] * half * (1.0 + _RELATIVE)
-        middles = middles[_within(metric, middles, radius + corner)]
-        touched: Weights = _within(metric, across - middles[:, None], room + corner)
-        heavy = touched @ weights
-        order = np.argsort(-heavy, kind="stable")
-        if cuts == _CUTS[-1] or not len(order):
-            break
-        if len(order) > _MOST_OPEN:
-            least = int(heavy[order[_MOST_OPEN]])
-        middles = middles[order[:_MOST_OPEN]]
-    return max(least, int(heavy.max()) if len(heavy) else 0)
-
-
-def _within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:
-    """Say which vectors are no longer than a length; those too long for doubles count as short."""
-    x, y = vectors[..., 0], vectors[..., 1]
-    with np.errstate(over="ignore"):
-        if metric == "euclidean":
-            long, most = x * x + y * y, np.square(length)
-        else:
-            x, y = np.abs(x), np.abs(y)
-            long, most = (x + y if metric == "manhattan" else np.maximum(x, y)), np.asarray(length)
-    return np.asarray((long <= most) | ~np.isfinite(long), dtype=np.bool_)
-
-
 _AT_ONCE = 16
 """How many circles are swept together: enough to keep numpy busy, few enough to stop early."""
 
@@ -428,11 +418,11 @@ def _around(
     across = centers[columns] - centers[rows, None]
     radius, other = radii[rows, None], radii[columns]
     distances = np.hypot(across[..., 0], across[..., 1])
-    misses = distances + other < radius * (1.0 - _RELATIVE)  # a disc well inside the circle
+    misses = distances + other < radius * (1.0 - RELATIVE)  # a disc well inside the circle
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         own, others = radius / distances, other / distances
         cosines = (own * own + 1.0 - others * others) / (2.0 * own)
-    covered = (own < 1e-6) | (distances + radius <= other * (1.0 + _RELATIVE))
+    covered = (own < 1e-6) | (distances + radius <= other * (1.0 + RELATIVE))
     covered |= ~np.isfinite(cosines)
     half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
     middle = np.arctan2(across[..., 1], across[..., 0])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card
-from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record, Whole
-from whitecrow.neighbours import NeighbourRelation, relation_on
+from whitecrow.declaration import Declared, Maybe, Whole
 from whitecrow.place import law
-from whitecrow.place.balls import ball
-from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
+from whitecrow.place.balls import AtPlace
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Description, Question, Said
 from whitecrow.screen.text import screen_words
@@ -20,7 +17,7 @@ from whitecrow.screen.text import screen_words
 __all__ = ["Screen"]
 
 
-class Screen(Question):
+class Screen(AtPlace, Question):
     """Would this record, added to the data, have at most ``beta`` records within the radius?
 
     The record need not be in the data (novelty detection: "score this new transaction"), so the
@@ -56,16 +53,6 @@ class Screen(Question):
         "worst_error": ("wrong with probability, in the worst case at the boundary", "chance"),
     }
 
-    record: Record = Record(
-        help="The new record; the columns named are the ones compared.",
-        more="For haversine the first is the latitude and the second the longitude.",
-        kw_only=False,
-    )
-    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
-    epsilon: Epsilon = Epsilon()
-    error_floor: Exact = ErrorFloor(default=FLOOR)
-    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
-
     class guesses(Declared):
         """A guess for the expected error."""
 
@@ -77,29 +64,6 @@ class Screen(Question):
             ),
             default=None,
         )
-
-    def settle(self) -> None:
-        """Put the columns into their one order."""
-        record, order = in_order(self.record, self.order, self.model, "Screen")
-        self.put("record", record)
-        self.put("order", order)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are compared."""
-        return tuple(self.record)
-
-    def neighbour_relation(self, card: Card) -> NeighbourRelation:
-        """Return the relation "within the radius" on this card."""
-        return relation_on(card, self.columns, self.model.metric, self.model.radius)
-
-    def place(self, card: Card) -> list[float]:
-        """Return the record's coordinates as the data hold them."""
-        return card.encode(self.record, owner="Screen")
-
-    def location(self, card: Card) -> dict[str, Any]:
-        """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.neighbour_relation(card), self.place(card), card)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
