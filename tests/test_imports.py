@@ -15,6 +15,7 @@ HEAVY = {
     *("sqlglot", "narwhals", "duckdb", "psycopg", "pyspark", "uvicorn"),  # only for some sources
     *("matplotlib", "sklearn", "pyod", "deltalake", "pyiceberg", "cryptography"),  # extras
     "opentelemetry",
+    "opendp",
 }
 """Packages that may be imported inside functions, by those who need them."""
 
@@ -27,6 +28,7 @@ LISTED = {
     ("curator/models.py", "whitecrow.tune"): "the code of a question is loaded when asked",
     ("curator/publications.py", "whitecrow.publish"): "the code of a question is loaded when asked",
     ("curator/rehearsal.py", "whitecrow.curator.models"): "advice is loaded when asked for",
+    ("curator/rehearsal.py", "whitecrow.curator.dummy"): "made-up records, when asked for",
     ("data/_intake.py", "whitecrow.data.warehouse"): _CYCLE,
     ("detector/detector.py", "whitecrow.detector.elsewhere"): _RARELY,
     ("detector/detector.py", "whitecrow.detector.picture"): _RARELY,

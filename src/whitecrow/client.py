@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
@@ -148,8 +149,13 @@ class Client(Asks):
 
     @property
     def deadlines(self) -> dict[str, float]:
-        """After how many seconds replies leave, by kind of question; empty: at once."""
+        """After how many seconds replies leave, by kind, where the operator has set it by kind."""
         return dict(self._about()["deadlines"])
+
+    def deadline(self, question: Question) -> float | None:
+        """At multiples of how many seconds the reply to a question leaves; None: at once."""
+        found: float | None = self._post("price", _written(question)).get("deadline")
+        return found
 
     # Before asking
 
@@ -213,11 +219,14 @@ class Client(Asks):
 
         A reply that got lost is asked for again: the answer is stored, and charged once.
         """
-        found = self._post("ask", _written(question))
-        answer = question.reads(found["answer"])
-        promised = guarantee(found["guarantee"])
-        said = question.says(found["answer"])
-        return Release(**{**found, "answer": answer, "guarantee": promised, "said": said})
+        return _read(question, self._post("ask", _written(question)))
+
+    def dummy(self, question: Question) -> Release:
+        """Answer a question about made-up records: free, to develop code against.
+
+        The release says of itself that it is a dummy; see :meth:`whitecrow.Curator.dummy`.
+        """
+        return _read(question, self._post("dummy", _written(question)))
 
     def remaining(self) -> Remaining:
         """What is left for one more question, by notion: the tighter of both caps."""
@@ -388,6 +397,15 @@ def _error(said: Mapping[str, Any], url: str) -> WhitecrowError:
     """Build the error that the library would have raised."""
     found = errors.from_json(said)
     return found or Unreachable(f"The service at {url} gave an answer that is not whitecrow's.")
+
+
+def _read(question: Question, found: Mapping[str, Any]) -> Release:
+    """Read a release; a dummy's words begin with saying so."""
+    answer, promised = question.reads(found["answer"]), guarantee(found["guarantee"])
+    said = question.says(found["answer"])
+    if found.get("dummy"):
+        said = replace(said, headline=f"DUMMY (made-up records): {said.headline}")
+    return Release(**{**found, "answer": answer, "guarantee": promised, "said": said})
 
 
 def _written(question: Question) -> dict[str, Any]:

@@ -27,6 +27,8 @@ _STEPS_A_SECOND = 1e9
 """Coordinates of pairs compared; measured are 25 thousand million and more."""
 _DRAWS_A_SECOND = 1e4
 """Exact noises drawn, cells released, contexts judged; measured are 200 thousand and more."""
+_SLOWER = 20.0
+"""How many times below the slowest measured the rates above are, at the least."""
 _START_SECONDS = 20.0
 """To load kernels, or to compile them."""
 _START_BYTES = 1 << 30
@@ -59,6 +61,11 @@ class Limits:
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
                 raise invalid("Limits", name, "a number above 0", given)
+
+    @property
+    def likely_seconds(self) -> float:
+        """What the same steps take at the slowest rates that were measured."""
+        return max(0.0, self.seconds - _START_SECONDS) / _SLOWER
 
     def within(self, lent: Limits, kind: str) -> Limits:
         """Return these limits, or refuse a question of this kind that may need more than is lent.

@@ -116,6 +116,8 @@ class Release:
         Why the answer is worth nothing, where that is so; the statement ends with it.
     said : Said, optional
         The answer in words.
+    dummy : bool
+        Whether it is about made-up records, to develop code against: it says nothing of anybody.
     """
 
     question: Mapping[str, JSON]
@@ -127,6 +129,7 @@ class Release:
     error: str = ""
     warning: str = ""
     said: Said | None = field(default=None, compare=False, repr=False)
+    dummy: bool = False
 
     def __str__(self) -> str:
         said = self.in_words
@@ -135,7 +138,8 @@ class Release:
     @property
     def in_words(self) -> Said:
         """The answer in words; its JSON where nobody said it."""
-        return self.said or Said(json.dumps(self.to_json()["answer"], ensure_ascii=False))
+        plain = json.dumps(self.to_json()["answer"], ensure_ascii=False)
+        return self.said or Said(f"DUMMY (made-up records): {plain}" if self.dummy else plain)
 
     def _repr_html_(self) -> str:
         said = self.in_words
@@ -182,6 +186,8 @@ class Release:
     def costs(self) -> list[tuple[str, str]]:
         """How far off it may be, what it cost and what is left, in words."""
         price = _amount(self.guarantee)
+        if self.dummy:
+            return [("DUMMY", "about made-up records"), ("cost", f"nothing (the data: {price})")]
         rows = [("error", self.error)] if self.error else []
         rows.append(("cost", price if self.charged else f"nothing: answered before (for {price})"))
         left = self.ledger.get("remaining", {})
@@ -201,6 +207,7 @@ class Release:
             "ledger": dict(self.ledger),
             "error": self.error,
             "warning": self.warning,
+            **({"dummy": True} if self.dummy else {}),
         }
 
 

@@ -122,7 +122,7 @@ def test_a_deadline_grows_with_the_size_on_the_card_and_not_with_the_records(
     for bound, times in ((None, 1), (10_000_000 // width, 1), (10_000_000 // width + 1, 2)):
         changed = replace(card, records_at_most=bound)
         service.amend(custodian, "clinic", card=changed.to_json(), reason="another bound")
-        assert service.deadline(custodian, "clinic", "screen") == 0.25 * times
+        assert service.deadline(custodian, "clinic", identify()) == 0.25 * times
         shown = service.dataset(custodian, "clinic")["deadlines"]
         assert shown == {"*": 0.25 * times, "count": 2.0 * times}
 
@@ -188,3 +188,106 @@ def test_a_fault_of_the_service_waits_too(
         )
         assert reply.status_code == 500
         assert time.perf_counter() - started >= 0.4
+
+
+def _loaded(opened: Callable[..., House], **changes: Any) -> House:
+    """A service whose records are loaded, however busy the machine is."""
+    house = opened(**{"patience": 240.0, **changes})
+    house.service.curator(house.service.people.get("ana"), "clinic")
+    return house
+
+
+def _subspaces(**more: Any) -> dict[str, Any]:
+    model = {"beta": 5, "radius": 4.0, "metric": "euclidean"}
+    return {"kind": "subspaces", "size": 2, "model": model, "epsilon": "1", **more}
+
+
+def test_a_stored_answer_waits_for_nothing(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is public history: 99 of 100 replies leave within 50 ms, whatever the deadline is."""
+    monkeypatch.setattr("whitecrow.ledger.lookup._SKEW_SECONDS", 0.05)
+    house = _loaded(opened, deadlines={"*": 1.0})
+    body = _subspaces()
+    with listening(house) as url, requests.Session() as session:
+        session.headers.update(house.headers("ana"))
+        there = f"{url}/v1/datasets/clinic/ask"
+        first = session.post(there, json=body, timeout=60).json()
+        time.sleep(0.1)
+        session.post(there, json=body, timeout=60)
+        times = []
+        for _ in range(100):
+            started = time.perf_counter()
+            again = session.post(there, json=body, timeout=60).json()
+            times.append(time.perf_counter() - started)
+            assert again["answer"] == first["answer"]
+            assert again["charged"] is False
+    assert sorted(times)[98] < 0.05
+
+
+def test_an_answer_that_is_ready_and_not_yet_due_is_told_nobody(
+    slowly: None, opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by asking again nor by the page of one's questions: that would time its end."""
+    monkeypatch.setattr("whitecrow.ledger.lookup._SKEW_SECONDS", 0.0)
+    house = _loaded(opened, deadlines={"slowly": 8.0})
+    body = _slow(False, 1)
+    ana = house.service.people.get("ana")
+    with listening(house) as url, ThreadPoolExecutor(1) as pool:
+        headers, there = house.headers("ana"), f"{url}/v1/datasets/clinic"
+
+        def newest() -> tuple[str, Any]:
+            told = requests.get(f"{there}/ledger", headers=headers, timeout=30).json()
+            return told["questions"][-1]["outcome"], told["questions"][-1]["answer"]
+
+        requests.post(f"{there}/ask", json=_slow(False, 0), headers=headers, timeout=60)
+        asking = pool.submit(requests.post, f"{there}/ask", json=body, headers=headers, timeout=60)
+        until = time.monotonic() + 6.0
+        while house.service.ledger.snapshot("clinic").seq < 6 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert house.service.ledger.snapshot("clinic").seq == 6  # it is there
+        assert newest() == ("open", None)
+        assert house.service.stored(ana, "clinic", body, 8.0) is None
+        assert asking.result().status_code == 200
+        time.sleep(0.1)
+        assert newest()[0] == "answered"
+        assert house.service.stored(ana, "clinic", body, 8.0) is not None
+
+
+def test_a_reply_time_follows_from_the_question_and_the_card(opened: Callable[..., House]) -> None:
+    """Larger questions over more records get more time; none of it depends on the records."""
+    house = opened(by_cost=True)
+    service = house.service
+    ana, custodian = service.people.get("ana"), service.people.get("custodian")
+    times = []
+    for bound in (5_000, 50_000):
+        card = replace(Card.load(CARD), records_at_most=bound)
+        service.amend(custodian, "clinic", card=card.to_json(), reason="another bound")
+        assert service.deadline(ana, "clinic", identify()) == 0.5
+        times.append(service.deadline(ana, "clinic", _subspaces()))
+    few, many = times
+    assert few is not None
+    assert many is not None
+    assert few <= 1.0
+    assert many >= 4 * few
+
+
+def test_late_replies_are_counted_for_the_custodian_alone(
+    slowly: None, opened: Callable[..., House]
+) -> None:
+    house = _loaded(opened, deadlines={"slowly": 0.02})
+    with listening(house) as url:
+        headers, there = house.headers("ana"), f"{url}/v1/datasets/clinic"
+        requests.post(f"{there}/ask", json=_slow(True, 1), headers=headers, timeout=60)
+
+        def told(who: str) -> Any:
+            found = requests.get(there, headers=house.headers(who), timeout=30).json()
+            return found.get("overruns")
+
+        until = time.monotonic() + 10
+        while not told("custodian") and time.monotonic() < until:
+            time.sleep(0.05)
+        assert told("custodian") == {"slowly": 1}
+        assert told("ana") is None
+        numbers = requests.get(f"{url}/metrics", headers=house.headers("auditor"), timeout=30)
+        assert "overrun" not in numbers.text

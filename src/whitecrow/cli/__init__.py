@@ -44,6 +44,7 @@ SECTIONS = {
         "data": "Say that the records of an account have changed.",
         "serve": "The curator as a service for many analysts.",
         "people": "See to the people of a service from its machine.",
+        "mcp": "Let an assistant ask a service, with prices confirmed by a person.",
     },
     "Check": {
         "verify": "Check every mechanism exhaustively on small universes.",

@@ -28,7 +28,7 @@ _SECTIONS = {
 }
 """The parts of a help page, in order; options without a part are the account's."""
 
-_OUTPUT = frozenset({"out", "picture", "price_only", "help", "_click_default_help"})
+_OUTPUT = frozenset({"out", "picture", "price_only", "dummy", "help", "_click_default_help"})
 """Options that decide what comes back."""
 
 _DATA = "A data file, a query (URL::SELECT ...), or with --server the dataset's name."
@@ -52,6 +52,8 @@ def question_command(kind: str) -> click.Command:
     ) -> None:
         how = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
         if records is not None:
+            if given.dummy:
+                raise InvalidInput("--dummy answers one question at a time: leave out --records.")
             answer_all(given, _about(question, options), records=records, out=out, **how)
             return
         if any(how.values()) or (how and out is not None):

@@ -41,6 +41,8 @@ class Asking:
         Say what it would cost and how accurate it would be, then stop.
     server : str, optional
         The address of a service that answers; DATA is then the dataset's name there.
+    dummy : bool
+        Answer about made-up records, free.
     """
 
     output: Output
@@ -56,6 +58,7 @@ class Asking:
     allow: str | None
     price_only: bool
     server: str | None = None
+    dummy: bool = False
 
 
 def server_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -109,6 +112,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     )
     @server_option
     @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
+    @click.option("--dummy", is_flag=True, help="Answer about made-up records, free.")
     @click.pass_obj
     @functools.wraps(command)
     def wrapped(output: Output, /, **options: Any) -> None:
@@ -130,8 +134,8 @@ def opened(given: Asking) -> Curator | Client:
     from whitecrow.curator.opening import beside
 
     ledger = given.ledger
-    if given.price_only and ledger is None:
-        # Asking for a price opens no account: the one there is, or one in memory.
+    if (given.price_only or given.dummy) and ledger is None:
+        # Asking for a price, or a dummy, opens no account: the one there is, or one in memory.
         known = beside(given.data)
         ledger = None if known is not None and known.exists() else "sqlite://"
     with given.output.progress() as progress:
@@ -208,13 +212,15 @@ def answer(
         given.output.show(description.to_json(), description.words)
         return
     with given.output.progress() as progress:
-        release = curator.ask(question, progress=progress)
+        release = (
+            curator.dummy(question) if given.dummy else curator.ask(question, progress=progress)
+        )
     if picture is not None:
         question.draw(release.answer, picture)
     if out is not None:
         question.keep(release.answer, out)
     lines = [
-        *_said(question.says(release.answer)),
+        *_said(release.in_words),
         *[f"{what:<9}  {amount}" for what, amount in release.costs],
         f"promise    {release.statement}",
     ]

@@ -198,16 +198,13 @@ def command(
     Listens on this machine only. To be reached from elsewhere it needs TLS: a certificate, or a
     proxy that has one (--behind-tls-proxy), or your word that it may do without.
     """
-    from whitecrow.server import Provider, Settings, default_deadlines
+    from whitecrow.server import Provider, Settings
 
     if (tls_certificate is None) != (tls_key is None):
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
     secure = tls_certificate is not None or behind_tls_proxy
     check_exposure(host, tls_certificate is not None, public_without_tls)
-    times = {
-        **(default_deadlines() if pad else {}),
-        **{kind: seconds(value) for kind, value in pairs(deadlines)},
-    }
+    times = {kind: seconds(value) for kind, value in pairs(deadlines)}
     with contextlib.ExitStack() as stack:
         if demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
@@ -220,6 +217,7 @@ def command(
             data=data,
             databases=dict(pairs((*databases, *named(database_files)))),
             deadlines=times,
+            by_cost=pad,
             hosts=known_hosts(host, hosts),
             secure=secure,
             asks_at_once=asks_at_once,

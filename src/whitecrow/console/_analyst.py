@@ -24,7 +24,7 @@ from whitecrow.errors import (
     http_status,
 )
 from whitecrow.privacy import Guarantee, guarantee
-from whitecrow.question import coin_warning, digest, error_words, known_figures, statement
+from whitecrow.question import Release, coin_warning, digest, error_words, known_figures, statement
 from whitecrow.questions import kinds, question_type
 from whitecrow.server._schemas import strict_json
 from whitecrow.server._strangers import question_from
@@ -63,14 +63,14 @@ def add(site: Site) -> None:
             "guide": STEPS if visit.query("first") or visit.form.one("first") else (),
             "wrong": "",
             "priced": None,
-            "deadline": found["deadlines"].get(kind, found["deadlines"].get("*")),
+            "dummy": None,
         }
         if visit.query("first"):
             suggested = first_question(card, [kind], found["remaining"])
             values["typed"] = visit.form if suggested is None else suggested.typed
         return Page("ask.html", {**values, **more}, status)
 
-    def price(visit: Visit) -> Page:
+    def price(visit: Visit, **more: Any) -> Page:
         """Step one: what would it cost, and how wrong may it be?"""
         found, card = opened(visit)
         kind = visit.part("kind")
@@ -93,23 +93,34 @@ def add(site: Site) -> None:
             "meaning": answers.meaning(description.price),
             "figures": answers.figures(question, description.figures),
             "question": {"kind": kind, **question.to_json()},
+            "deadline": service.deadline(visit.who, found["name"], written),
             "left": found["remaining"].get(_line(description.price)),
             "short": not _fits(visit, {"kind": kind, **question.to_json()}),
         }
-        return form_page(visit, priced=priced)
+        return form_page(visit, priced=priced, **more)
 
     def _fits(visit: Visit, written: dict[str, Any]) -> bool:
         """Whether the ledger would admit a question: one asked before is free, as is its place."""
         return bool(service.plan(visit.who, visit.part("name"), [written])["fits"])
 
-    def ask(visit: Visit) -> Page | Go:
-        """Step two: ask the very question that was priced."""
-        kind, name = visit.part("kind"), visit.part("name")
+    def dummy(visit: Visit) -> Page:
+        """The question that was priced, about made-up records: free, and marked as such."""
+        written = asked_of(visit)
+        return price(visit, dummy=service.dummy(visit.who, visit.part("name"), written).in_words)
+
+    def asked_of(visit: Visit) -> dict[str, Any]:
+        kind = visit.part("kind")
         written = strict_json(visit.form.one("question").encode())
         if kind not in kinds() or not isinstance(written, dict) or written.get("kind") != kind:
             raise InvalidInput("The form is stale; load the page again.")
+        return written
+
+    def ask(visit: Visit) -> Page | Go:
+        """Step two: ask the very question that was priced."""
+        name, written = visit.part("name"), asked_of(visit)
         try:
-            release = site.handler.answered(visit.who, name, written)
+            out: Release | None = visit.request.state.out
+            release = out or site.handler.answered(visit.who, name, written)
         except (BudgetExhausted, PolicyViolation) as error:
             return form_page(visit, status=http_status(error), refused=str(error))
         key = digest(question_from(release.question))
@@ -227,6 +238,7 @@ def add(site: Site) -> None:
     site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ASKING)
     site.post("/datasets/{name}/ask/{kind}", price, roles=_ASKING)
     site.post("/datasets/{name}/ask/{kind}/now", ask, roles=_ASKING, asks=True)
+    site.post("/datasets/{name}/ask/{kind}/dummy", dummy, roles=_ASKING)
     site.get("/datasets/{name}/history", history, roles=_ASKING)
     site.get("/datasets/{name}/answers/{digest}", answer, roles=_ASKING)
     site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ASKING)

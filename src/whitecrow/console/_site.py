@@ -25,6 +25,7 @@ from whitecrow.errors import (
 from whitecrow.server import _schemas as schemas
 from whitecrow.server._handler import RequestHandler
 from whitecrow.server._people import ROLES, Person
+from whitecrow.server._schemas import strict_json
 from whitecrow.server._sessions import Session
 
 __all__ = ["HOME", "Form", "Go", "Page", "Sent", "Site", "Visit", "missing", "read_form"]
@@ -207,9 +208,14 @@ class Site:
             who, name = session.person, request.path_params["name"]
             kind = str(request.path_params["kind"])
             try:
-                deadline = await self.handler.threads.run(
-                    lambda: self.service.deadline(who, name, kind)
+                written = strict_json(form.one("question").encode())
+                if not isinstance(written, dict) or written.get("kind") != kind:
+                    raise InvalidInput("The form is stale; load the page again.")
+                deadline, request.state.out = await self.handler.threads.run(
+                    lambda: self.handler.out(who, name, written)
                 )
+                if request.state.out is not None:
+                    return await self.handler.threads.run(job)
                 async with self.handler.slot(request, who, name, kind, deadline):
                     return await self.handler.in_slot(job)
             except WhitecrowError as error:

@@ -62,7 +62,7 @@ class Count(Question):
         "patients.parquet --card patients.toml --columns age,bmi --beta 3 --radius 2.5 "
         "--epsilon 1/2"
     )
-    reply_seconds = 2.0
+    reply_seconds = 0.5
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "median_error": ("off by (median)", "number"),
         "error_95": ("off by at most, 95 % of the time", "number"),

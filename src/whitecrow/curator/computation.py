@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.curator.dummy import DummyExecution, dummy_records
 from whitecrow.curator.execution import CUSTODIAN_LOG, InProcess, write_down
 from whitecrow.curator.identity import Recognition
 from whitecrow.curator.maps import drawn
@@ -33,6 +34,7 @@ from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, Dataset, Records, SqlQuery
 from whitecrow.data._intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError
+from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
 from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine, use_compiled
 from whitecrow.questions import read_question, register
@@ -74,7 +76,12 @@ def main(light: int, heavy: int, life: int) -> None:
         write_down(log, f"loading {said['name']}", cause)
         wires[1].send({"failed": "see the custodian's log", "cause": cause})
         return
-    computation = _Computation(dataset, engine, log, limited=said["engine"] == "local")
+    execution = (
+        DummyExecution(dataset)
+        if "made_up" in said["source"] and isinstance(dataset, Dataset)
+        else InProcess(dataset, engine, log=log)
+    )
+    computation = _Computation(dataset, execution, log, limited=said["engine"] == "local")
     intake = intake_of(dataset)
     wires[1].send({"ready": dataset.card.to_json(), "mark": mark, "intake": intake})
     threads = [
@@ -107,13 +114,13 @@ class _Computation:
     def __init__(
         self,
         dataset: Records,
-        engine: Engine,
+        execution: InProcess,
         log: Path | None,
         *,
         limited: bool,
     ) -> None:
         self._dataset, self._log = dataset, log
-        self._execution = InProcess(dataset, engine, log=log)
+        self._execution = execution
         self._limiter = _Limiter() if limited else None
         self._causes = _Causes()
         CUSTODIAN_LOG.addHandler(self._causes)
@@ -219,6 +226,9 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
         register(importlib.import_module(module).TYPE)
     tell("reading", 0)
     where = said["source"]
+    if "made_up" in where:
+        made_up = _made_up(said)
+        return made_up, open_engine(made_up), ""
     source = Path(where["path"]) if "path" in where else SqlQuery(where["url"], where["query"])
     card = None if said["card"] is None else Card.from_json(said["card"])
     seen = Recognition(source, remote=said["engine"] in REMOTE)
@@ -244,6 +254,13 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
             tell("indexing", 100 * done // len(said["indexes"]))
             engine.prepare(_closeness(columns, dataset.card))
     return dataset, engine, seen.mark(dataset)
+
+
+def _made_up(said: Mapping[str, Any]) -> Dataset:
+    """A dummy's records: from the card and a released profile, and from nothing else."""
+    written = said["source"]["made_up"]
+    profile = None if written is None else TableProfile.from_json(written)
+    return dummy_records(Card.from_json(said["card"]), profile)
 
 
 def _closeness(columns: Sequence[str], card: Card) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,9 +17,11 @@ from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.rehearsal import Rehearsal
+from whitecrow.curator.wording import Wording, release
 from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
+from whitecrow.ledger.lookup import stored
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.look import notebook
 from whitecrow.neighbours import Engine
@@ -32,8 +35,6 @@ from whitecrow.question import (
     coin_warning,
     digest,
     error_words,
-    known_figures,
-    statement,
 )
 from whitecrow.questions import type_of
 from whitecrow.terms import Policy, Remaining, policy_of
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from whitecrow.publish import Publish, Publisher
 
 __all__ = ["Curator"]
-
-_MOST_WORDS = 256
-"""How many kinds of alike questions keep what is said of their answers."""
 
 
 class Curator(Asks, Custody, Rehearsal):
@@ -85,7 +83,7 @@ class Curator(Asks, Custody, Rehearsal):
         self._dataset = dataset
         self._identity = identity or Identity()
         self._opening: dict[str, Any] | None = None
-        self._words: dict[tuple[str, int], tuple[str, str, str]] = {}
+        self._wording = Wording()
         self._ledger = ledger
         if execution is None:
             assert engine is not None
@@ -291,35 +289,23 @@ class Curator(Asks, Custody, Rehearsal):
             found = self._answer(question, found, progress)
         if not found.answered:
             raise failure()
-        words, error, warning = self._words_of(question, price)
-        return Release(
-            question={"kind": question.kind, **json.loads(question.canonical)["question"]},
-            answer=question.reads(found.answer),
-            guarantee=price,
-            statement=words,
-            charged=charged,
-            ledger={
-                "spent": snapshot.spent.shown(snapshot.budget),
-                "remaining": snapshot.remaining(who).to_json(),
-            },
-            error=error,
-            warning=warning,
-            said=question.says(found.answer),
-        )
+        said = self._wording.said(question, price, self.card, self._identity.revision)
+        return release(question, price, who, found.answer, snapshot, said, charged=charged)
 
-    def _words_of(self, question: Question, price: Guarantee) -> tuple[str, str, str]:
-        """Statement, expected error and warning of an answer: once for questions that are alike."""
-        key = question.alike, self._identity.revision
-        found = self._words.get(key)
-        if found is None:
-            figures = known_figures(question, self.card)
-            warning = coin_warning(question, figures)
-            said = statement(question, price, self.card)
-            found = said, error_words(question, figures), warning
-            if len(self._words) >= _MOST_WORDS:
-                self._words.clear()
-            self._words[key] = found
-        return found
+    def stored(self, question: Question, *, analyst: str, deadline: float) -> Release | None:
+        """Return an answer that is out already, free; None if there is none, or not yet due.
+
+        Nothing is computed or written. ``deadline`` is the published reply time of the question:
+        before its first reply was due, an answer that is there would tell how long it took.
+        """
+        price = self.price(question)
+        order = self._order(question, price, analyst)
+        found = stored(self._ledger, self.name, order.digest, analyst, self._rule(order))
+        if found is None or not found.out(datetime.now(UTC), deadline):
+            return None
+        said = self._wording.said(question, price, self.card, self._identity.revision)
+        answer, snapshot = found.outcome.answer, found.snapshot
+        return release(question, price, analyst, answer, snapshot, said, charged=False)
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
         """Open a publication that is kept current: its price is paid once, updates are free.
@@ -363,12 +349,12 @@ class Curator(Asks, Custody, Rehearsal):
         self, order: ChargeRequest
     ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
         """Check the policy in force and commit the spend, in one transaction."""
+        return self._ledger.reserve(self.name, order, rule=self._rule(order))
+
+    def _rule(self, order: ChargeRequest) -> Callable[[str], None]:
+        """Refuse what a policy, given as its text, does not allow."""
         kind = order.question["kind"]
-        return self._ledger.reserve(
-            self.name,
-            order,
-            rule=lambda rules: policy_of(rules).check(kind, order.price, order.analyst),
-        )
+        return lambda rules: policy_of(rules).check(kind, order.price, order.analyst)
 
     def _answer(
         self, question: Question, held: Reservation, progress: Progress | None

@@ -12,7 +12,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.histogram.table import PROFILE_FORM, TableProfile
 from whitecrow.ledger import Entry, Ledger
 
-__all__ = ["Accepted", "Draft", "accept_draft", "drafts", "reviewed"]
+__all__ = ["Accepted", "Draft", "accept_draft", "drafts", "released_profile", "reviewed"]
 
 _BOUGHT = "priced question"
 
@@ -109,7 +109,9 @@ def reviewed(
     entry = said.pop("draft", None)
     if not isinstance(entry, str):
         raise InvalidInput("This card is no draft, so there is nothing to accept.")
-    bought = {column.name: column for column in _released(ledger, account, entry).card().columns}
+    bought = {
+        column.name: column for column in released_profile(ledger, account, entry).card().columns
+    }
     card = Card.from_json(said)
     edited = tuple(column.name for column in card.columns if column != bought.get(column.name))
     card = replace(card, columns=tuple(_owned(column, edited) for column in card.columns))
@@ -142,7 +144,8 @@ def _owned(column: Column, edited: tuple[str, ...]) -> Column:
     return column
 
 
-def _released(ledger: Ledger, account: str, entry: str) -> TableProfile:
+def released_profile(ledger: Ledger, account: str, entry: str) -> TableProfile:
+    """Return the profile of an account that an entry, named by its digest, released."""
     # What is no digest cannot be looked for: it would be a pattern.
     for _, profile in _profiles(ledger, account, entry) if entry.isalnum() else ():
         if profile.entry == entry:

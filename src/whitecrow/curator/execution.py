@@ -22,6 +22,7 @@ from whitecrow.data import Card, Records
 from whitecrow.data._progress import reporting
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
+from whitecrow.noise import Source
 from whitecrow.question import Progress, Question, QuestionType
 from whitecrow.questions import type_of
 
@@ -98,13 +99,17 @@ class InProcess:
             code, shown = self.code(question), steady(progress)
             with nullcontext() if shown is None else reporting(shown):
                 facts = code.gather(question, self._dataset, self._engine, shown)
-                released = code.release(question, facts, None)
+                released = code.release(question, facts, self.source(question))
             # Through text and back: a stored answer and a fresh one are the same value.
             return Answer(json.loads(json.dumps(released, allow_nan=False)))
         except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
             with contextlib.suppress(Exception):  # no memory is left to describe the cause, say
                 write_down(self._log, question.kind, traceback.format_exc())
             return None
+
+    def source(self, question: Question) -> Source | None:
+        """Where noise comes from: the system's randomness, unless the records are made up."""
+        return None
 
     def code(self, question: Question) -> QuestionType[Any, Any, Any]:
         """Return the code that answers a question."""

@@ -14,12 +14,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.curator.simulate import simulated
-from whitecrow.data import Card, Column, Dataset
+from whitecrow.curator.simulate import make_up, with_bounds
+from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import open_engine, relation_on
 from whitecrow.neighbours.relation import SCALED
@@ -36,7 +33,6 @@ __all__ = ["ModelAdvice", "advise_model", "compared"]
 _MOST_DRAWN = 3000
 _HALVINGS = 24
 _STEPS = range(-8, 9)
-_RANKS = np.linspace(0.0005, 0.9995, 1000)
 
 
 @dataclass(frozen=True)
@@ -148,8 +144,8 @@ def advise_model(
             "radius depends on it, and the card does not say."
         )
     columns = compared(card, metric) if columns is None else columns
-    basis = card if profile is None else _with_bounds(card, profile)
-    drawn = _drawn(basis, min(number, _MOST_DRAWN), profile)
+    basis = card if profile is None else with_bounds(card, profile)
+    drawn = make_up(basis, min(number, _MOST_DRAWN), profile)
     near = max(1, round(beta * drawn.size / number))
     engine = open_engine(drawn)
 
@@ -203,41 +199,3 @@ def compared(card: Card, metric: str) -> tuple[str, ...]:
             "card (a profile drafts one), or name the columns and another metric."
         )
     return found
-
-
-def _with_bounds(card: Card, profile: TableProfile) -> Card:
-    """The card, with the bounds of the profile where it has none: they only make records up."""
-    drafted = profile.card()
-    known = set(drafted.names)
-    columns = tuple(
-        drafted.column(column.name) if column.name in known and not _drawable(column) else column
-        for column in card.columns
-    )
-    return Card(card.name, columns)
-
-
-def _drawable(column: Column) -> bool:
-    return column.bounded or column.categories is not None or column.type == "text"
-
-
-def _drawn(card: Card, size: int, profile: TableProfile | None) -> Dataset:
-    """Made-up records: from the profile's marginals, or uniform within the card's bounds."""
-    made_up = simulated(card, size)
-    if profile is None:
-        return made_up
-    random = np.random.default_rng(0)
-    columns: dict[str, npt.NDArray[Any]] = {}
-    for column in card.columns:
-        values = made_up.values(column.name)
-        if column.name in profile.names and column.type in ("number", "integer", "date"):
-            quantiles = [profile.quantile(column.name, float(rank)) for rank in _RANKS]
-            values = np.interp(random.uniform(size=size), _RANKS, quantiles)
-            values = values if column.type == "number" else np.rint(values)
-            values = values.astype(made_up.values(column.name).dtype)
-        elif column.name in profile.names and column.categories is not None:
-            counts = profile.categories(column.name)
-            weights = np.array([max(0, counts.get(name, 0)) for name in column.categories], float)
-            if weights.sum() > 0:
-                values = random.choice(len(weights), size, p=weights / weights.sum())
-        columns[column.name] = values
-    return Dataset(card, columns, origin="simulated")

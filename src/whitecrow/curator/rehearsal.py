@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from whitecrow.card import Card
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.simulate import simulated
+from whitecrow.ledger import Ledger
 from whitecrow.neighbours import open_engine
 from whitecrow.privacy import Exactly
-from whitecrow.question import Question
+from whitecrow.question import Question, Release
 from whitecrow.questions import type_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ __all__ = ["Rehearsal"]
 
 class Rehearsal:
     """What can be tried without the data: public facts only, and nothing is spent."""
+
+    name: str
+    _ledger: Ledger
 
     @property
     def card(self) -> Card:
@@ -70,3 +74,22 @@ class Rehearsal:
         made_up = simulated(self.card, size)
         facts = code.gather(question, made_up, open_engine(made_up), None)
         return tuple(code.release(question, facts, None) for _ in range(runs))
+
+    def dummy(self, question: Question) -> Release:
+        """Answer a question about made-up records: free, to develop code against.
+
+        The records are drawn from the card, and from the profile by which it was accepted where
+        there is one; the same question gets the same answer. The release says of itself that it is
+        a dummy (``release.dummy``), in words, as JSON and on pages.
+        """
+        from whitecrow.curator.dummy import (
+            DummyExecution,
+            accepted_profile,
+            dummy_records,
+            dummy_release,
+        )
+
+        self._check(question)
+        price = question.price(self.card)
+        profile = accepted_profile(self.card, self._ledger, self.name)
+        return dummy_release(question, price, DummyExecution(dummy_records(self.card, profile)))

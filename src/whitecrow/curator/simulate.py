@@ -9,8 +9,11 @@ import numpy.typing as npt
 
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import InvalidInput
+from whitecrow.histogram.table import TableProfile
 
-__all__ = ["simulated"]
+__all__ = ["make_up", "simulated", "with_bounds"]
+
+_RANKS = np.linspace(0.0005, 0.9995, 1000)
 
 _A_CENTURY = (0, 36_525)  # days since 1970
 
@@ -49,3 +52,41 @@ def _values(column: Column, card: Card, size: int, random: np.random.Generator) 
     if column.type == "integer":
         return random.integers(int(column.lower), int(column.upper) + 1, size).astype(np.float64)
     return random.uniform(float(column.lower), float(column.upper), size)
+
+
+def with_bounds(card: Card, profile: TableProfile) -> Card:
+    """The card, with the bounds of the profile where it has none: they only make records up."""
+    drafted = profile.card()
+    known = set(drafted.names)
+    columns = tuple(
+        drafted.column(column.name) if column.name in known and not _drawable(column) else column
+        for column in card.columns
+    )
+    return Card(card.name, columns)
+
+
+def _drawable(column: Column) -> bool:
+    return column.bounded or column.categories is not None or column.type == "text"
+
+
+def make_up(card: Card, size: int, profile: TableProfile | None, seed: int = 0) -> Dataset:
+    """Made-up records: from the profile's marginals, or uniform within the card's bounds."""
+    made_up = simulated(card, size, seed)
+    if profile is None:
+        return made_up
+    random = np.random.default_rng(seed)
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for column in card.columns:
+        values = made_up.values(column.name)
+        if column.name in profile.names and column.type in ("number", "integer", "date"):
+            quantiles = [profile.quantile(column.name, float(rank)) for rank in _RANKS]
+            values = np.interp(random.uniform(size=size), _RANKS, quantiles)
+            values = values if column.type == "number" else np.rint(values)
+            values = values.astype(made_up.values(column.name).dtype)
+        elif column.name in profile.names and column.categories is not None:
+            counts = profile.categories(column.name)
+            weights = np.array([max(0, counts.get(name, 0)) for name in column.categories], float)
+            if weights.sum() > 0:
+                values = random.choice(len(weights), size, p=weights / weights.sum())
+        columns[column.name] = values
+    return Dataset(card, columns, origin="simulated")

@@ -66,7 +66,7 @@ class Explain(Question):
         '\'{"Employer": "A", "Year": 2004, "Salary": 312000}\' --beta 5 --radius 20000 '
         "--epsilon 0.2"
     )
-    reply_seconds = 30.0
+    reply_seconds = 0.5
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "shortfall_95": ("short of the best by at most, 95 % of the time", "number"),
         "free_values": ("free values (contexts: 2 to that power)", "number"),

@@ -57,7 +57,7 @@ class Lookahead(Question):
         "expected_error": ("wrong side of beta with probability, for your guess", "chance"),
     }
     example = "stays.csv --card stays.toml --columns ward,insurance --beta 20 --k 20 --epsilon 1"
-    reply_seconds = 2.0
+    reply_seconds = 0.5
 
     columns: Names = Names(
         types=("category", "integer", "number"),

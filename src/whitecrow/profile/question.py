@@ -64,7 +64,7 @@ class Profile(Question):
     """
 
     kind = "profile"
-    reply_seconds = 10.0
+    reply_seconds = 0.5
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "median_rank_error": ("medians off by, in records of rank", "number"),
         "tail_rank_error": ("5 % and 95 % quantiles off by, in records of rank", "number"),

@@ -6,6 +6,7 @@ A person is known by their headers before anything of a body is read. Everything
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -28,6 +29,7 @@ from whitecrow.questions import kinds
 from whitecrow.server import _schemas as schemas
 from whitecrow.server._limits import Limits
 from whitecrow.server._metrics import Metrics
+from whitecrow.server._overruns import overrun
 from whitecrow.server._people import Person
 from whitecrow.server._proxies import counted_address
 from whitecrow.server._scheduling import Schedule
@@ -62,6 +64,7 @@ class RequestHandler:
         )
         # Asks may compute for long: they have threads of their own, one for each that is admitted.
         self._asking, self.threads = Threads(_ASKS), Threads(_AT_ONCE)
+        self._counting: set[asyncio.Future[None]] = set()
 
     def person(
         self, request: Request, bearer: HTTPAuthorizationCredentials | None, *, scope: str = ""
@@ -120,20 +123,36 @@ class RequestHandler:
         bearer = await BEARER(request)
         raw = await schemas.read(request, self.service.settings.largest_question)
 
-        def read() -> tuple[dict[str, Any], float | None]:
+        def read() -> tuple[dict[str, Any], float | None, Release | None]:
             question = schemas.question_in(request.headers, raw)
             self.askable(who, name, question)
-            return question, self.service.deadline(who, name, kind_of(question))
+            return question, *self.out(who, name, question)
+
+        def reply(release: Release) -> Response:
+            return Response(encoded(release.to_json()), media_type="application/json")
 
         def answer() -> Response:
             # Again: a token may have ended while its question waited.
             still = who if bearer is None else self.service.bearer(bearer.credentials)
-            release = self.answered(still, name, question)
-            return Response(encoded(release.to_json()), media_type="application/json")
+            return reply(self.answered(still, name, question))
 
-        question, deadline = await self.threads.run(read)
+        question, deadline, out = await self.threads.run(read)
+        if out is not None:
+            return reply(out)
         async with self.slot(request, who, name, kind_of(question), deadline):
             return await self.in_slot(answer)
+
+    def out(
+        self, who: Person, name: str, question: dict[str, Any]
+    ) -> tuple[float | None, Release | None]:
+        """The reply time of a question, and its answer if that is out: it waits for nothing."""
+        deadline = self.service.deadline(who, name, question)
+        if deadline is None:
+            return None, None
+        found = self.service.stored(who, name, question, deadline)
+        if found is not None:
+            self.metrics.asked(kind_of(question), "free")
+        return deadline, found
 
     def askable(self, who: Person, name: str, question: dict[str, Any]) -> None:
         """Refuse at once what public facts refuse: it needs no slot, and its time tells nothing."""
@@ -147,7 +166,13 @@ class RequestHandler:
         self, request: Request, who: Person, name: str, kind: str, deadline: float | None
     ) -> AbstractAsyncContextManager[None]:
         """A slot for an ask, kept until its reply is due."""
-        return self.schedule.slot(who.name, name, kind, deadline, request.receive)
+
+        def late() -> None:
+            counting = self.threads.run(lambda: overrun(self.service.store, name, kind))
+            self._counting.add(task := asyncio.ensure_future(counting))
+            task.add_done_callback(self._counting.discard)
+
+        return self.schedule.slot(who.name, name, kind, deadline, request.receive, late)
 
     async def in_slot(self, job: Callable[[], Response]) -> Response:
         """Run what a slot was taken for, in a thread that waits for nothing else."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from whitecrow.question import Progress, Question
 from whitecrow.questions import added_modules
 from whitecrow.server._catalogue import Listing
 
-__all__ = ["DatasetProcess", "LoadFailed"]
+__all__ = ["DatasetProcess", "LoadFailed", "MadeUp"]
 
 _START_SECONDS = 24 * 3600.0
 _PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
@@ -38,6 +39,13 @@ class LoadFailed(Exception):
     """The records could not be read; for the custodian."""
 
 
+@dataclass(frozen=True)
+class MadeUp:
+    """Instead of a source: records are made up, from the card and this profile if there is one."""
+
+    profile: Mapping[str, Any] | None
+
+
 class DatasetProcess:
     """Computes answers about one dataset in a process of its own.
 
@@ -45,7 +53,7 @@ class DatasetProcess:
     ----------
     listing : Listing
         The dataset.
-    source : Path or SqlQuery
+    source : Path, SqlQuery or MadeUp
         Where its records are.
     log : Path or None
         The custodian's file.
@@ -58,7 +66,7 @@ class DatasetProcess:
     def __init__(
         self,
         listing: Listing,
-        source: Path | SqlQuery,
+        source: Path | SqlQuery | MadeUp,
         *,
         log: Path | None,
         longest: float,
@@ -92,9 +100,7 @@ class DatasetProcess:
         self._turns = {lane: threading.Lock() for lane in self._wires}
         self._setup = {
             "name": listing.name,
-            "source": {"path": str(source)}
-            if isinstance(source, Path)
-            else {"url": source.url, "query": source.query},
+            "source": _place(source),
             "card": None if listing.card is None else listing.card.to_json(),
             "engine": listing.engine,
             "indexes": [list(columns) for columns in listing.indexes],
@@ -199,6 +205,14 @@ class DatasetProcess:
             if self._life >= 0:
                 os.close(self._life)
                 self._life = -1
+
+
+def _place(source: Path | SqlQuery | MadeUp) -> dict[str, Any]:
+    if isinstance(source, MadeUp):
+        return {"made_up": source.profile}
+    if isinstance(source, Path):
+        return {"path": str(source)}
+    return {"url": source.url, "query": source.query}
 
 
 def _finite(number: float) -> float | None:

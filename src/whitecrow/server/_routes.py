@@ -253,7 +253,8 @@ def router_of(handler: RequestHandler) -> APIRouter:
 
         def work(who: Person) -> dict[str, Any]:
             public = question.pop("public", {})
-            return service.price(who, name, question, public).to_json()
+            found = service.price(who, name, question, public).to_json()
+            return {**found, "deadline": service.deadline(who, name, question)}
 
         return await handler.act(request, bearer, work)
 
@@ -274,6 +275,19 @@ def router_of(handler: RequestHandler) -> APIRouter:
             request,
             bearer,
             lambda who: service.onboarding.advise(who, name, **dict(body)).to_json(),
+        )
+
+    @router.post(
+        "/v1/datasets/{name}/dummy",
+        responses=replies("question", "answer", "statement", "dummy"),
+        tags=["questions"],
+    )
+    async def dummy(
+        request: Request, bearer: Bearer, name: str, question: schemas.Written
+    ) -> Response:
+        """Answer a question about made-up records: free, and it says nothing of anybody."""
+        return await handler.act(
+            request, bearer, lambda who: service.dummy(who, name, question).to_json()
         )
 
     @router.post(

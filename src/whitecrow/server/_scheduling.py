@@ -72,8 +72,11 @@ class Schedule:
         kind: str,
         deadline: float | None,
         left: Left | None = None,
+        late: Callable[[], None] | None = None,
     ) -> AsyncIterator[None]:
         """Wait for a slot and keep it while the block runs, then until the reply is due.
+
+        ``late`` is called if the block took longer than its deadline.
 
         Raises
         ------
@@ -91,10 +94,13 @@ class Schedule:
             self._through(("person", person), 1, after, left),
             self._through(("dataset", dataset, str(light), str(wide)), wide, after, left),
         ):
-            started = asyncio.get_running_loop().time()
+            loop = asyncio.get_running_loop()
+            started = loop.time()
             try:
                 yield
             finally:
+                if late is not None and deadline and loop.time() - started > deadline:
+                    late()
                 await padding.wait(started, deadline)
 
     @asynccontextmanager

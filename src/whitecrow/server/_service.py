@@ -24,11 +24,14 @@ from whitecrow.question import Description, Release
 from whitecrow.server import _views as views
 from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._curator_pool import CuratorPool
+from whitecrow.server._dummies import Dummies
 from whitecrow.server._events import Events, sinks_of, told
 from whitecrow.server._logs import LOG
 from whitecrow.server._members import Members, need
 from whitecrow.server._onboarding import Onboarding
+from whitecrow.server._overruns import counted
 from whitecrow.server._people import People, Person
+from whitecrow.server._replies import Replies
 from whitecrow.server._second_factor import SecondFactor
 from whitecrow.server._sessions import Sessions
 from whitecrow.server._settings import Settings
@@ -52,11 +55,10 @@ MOST_QUESTIONS = 200
 MOST_ENTRIES = 1000
 """How many entries of a ledger, or questions of an analyst, are told at once."""
 
-_MANY_ENTRIES = 10_000
-"""After how many entries a check is worth a checkpoint."""
+_MANY_ENTRIES = 10_000  # after so many a check is worth a checkpoint
 
 
-class Service:
+class Service(Replies):
     """A curator for many people.
 
     Parameters
@@ -92,6 +94,8 @@ class Service:
             records_at_most=settings.records_at_most,
         )
 
+        self.dummies = Dummies(self.ledger, settings)
+
     def start(self) -> None:
         """Begin to load the datasets in the background."""
         for name in self.catalogue.remove_unaccounted():
@@ -101,6 +105,7 @@ class Service:
     def close(self) -> None:
         """Stop, and give the database back."""
         self.pool.close()
+        self.dummies.close()
         self.store.close()
         self.ledger.close()
         self.events.close()
@@ -123,7 +128,7 @@ class Service:
         listing = self.listing(who, name)
         state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
         card = views.card(listing, state)
-        found = {
+        found: dict[str, Any] = {
             **views.line(listing, state),
             "card": None if card is None else card.to_json(),
             "policy": views.policy(snapshot.rules, who),
@@ -136,17 +141,13 @@ class Service:
                 "engine": listing.engine,
                 "readers": self.people.may_see(name),
                 "progress": state.to_json(),
+                "overruns": counted(self.store, name),
             }
         return found
 
     def listing(self, who: Person, name: str) -> Listing:
         """The catalogue's entry of a dataset, if this person may know of it."""
         return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
-
-    def deadline(self, who: Person, name: str, kind: str) -> float | None:
-        """The published reply time of a kind of question about a dataset."""
-        listing = self.listing(who, name)
-        return self.settings.deadline(kind, views.card(listing, self.pool.state(listing)))
 
     def curator(self, who: Person, name: str) -> Curator:
         """The curator of a dataset; for code inside the service, never for an analyst's hands."""
@@ -240,10 +241,8 @@ class Service:
         ----------
         who, name : Person, str
             Who looks, at which dataset.
-        after, before : int, optional
-            For custodians and auditors: entries above one number, below another.
-        limit : int, default=1000
-            How many entries or questions at most.
+        after, before, limit : int, optional
+            For custodians and auditors entries above one number, below another; how many at most.
         skip : int, default=0
             For analysts: how many of their newest questions to leave out; the others come the
             oldest first.

@@ -13,6 +13,7 @@ from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.question import Question
 from whitecrow.questions import kinds, question_type
+from whitecrow.server._deadlines import multiple, reply_time
 from whitecrow.server._provider import Provider
 from whitecrow.server._proxies import networks
 
@@ -21,12 +22,9 @@ __all__ = ["LOOPBACK", "Settings", "default_deadlines"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine reaches."""
 
-VALUES_A_DEADLINE = 10_000_000
-"""Records times columns, by the card: so many values more, and a reply takes one deadline more."""
-
 
 def default_deadlines() -> dict[str, float]:
-    """Published reply times in seconds by kind, as declared; ``"*"`` stands for any other kind."""
+    """The least reply times in seconds by kind; ``"*"`` stands for any other kind."""
     known = {kind: question_type(kind).question.reply_seconds for kind in kinds()}
     return {**known, "*": Question.reply_seconds}
 
@@ -56,6 +54,9 @@ class Settings:
         deadline after the answer is there. Empty: as soon as it is there. They hold for datasets
         of up to ten million values (records times columns, by the card); larger ones get a
         multiple.
+    by_cost : bool
+        Whether replies to other kinds are padded too, each question to a time that follows from
+        its parameters and the card (:mod:`whitecrow.server._deadlines`).
     hosts : tuple of str
         The host names this service answers to; empty: any.
     secure : bool
@@ -115,6 +116,7 @@ class Settings:
     data: str | None = None
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     deadlines: Mapping[str, float] = field(default_factory=dict)
+    by_cost: bool = False
     hosts: tuple[str, ...] = ()
     secure: bool = False
     token_days: int = 90
@@ -165,24 +167,25 @@ class Settings:
         if not self.local_accounts and self.provider is None:
             raise InvalidInput("Without local accounts nobody could sign in: name a provider.")
 
-    def deadline(self, kind: str, card: Card | None) -> float | None:
-        """The published reply time of a kind of question; None if it is not padded.
+    def deadline(
+        self, kind: str, card: Card | None, question: Question | None = None
+    ) -> float | None:
+        """The published reply time of a question; None if it is not padded.
 
         A scan takes longer over more records, and a deadline must cover it: so it grows with the
         size of the dataset, as public facts bound it and never as the records are.
         """
         seconds = self.deadlines.get(kind, self.deadlines.get("*"))
-        return None if seconds is None else seconds * self._multiple(card)
+        if seconds is not None:
+            return seconds * multiple(card, self.records_at_most)
+        if not self.by_cost or card is None or question is None:
+            return Question.reply_seconds if self.by_cost else None
+        return reply_time(question, card, self.records_at_most)
 
     def deadlines_over(self, card: Card | None) -> dict[str, float]:
-        """All published reply times for a dataset."""
-        return {kind: one * self._multiple(card) for kind, one in self.deadlines.items()}
-
-    def _multiple(self, card: Card | None) -> int:
-        if card is None:  # not loaded yet: nothing can be asked
-            return 1
-        records = self.records_at_most if card.most_records is None else card.most_records
-        return max(1, -(-records * len(card.columns) // VALUES_A_DEADLINE))
+        """All reply times for a dataset that were set by kind."""
+        times = multiple(card, self.records_at_most)
+        return {kind: one * times for kind, one in self.deadlines.items()}
 
     @property
     def folder(self) -> Path | None:

@@ -29,6 +29,7 @@ __all__ = [
     "identities",
     "invitations",
     "migrate",
+    "overruns",
     "people",
     "recovery",
     "secrets",
@@ -185,6 +186,17 @@ secrets = Table(
     Column("created", Float, nullable=False, server_default="0"),
 )
 
+overruns = Table(
+    "service_overruns",
+    METADATA,
+    # Replies that left later than at their first deadline: for the custodian's eyes only.
+    Column("dataset", String(64), nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("newest", Float, nullable=False),
+    PrimaryKeyConstraint("dataset", "kind"),
+)
+
 
 def _make(connection: Connection) -> None:
     METADATA.create_all(connection)
@@ -220,10 +232,14 @@ def _identity(connection: Connection) -> None:
         add_column(connection, column)
 
 
+def _overruns(connection: Connection) -> None:
+    overruns.create(connection)
+
+
 VERSIONS = Versions(
     Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
     _make,
-    (_count_changes, _who_made_what, _probe, _identity),
+    (_count_changes, _who_made_what, _probe, _identity, _overruns),
     lock=748392016,
 )
 """The service's tables."""

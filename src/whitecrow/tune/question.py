@@ -48,7 +48,7 @@ class Tune(Question):
         "patients.parquet --card patients.toml --columns age,bmi --share 0.01 "
         "--from 0.5 --to 20 --beta 5 --epsilon 1"
     )
-    reply_seconds = 10.0
+    reply_seconds = 0.5
     served_up_to: ClassVar[Mapping[str, int]] = {"radii": 1_000}
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "error_95": ("off by at most, 95 % of the time", "number"),

@@ -1,0 +1,74 @@
+"""When a reply may leave, what may leave at once, and what is made up: nothing here spends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from whitecrow.curator import Curator
+from whitecrow.errors import WhitecrowError
+from whitecrow.ledger import Entry
+from whitecrow.ledger.lookup import is_out
+from whitecrow.question import Release
+from whitecrow.server import _views as views
+from whitecrow.server._catalogue import Listing
+from whitecrow.server._curator_pool import CuratorPool
+from whitecrow.server._dummies import Dummies
+from whitecrow.server._members import need
+from whitecrow.server._people import Person
+from whitecrow.server._settings import Settings
+from whitecrow.server._strangers import question_from, well_formed
+
+__all__ = ["Replies"]
+
+_LONG_AGO = 7200.0
+"""Seconds. No reply that was ready before waits any more: no deadline is longer than an hour."""
+
+
+class Replies:
+    """The part of a service that knows when an answer is out."""
+
+    settings: Settings
+    pool: CuratorPool
+    dummies: Dummies
+
+    if TYPE_CHECKING:
+
+        def listing(self, who: Person, name: str) -> Listing: ...
+        def curator(self, who: Person, name: str) -> Curator: ...
+
+    def deadline(self, who: Person, name: str, written: Mapping[str, Any]) -> float | None:
+        """The published reply time of a question about a dataset."""
+        listing = self.listing(who, name)
+        card = views.card(listing, self.pool.state(listing))
+        question = question_from(written)
+        return well_formed(lambda: self.settings.deadline(question.kind, card, question))
+
+    def stored(
+        self, who: Person, name: str, written: Mapping[str, Any], deadline: float
+    ) -> Release | None:
+        """Return an answer that is out already: public history, whose time need not be hidden."""
+        need(who, "analyst", "custodian")
+        curator, question = self.curator(who, name), question_from(written)
+        try:
+            return curator.stored(question, analyst=who.name, deadline=deadline)
+        except WhitecrowError:
+            return None  # asking in the ordinary way says why, when that is due
+
+    def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
+        """Answer a question about made-up records: free, and no record of the data is near it."""
+        need(who, "analyst", "custodian")
+        listing = self.listing(who, name)
+        card = views.card(listing, self.pool.state(listing))
+        return self.dummies.answer(listing, card, written)
+
+    def told(self, who: Person, name: str, asked: Entry, closed: Entry | None) -> Entry | None:
+        """What became of a question, once its reply was due: not when its computation ended."""
+        now = datetime.now(UTC)
+        if closed is None or (now - datetime.fromisoformat(closed.at)).total_seconds() > _LONG_AGO:
+            return closed
+        written = asked.content["question"]
+        deadline = self.deadline(who, name, {"kind": written["kind"], **written["question"]})
+        begun, ended = datetime.fromisoformat(asked.at), datetime.fromisoformat(closed.at)
+        return closed if deadline is None or is_out(begun, ended, now, deadline) else None
