@@ -149,6 +149,10 @@ class Question(Declared):
         """Return what a stored answer stands for: itself, unless there is an object for it."""
         return answer
 
+    def entered(self, answer: JSON, entry: str) -> JSON:
+        """Return the answer as it is kept under an entry of the ledger; objects carry its name."""
+        return answer
+
     def says(self, answer: JSON) -> Said:
         """Say an answer in words."""
         return Said(json.dumps(answer, ensure_ascii=False))

@@ -17,7 +17,7 @@ from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
 from whitecrow.place.atlas import Atlas, batch_price, extra_price
-from whitecrow.place.balls import Balls, deepest
+from whitecrow.place.balls import Balls, deepest, reach
 from whitecrow.place.crowds import no_deeper_than
 from whitecrow.screen import Screen
 
@@ -168,6 +168,43 @@ def test_the_cheap_bound_is_never_below_the_depth_and_often_equal(metric):
         assert inside <= bound <= heavy
         equal += bound == inside
     assert equal > 200
+
+
+def _many_discs(draw, shape):
+    """More discs than numpy sweeps: anywhere, on a grid where circles meet in points, any size."""
+    count = int(draw.integers(30, 90))
+    if shape == "anywhere":
+        return draw.uniform(0, 5, (count, 2)), np.full(count, 1.0)
+    if shape == "grid":
+        radii = draw.choice([0.5, 1.0, 2.0, 1e-9, 3.0], count)
+        return draw.integers(0, 6, (count, 2)).astype(float), np.array([*map(reach, radii)])
+    return draw.normal(0, 1, (count, 2)) * 10.0 ** draw.integers(-3, 3), 10.0 ** draw.uniform(
+        -3, 1, count
+    )
+
+
+@pytest.mark.parametrize("shape", ["anywhere", "grid", "any size"])
+def test_the_compiled_sweep_finds_the_depth_that_numpy_finds(shape):
+    draw = np.random.default_rng(11)
+    for _ in range(60):
+        centers, radii = _many_discs(draw, shape)
+        weights = draw.integers(1, 9, len(radii)).astype(np.int64)
+        floor = int(draw.integers(0, 30))
+        compiled = deepest("euclidean", centers, radii, weights, floor)
+        plain = deepest("euclidean", centers, radii, weights.astype(object), floor)
+        assert compiled == plain
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_the_compiled_squares_weigh_what_numpys_weigh(metric):
+    draw = np.random.default_rng(13)
+    for turn in range(20):
+        grid = draw.integers(-8, 8, (150, 2)).astype(float)
+        across = grid if turn % 2 else draw.normal(0, 2, (150, 2))
+        radii = np.array([reach(one) for one in draw.choice([0.5, 1.5, 1e200], 150)])
+        weights = draw.integers(1, 9, 150).astype(np.int64)
+        compiled = no_deeper_than(metric, across, radii, 1.5, weights)
+        assert compiled == no_deeper_than(metric, across, radii, 1.5, weights.astype(object))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.client import Client
 from whitecrow.errors import Forbidden, InvalidInput
 from whitecrow.privacy import DifferentialPrivacy
+from whitecrow.screen import Screen
 
 from .conftest import Caller, House, listening
 
@@ -172,3 +174,24 @@ def test_an_analyst_is_advised_from_their_own_profile_alone(
 def test_advice_on_something_malformed_is_refused(house: House, body: dict[str, Any]) -> None:
     reply = Caller(house)("ana", "POST", "/v1/datasets/clinic/advice", json=body)
     assert reply.status_code == 422, reply.text
+
+
+def test_1132_records_are_planned_in_one_request_and_longer_batches_than_200_are_asked(
+    opened: Callable[..., House],
+) -> None:
+    house = opened(budget="1000")
+    model = DistanceAnomaly(beta=40, radius=3.0)
+    draw = np.random.default_rng(5)
+    records = [
+        {"systolic": int(a), "bmi": float(b)}
+        for a, b in zip(draw.uniform(90, 200, 1132), draw.uniform(16, 45, 1132), strict=True)
+    ]
+    questions = [Screen(record, model=model, epsilon="1/100") for record in records]
+    with listening(house) as url, Client(url, house.tokens["ana"], patience=60.0) as client:
+        plan = client.plan(questions)
+        assert (plan.questions, plan.charged, plan.fits) == (1132, 1132, True)
+        assert plan.price["differential"] < plan.apart
+        releases = client.ask_all(questions[:220])
+        assert sum(one.charged for one in releases) == 220
+        with pytest.raises(InvalidInput, match="at most 2000"):
+            client.plan(questions * 2)

@@ -366,7 +366,8 @@ class Curator(Asks, Custody, Rehearsal):
             )
             if released is None:
                 return self._ledger.fail(self.name, held)
-            return self._ledger.settle(self.name, held, released.value)
+            kept = question.entered(released.value, held.digest)
+            return self._ledger.settle(self.name, held, kept)
         finally:
             held.release()
 

@@ -57,9 +57,8 @@ class Detector:
     thresholds : tuple of Threshold
         By false-alarm rate.
     entry : str
-        The identity of the question under its card. The ledger's entry has the same digest for the
-        first records of an account; for a later revision of them it is told by the ledger alone,
-        since what learns a detector is not told which revision it reads.
+        The digest under which the ledger keeps the question: of its words, its card and the
+        revision of the records. A detector of other records, or under another card, has another.
     """
 
     models: tuple[Model, ...]

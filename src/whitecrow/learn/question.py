@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -185,6 +186,11 @@ class Learn(Question):
     def reads(self, answer: Any) -> Any:
         """Return the detector that a stored answer holds."""
         return answer if isinstance(answer, Detector) else Detector.from_json(answer)
+
+    def entered(self, answer: Any, entry: str) -> Any:
+        """Return the answer with the ledger's digest in it: of the question, card and revision."""
+        found = self.reads(answer)
+        return answer if found.entry == entry else replace(found, entry=entry).to_json()
 
     def keep(self, answer: Any, path: str) -> None:
         """Write the detector's file."""

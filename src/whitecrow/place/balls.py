@@ -211,26 +211,24 @@ def depth_inside(
 ) -> Fraction:
     """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
     center, radius = new
-    around = sum(epsilons, _ZERO)
-    inside = epsilon + around  # never too little; exact where all of them share a point
-    if inside <= enough or not epsilons or not exact_in(metric, len(center)):
-        return inside
-    if len(center) == 2 and len(epsilons) > _CROWD:
-        scale, whole = common(epsilons)
+    scale, (own, least, *whole) = common([epsilon, enough, *epsilons])
+    around = sum(whole)
+    inside = own + around  # never too little; exact where all of them share a point
+    if inside <= least or not whole or not exact_in(metric, len(center)):
+        return Fraction(inside, scale)
+    if len(center) == 2 and len(whole) > _CROWD:
         most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
-        return min(inside, epsilon + Fraction(most, scale))
+        return Fraction(min(inside, own + most), scale)
     # Weighing the new ball above all others together puts the deepest point inside it.
     # Of a few, all is told: what is known of each makes giving one of them back exact.
-    floor = enough + around if len(epsilons) > _FEW else _ZERO
-    scale, (least, *whole) = common([floor, *epsilons, inside])
     found = deepest(
         metric,
         np.concatenate([centers, center[None]]),
         np.append(radii, radius),
-        weights_of(whole),
-        least,
+        weights_of([*whole, inside]),
+        least + around if len(whole) > _FEW else 0,
     )
-    return Fraction(found, scale) - around
+    return Fraction(found - around, scale)
 
 
 def weights_of(whole: Sequence[int]) -> Weights:
@@ -364,10 +362,17 @@ _AT_ONCE = 16
 
 _PAIRS = 2**20
 
+_MOST_COMPILED = 4096
+"""The compiled sweep holds all pairs; of a few discs numpy is done before it is loaded."""
+
 
 def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int) -> int:
     """Sweep around each circle: a deepest region has a point of some circle on its border."""
     count = len(centers)
+    if _FEW < count <= _MOST_COMPILED and weights.dtype != object:
+        from whitecrow.place._kernels import deepest_disc
+
+        return int(deepest_disc(centers, radii, weights, floor, RELATIVE, _ANGLE))
 
     def touched(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Say which discs touch these discs, themselves left out."""

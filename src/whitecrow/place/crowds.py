@@ -43,8 +43,7 @@ def no_deeper_than(
         middles = (middles[:, None] + grid).reshape(-1, 2)
         corner = _CORNER[metric] * half * (1.0 + RELATIVE)
         middles = middles[within(metric, middles, radius + corner)]
-        touched: Weights = within(metric, across - middles[:, None], room + corner)
-        heavy = touched @ weights
+        heavy = _weigh(metric, middles, across, room + corner, weights)
         order = np.argsort(-heavy, kind="stable")
         if cuts == _CUTS[-1] or not len(order):
             break
@@ -52,6 +51,18 @@ def no_deeper_than(
             least = int(heavy[order[_MOST_OPEN]])
         middles = middles[order[:_MOST_OPEN]]
     return max(least, int(heavy.max()) if len(heavy) else 0)
+
+
+def _weigh(
+    metric: str, middles: Floats, across: Floats, lengths: Floats, weights: Weights
+) -> Weights:
+    """What weighs on each middle: the balls that are no farther away than their length."""
+    if weights.dtype == object:  # more than 64 bits hold
+        touched: Weights = within(metric, across - middles[:, None], lengths)
+        return touched @ weights
+    from whitecrow.place._kernels import METRICS, weigh_squares
+
+    return weigh_squares(METRICS[metric], middles, across, lengths, weights)
 
 
 def within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:

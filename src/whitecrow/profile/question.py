@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -206,6 +206,11 @@ class Profile(Question):
     def reads(self, answer: Any) -> Any:
         """Return the profile that a stored answer holds."""
         return answer if isinstance(answer, TableProfile) else TableProfile.from_json(answer)
+
+    def entered(self, answer: Any, entry: str) -> Any:
+        """Return the answer with the ledger's digest in it: of the question, card and revision."""
+        found = self.reads(answer)
+        return answer if found.entry == entry else replace(found, entry=entry).to_json()
 
     def keep(self, answer: Any, path: str) -> None:
         """Write the drafted card."""

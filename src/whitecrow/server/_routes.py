@@ -302,6 +302,20 @@ def router_of(handler: RequestHandler) -> APIRouter:
         )
 
     @router.get(
+        "/v1/datasets/{name}/detectors/{entry}",
+        responses=replies(media="application/octet-stream"),
+        tags=["questions"],
+    )
+    async def detector(request: Request, bearer: Bearer, name: str, entry: str) -> Response:
+        """The file of a detector that you learned, by its entry; whitecrow score opens it."""
+
+        def look() -> bytes:
+            who = handler.person(request, bearer)
+            return service.detector(who, name, entry).to_bytes()
+
+        return await handler.look(look, "application/octet-stream")
+
+    @router.get(
         "/v1/datasets/{name}/ledger",
         responses=replies("dataset", "spent", "remaining"),
         tags=["ledger"],

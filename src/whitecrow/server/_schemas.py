@@ -185,7 +185,7 @@ Money = str | int | dict[str, str | int]
 class Batch(_Strict):
     """Questions that would be asked together."""
 
-    questions: Annotated[list[Written], Field(max_length=200)]
+    questions: Annotated[list[Written], Field(max_length=2000)]
 
 
 class Registration(_Strict):
