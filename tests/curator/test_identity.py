@@ -141,6 +141,61 @@ def test_a_file_that_changed_between_two_located_questions_is_noticed(file):
         assert spent(second) == 2
 
 
+KINDS = {
+    "appended": pa.concat_tables([TABLE, OTHER]),
+    "deleted": TABLE.slice(0, 3),
+    "edited": TABLE.set_column(0, "age", pa.array([90.0, 31.0, 32.0, 29.0])),
+    "reordered": TABLE.take([3, 2, 1, 0]),
+    "replaced": OTHER,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_change_between_two_located_questions_is_refused_then_priced(kind, file):
+    """Red team: the discount for places that do not meet, across a change of the records."""
+    with opened(file, None) as first:
+        screen(first, HERE)
+    parquet.write_table(KINDS[kind], file)
+    with pytest.raises(wc.DataChanged):
+        opened(file, None)
+    with opened(file, None, advance=kind) as second:
+        assert second.revision == 2
+        screen(second, THERE)
+        assert spent(second) == 2  # added up, never discounted
+        assert screen(second, HERE).charged  # and no stored answer of the other records
+        assert spent(second) == 2  # within the revision the two places share their price
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"reordered"}))
+def test_each_kind_of_change_of_a_table_in_memory_is_refused_then_priced(kind, ledger):
+    with opened(TABLE, ledger, name="ages") as first:
+        screen(first, HERE)
+    with pytest.raises(wc.DataChanged):
+        opened(KINDS[kind], ledger, name="ages")
+    with opened(KINDS[kind], ledger, name="ages", advance=kind) as second:
+        screen(second, THERE)
+        assert spent(second) == 2
+
+
+def test_a_reordered_table_in_memory_is_the_same_records(ledger):
+    with opened(TABLE, ledger, name="ages") as first:
+        screen(first, HERE)
+    with opened(KINDS["reordered"], ledger, name="ages") as again:
+        assert not screen(again, HERE).charged
+        screen(again, THERE)
+        assert spent(again) == 1
+
+
+def test_a_person_who_joins_late_is_charged_for_what_was_asked_since_at_the_most(file):
+    """The account adds up all revisions: never less than what any one person lost."""
+    with opened(file, None) as first:
+        screen(first, HERE, "1/2")
+    parquet.write_table(KINDS["appended"], file)
+    with opened(file, None, advance="appended") as second:
+        screen(second, HERE, "1/4")
+        assert spent(second) == Fraction(3, 4)
+
+
 def test_balls_of_one_revision_share_their_price_and_stored_answers_belong_to_it(file):
     with opened(file, None) as first:
         screen(first, HERE)
