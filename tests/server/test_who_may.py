@@ -72,6 +72,15 @@ def _of_somebody_new(what: str) -> Callable[[House], str]:
     return path
 
 
+def _new_listing(house: House) -> str:
+    """A dataset to be removed: one that no other test needs."""
+    name = f"gone-{next(_fresh)}"
+    house.service.register(
+        house.service.people.get("custodian"), **{**_new_dataset(house), "name": name}
+    )
+    return f"/v1/datasets/{name}/removal"
+
+
 def _question(house: House) -> dict[str, Any]:
     return identify(next(_fresh))
 
@@ -175,6 +184,48 @@ ACTS = (
         (401, 200, 404, 403, 200),
         path=_token_of("ana"),
         whose="ana",
+    ),
+    Act("POST", "/v1/sign-in/device", (404, 404, 404, 404, 404)),  # no provider here
+    Act(
+        "POST",
+        "/v1/sign-in/device/{device}",
+        (404, 404, 404, 404, 404),
+        path=lambda house: "/v1/sign-in/device/made-up",
+    ),
+    Act("GET", "/v1/trail", (401, 403, 403, 200, 200)),
+    Act("POST", "/v1/keys", (401, 403, 403, 403, 200)),
+    Act(
+        "POST",
+        "/v1/datasets/{name}/removal",
+        (401, 403, 403, 403, 200),
+        lambda house: {"reason": "the study is over"},
+        path=_new_listing,
+    ),
+    Act(
+        "POST",
+        "/v1/analysts/{name}/invitation",
+        (401, 403, 403, 403, 201),
+        path=_of_somebody_new("invitation"),
+    ),
+    Act(
+        "POST",
+        "/v1/analysts/{name}/removal",
+        (401, 403, 403, 403, 200),
+        lambda house: {"reason": "left"},
+        path=_of_somebody_new("removal"),
+    ),
+    Act(
+        "DELETE",
+        "/v1/analysts/{name}/second-factor",
+        (401, 403, 403, 403, 200),
+        path=_of_somebody_new("second-factor"),
+    ),
+    Act("GET", "/v1/analysts/{name}/sessions", (401, 200, 404, 403, 200), whose="ana"),
+    Act(
+        "DELETE",
+        "/v1/analysts/{name}/sessions",
+        (401, 404, 404, 403, 200),
+        path=_of_somebody_new("sessions"),
     ),
     # The same for people who hold no analyst's role: their own things are theirs.
     Act("GET", "/v1/analysts/{name}", (401, 404, 404, 200, 200), whose="auditor"),

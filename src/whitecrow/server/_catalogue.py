@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from whitecrow.data import Card, SqlQuery, is_lake
-from whitecrow.errors import InvalidInput, NotKnown, Taken, invalid
+from whitecrow.data._sources import open_source
+from whitecrow.errors import InvalidInput, NotKnown, Taken, WhitecrowError, invalid
 from whitecrow.ledger.schema import datasets as accounts
 from whitecrow.server._people import good_name, is_name
 from whitecrow.server._settings import Settings
@@ -213,6 +215,27 @@ def _check(records: Path | SqlQuery, card: Card | None) -> None:
             "A CSV file says nothing of the types of its columns: register it with a card "
             "(whitecrow card new drafts one)."
         )
+    elif card is not None:
+        _check_columns(records, card)
+
+
+def _check_columns(file: Path, card: Card) -> None:
+    """Refuse a card with a column that the file has not: loading it would fail, later and unseen.
+
+    The names of columns are no records: they may be told to whoever registers the file.
+    """
+    try:
+        there = list(open_source(file, card).schema.names)
+    except WhitecrowError:  # what is wrong with the file itself shows when it is loaded
+        return
+    for column in card.columns:
+        if column.name not in there:
+            near = difflib.get_close_matches(column.name, there, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(there[:20])}."
+            raise InvalidInput(
+                f"The card has a column {column.name!r}, and the file has none of that name.{hint}",
+                parameter="card",
+            )
 
 
 def unknown(name: str) -> NotKnown:

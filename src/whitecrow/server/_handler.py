@@ -35,6 +35,7 @@ from whitecrow.server._proxies import counted_address
 from whitecrow.server._scheduling import Schedule
 from whitecrow.server._service import Service
 from whitecrow.server._threads import Threads
+from whitecrow.server._usage import Usage
 
 __all__ = ["BEARER", "RequestHandler", "encoded", "kind_of", "refusal"]
 
@@ -59,6 +60,8 @@ class RequestHandler:
         self.service, self.metrics = service, metrics
         shared = None if settings.limits is None else Path(settings.limits)
         self.limits = Limits(settings.rate, settings.burst, shared=shared)
+        # An SQLite file serves one machine, whose workers share their buckets in memory.
+        self.usage = None if settings.ledger_file else Usage(service.store, self.limits)
         self.schedule = Schedule(
             at_once=settings.asks_at_once, slots=settings.slots, waiting=settings.asks_waiting
         )

@@ -1,11 +1,13 @@
 """Rate limits: a bucket of requests for each person, or for each address before sign-in.
 
 The buckets of all workers are one table in shared memory: a person has one rate, whichever worker
-answers. A table is full when it is full: whoever has not come for longest makes room.
+answers. A table is full when it is full: whoever has not come for longest makes room. Machines tell
+each other what they took (:mod:`whitecrow.server._usage`).
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import math
 import mmap
@@ -13,7 +15,8 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from whitecrow.errors import TooMany
@@ -21,7 +24,7 @@ from whitecrow.ledger import locks
 
 __all__ = ["Limits"]
 
-_BUCKET = struct.Struct("<8sdd")  # whose, how many requests are left, since when
+_BUCKET = struct.Struct("<8sddd")  # whose, how many requests are left, since when, taken so far
 _ROWS, _PLACES = 2048, 8  # a bucket lies at one of eight places of its row
 _SIZE = _ROWS * _PLACES * _BUCKET.size
 
@@ -74,29 +77,62 @@ class Limits:
         """
         if self._rate <= 0:
             return
+        with self._held():
+            left = self._counted(hashlib.blake2b(who.encode(), digest_size=8).digest())
+        if left < 0:
+            raise TooMany(after=max(1, math.ceil(-left / self._rate)))
+
+    def taken(self) -> dict[bytes, float]:
+        """How many requests were taken from each bucket since it was made."""
+        with self._held():
+            table = self._table[:]
+        return {key: taken for key, _, _, taken in _BUCKET.iter_unpack(table) if taken}
+
+    def debit(self, key: bytes, number: float) -> None:
+        """Take from a bucket what was taken elsewhere; it does not count as taken here."""
+        with self._held():
+            self._counted(key, number)
+
+    def leads(self) -> bool:
+        """Whether this process speaks for the workers of its machine; the first that asks does."""
+        if self._file is None:
+            return True
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1)
+        except OSError:
+            return False
+        return True
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
         with self._lock:
             if self._file is not None:
                 locks.wait_for(self._file, 0)
             try:
-                left = self._counted(who)
+                yield
             finally:
                 if self._file is not None:
                     locks.free(self._file, 0)
-        if left < 0:
-            raise TooMany(after=max(1, math.ceil(-left / self._rate)))
 
-    def _counted(self, who: str) -> float:
+    def _counted(self, key: bytes, elsewhere: float = 0.0) -> float:
         """Take one from a bucket and return how many are left; if none was, minus what lacks."""
-        now, key = self._clock(), hashlib.blake2b(who.encode(), digest_size=8).digest()
+        now = self._clock()
         row = int.from_bytes(key[:4], "little") % _ROWS * _PLACES
         places = [(row + place) * _BUCKET.size for place in range(_PLACES)]
         held = [_BUCKET.unpack_from(self._table, place) for place in places]
-        at = next((i for i, (whose, _, _) in enumerate(held) if whose == key), None)
-        left = float(self._burst)
+        at = next((i for i, one in enumerate(held) if one[0] == key), None)
+        left, taken = float(self._burst), 0.0
         if at is None:
             at = min(range(_PLACES), key=lambda i: held[i][2])
         else:
             left = min(left, held[at][1] + max(0.0, now - held[at][2]) * self._rate)
+            taken = held[at][3]
+        if elsewhere:
+            # A debt, of a burst at the most: it is what makes several machines keep one rate.
+            after = max(-float(self._burst), left - elsewhere)
+            _BUCKET.pack_into(self._table, places[at], key, after, now, taken)
+            return after
         after = left - 1 if left >= 1 else left
-        _BUCKET.pack_into(self._table, places[at], key, after, now)
+        taken += left >= 1
+        _BUCKET.pack_into(self._table, places[at], key, after, now, taken)
         return after if left >= 1 else left - 1

@@ -96,14 +96,8 @@ def router_of(handler: RequestHandler) -> APIRouter:
 
     @router.get("/healthz", responses=replies("status", also=(503,)), tags=["service"])
     async def health() -> Response:
-        """Whether the service runs and its database answers: if not, start it anew."""
-
-        def look() -> bytes:
-            with service.store.transaction(write=False) as connection:
-                connection.exec_driver_sql("SELECT 1")
-            return encoded({"status": "ok"})
-
-        return await handler.look(look, "application/json")
+        """Whether the service runs: if not, start it anew. A database that is away is no reason."""
+        return Response(encoded({"status": "ok"}), media_type="application/json")
 
     @router.get("/readyz", responses=replies("status", also=(503,)), tags=["service"])
     async def ready() -> Response:

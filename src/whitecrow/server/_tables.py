@@ -37,6 +37,7 @@ __all__ = [
     "sources",
     "tokens",
     "trail",
+    "usage",
 ]
 
 METADATA = MetaData()
@@ -178,6 +179,17 @@ failures = Table(
     Column("since", Float, nullable=False),
 )
 
+usage = Table(
+    "service_usage",
+    METADATA,
+    # How many requests each machine took from a bucket, which a hash names.
+    Column("who", String(16), nullable=False),
+    Column("machine", String(16), nullable=False),
+    Column("number", Float, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("who", "machine"),
+)
+
 secrets = Table(
     "service_secrets",
     METADATA,
@@ -236,10 +248,15 @@ def _overruns(connection: Connection) -> None:
     overruns.create(connection)
 
 
+def _usage(connection: Connection) -> None:
+    """What the machines behind one address took of a person's rate."""
+    usage.create(connection)
+
+
 VERSIONS = Versions(
     Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
     _make,
-    (_count_changes, _who_made_what, _probe, _identity, _overruns),
+    (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage),
     lock=748392016,
 )
 """The service's tables."""
