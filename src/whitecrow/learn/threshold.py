@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,27 +14,35 @@ from whitecrow.histogram.money import Money
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
 
-__all__ = ["allotted", "choose", "score_edges", "utilities"]
+__all__ = ["allotted", "candidates", "choose", "score_edges", "utilities"]
 
 _WITHIN, _BEYOND = 512, 64
-_ENOUGH = Fraction(40, 3)
+_MISSED = 0.15
+_SURE = 2 * math.log(8)
 
 Counts = npt.NDArray[np.int64]
 
 
 def score_edges(model: Model, references: npt.NDArray[np.float64]) -> Counts:
-    """Return the candidate thresholds in units of worth, from the scores of made-up records.
+    """Return the candidate thresholds in units of worth, from the scores of made-up records."""
+    return candidates(scoring.raw_scores(model, scoring.encoders(model), references))
+
+
+def candidates(scores: Counts) -> Counts:
+    """Return candidates for a threshold, in increasing order, from made-up scores.
 
     The upper half of the made-up scores by ranks in a geometric row, so that neighbours differ by
-    some two percent of their alarms; then some beyond the last, to four times as far, since the
-    data's own tail may be longer. Few lie where nothing is: each draws a share of the choice.
+    some two percent of their alarms, also between the few highest; then some beyond the last, to
+    four times as far, since the data's own tail may be longer. Few lie where nothing is: each draws
+    a share of the choice.
     """
-    scores = np.sort(scoring.raw_scores(model, scoring.encoders(model), references))[::-1]
-    ranks = np.unique(np.rint(np.geomspace(1, len(scores) / 2, _WITHIN)).astype(np.int64))
-    last = int(scores[0])
-    reach = max(last - int(np.median(scores)), _BEYOND)
-    beyond = last + np.rint(np.geomspace(reach / 32, 3 * reach, _BEYOND)).astype(np.int64)
-    edges: Counts = np.unique(np.concatenate([scores[ranks - 1], beyond]))
+    ordered = np.sort(scores)[::-1]
+    ranks = np.geomspace(1, len(ordered) / 2, _WITHIN)
+    within = np.interp(ranks, np.arange(1, len(ordered) + 1), ordered)
+    last = int(ordered[0])
+    reach = max(last - int(np.median(ordered)), _BEYOND)
+    beyond = last + np.geomspace(reach / 32, 3 * reach, _BEYOND)
+    edges: Counts = np.unique(np.rint(np.concatenate([within, beyond])).astype(np.int64))
     return edges
 
 
@@ -69,20 +78,28 @@ def allotted(
     """Return the epsilon of each rate that so many records carry; the others are refused.
 
     Rates share by their inverses: the rarer the alarms, the more precisely they must be counted.
-    A choice misses its alarms by about ``2 / epsilon``, which may be 15 % of them; where it is
-    more, the least rate is given up and leaves its part to the others. Only the released number of
-    records is looked at.
+    A choice misses its alarms by more than ``m`` with a chance of about ``exp(-m epsilon / 2)``.
+    For 15 % of the alarms, or for their root if that is more (chance alone moves the alarms among
+    other records by as much), it may be one in eight. Where it is more, the least rate is given up
+    and leaves its part to the others. Only the released number of records is looked at.
     """
     kept = sorted(set(rates))
     while kept:
         whole = sum(1 / rate for rate in kept)
         found = {rate: money.selection(share / (rate * whole)) for rate in kept}
-        wanted = _ENOUGH * money.contribution
-        short = [rate for rate in kept if float(rate * found[rate]) * records < wanted]
+        short = [
+            rate
+            for rate in kept
+            if float(found[rate]) * _tolerance(float(rate) * records) < _SURE * money.contribution
+        ]
         if not short:
             return found
         kept.remove(short[0])
     return {}
+
+
+def _tolerance(alarms: float) -> float:
+    return max(_MISSED * alarms, math.sqrt(max(alarms, 0.0)))
 
 
 def choose(

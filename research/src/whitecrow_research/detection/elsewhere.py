@@ -1,4 +1,4 @@
-"""Private peers from other people's packages: synthetic data by MST, diffprivlib.
+"""Private peers from other people's packages: synthetic data by MST and AIM, diffprivlib.
 
 They pin libraries that whitecrow does not, so they run in a Python of their own, which the variable
 WHITECROW_PEERS names: ``uv venv peers`` and ``uv pip install dpmm diffprivlib`` there. Where it is
@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow_research.detection.limit import FEW_COLUMNS, Limit
 from whitecrow_research.detection.rivals import RIVALS
 from whitecrow_research.detection.sets import Split, within
 
-__all__ = ["OTHERS", "PYTHON"]
+__all__ = ["LIMITS", "OTHERS", "PYTHON"]
 
 Vector = npt.NDArray[np.float64]
 PYTHON = "WHITECROW_PEERS"
@@ -30,14 +31,14 @@ _BINS = 32
 _PATIENCE = 1200
 
 
-def synthetic(split: Split, seed: int) -> tuple[Vector, float]:
-    """Score by an Isolation Forest that learned from synthetic records.
+def synthetic(task: str, split: Split, seed: int) -> tuple[Vector, float]:
+    """Score by an Isolation Forest that learned from synthetic records, by ``mst`` or ``aim``.
 
     Columns are cut into equal bins between the card's bounds; a synthetic record lies anywhere in
     its cell. As many are drawn as there are records: the peer is told their number for free.
     """
     codes = np.minimum((within(split, split.train) * _BINS).astype(np.int64), _BINS - 1)
-    made, seconds = _asked("mst", codes=codes, bins=_BINS, seed=seed)
+    made, seconds = _asked(task, codes=codes, bins=_BINS, seed=seed)
     spread = np.random.default_rng(seed).random(made.shape)
     scores = RIVALS["IForest"]((made + spread) / _BINS, within(split, split.test), seed)
     return scores, seconds
@@ -60,8 +61,17 @@ def _asked(task: str, **arrays: object) -> tuple[Vector, float]:
 
 
 OTHERS: dict[str, Callable[[Split, int], tuple[Vector, float]]] = {
-    "MST + IForest": synthetic,
+    "dpmm MST + IForest": partial(synthetic, "mst"),
+    "dpmm AIM + IForest": partial(synthetic, "aim"),
     "diffprivlib histograms": partial(diffprivlib, "histograms"),
     "diffprivlib PCA": partial(diffprivlib, "components"),
 }
 """By the name in the tables: synthetic data at (1, 1e-6), diffprivlib at pure 1."""
+
+LIMITS: dict[str, Limit] = {
+    "dpmm MST + IForest": Limit(columns=6, seeds=2),
+    "dpmm AIM + IForest": Limit(columns=3, seeds=2),
+    "diffprivlib histograms": FEW_COLUMNS,
+    "diffprivlib PCA": FEW_COLUMNS,
+}
+"""A fit of synthetic data takes a minute and more of one processor."""

@@ -13,13 +13,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MOST_COLUMNS", "synthetic"]
+__all__ = ["synthetic"]
 
 Codes = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
-
-MOST_COLUMNS = 40
-"""All pairs of columns are looked at: more would take hours in a package's MST."""
 
 _STEPS = 200
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow_research.detection import elsewhere
+from whitecrow_research.detection.limit import FEW_COLUMNS, Limit
 from whitecrow_research.detection.measures import average_precision, roc_auc
-from whitecrow_research.detection.mst import MOST_COLUMNS
 from whitecrow_research.detection.peers import PEERS, TREE
 from whitecrow_research.detection.private import SETTINGS, scored
 from whitecrow_research.detection.rivals import RIVALS, Detector
@@ -29,8 +29,8 @@ Results = dict[str, dict[str, list[list[float]]]]
 seed."""
 
 
-LIMITED = frozenset({TREE, *elsewhere.OTHERS})
-"""Detectors that run on sets of few columns only."""
+LIMITED: dict[str, Limit] = {TREE: FEW_COLUMNS, **elsewhere.LIMITS}
+"""Detectors that run on sets of few columns only, some of them on few seeds."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,10 @@ def _scores(task: _Task, part: Split, seed: int) -> tuple[npt.NDArray[np.float64
 def _one(task: _Task) -> list[list[float]]:
     records, truth = load(task.folder, task.name)
     rows: list[list[float]] = []
-    if task.detector in LIMITED and records.shape[1] > MOST_COLUMNS:
+    limit = LIMITED.get(task.detector)
+    if limit is not None and records.shape[1] > limit.columns:
         return rows
-    for seed in range(task.seeds):
+    for seed in range(_seeds(task.detector, task.seeds)):
         part = split(records, truth, seed)
         begin = time.process_time()
         with warnings.catch_warnings():
@@ -136,7 +137,12 @@ def _has(found: Results, detector: str, name: str, seeds: int) -> bool:
     rows = found.get(detector, {}).get(name)
     if rows is None:
         return False
-    return len(rows) >= seeds or (not rows and detector in LIMITED)
+    return len(rows) >= _seeds(detector, seeds) or (not rows and detector in LIMITED)
+
+
+def _seeds(detector: str, seeds: int) -> int:
+    limit = LIMITED.get(detector)
+    return seeds if limit is None else min(seeds, limit.seeds)
 
 
 def _mapped(tasks: list[_Task], jobs: int | None) -> Iterator[list[list[float]]]:

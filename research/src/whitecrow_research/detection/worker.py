@@ -8,6 +8,7 @@ one and reads the other. Seconds are the processor's. Needs ``dpmm`` or
 import sys
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,15 @@ EPSILON, DELTA = 1.0, 1e-6
 COMPONENTS = 10
 
 
-def mst(held: Any) -> tuple[Any, float]:
-    """Synthetic records (McKenna, Miklau and Sheldon 2021), as many as were given."""
+def synthetic(name: str, held: Any) -> tuple[Any, float]:
+    """Synthetic records by a graphical model of noisy marginals, as many as were given."""
     import pandas  # type: ignore[import-untyped]
-    from dpmm.pipelines import MSTPipeline  # type: ignore[import-not-found]
+    from dpmm import pipelines  # type: ignore[import-not-found]
 
     codes, bins, seed = held["codes"], int(held["bins"]), int(held["seed"])
     names = [f"x{place}" for place in range(codes.shape[1])]
-    model = MSTPipeline(epsilon=EPSILON, delta=DELTA, disable_processing=True, n_jobs=1)
+    kinds = {"mst": pipelines.MSTPipeline, "aim": pipelines.AIMPipeline}
+    model = kinds[name](epsilon=EPSILON, delta=DELTA, disable_processing=True, n_jobs=1)
     begin = time.process_time()
     data = pandas.DataFrame(codes, columns=names)
     model.fit(data, domain=dict.fromkeys(names, bins), random_state=seed)
@@ -64,7 +66,12 @@ def components(held: Any) -> tuple[Any, float]:
     return (away**2 / spread).sum(axis=1) + (left**2).sum(axis=1) / spread.min(), seconds
 
 
-TASKS = {"mst": mst, "histograms": histograms, "components": components}
+TASKS = {
+    "mst": partial(synthetic, "mst"),  # McKenna, Miklau and Sheldon 2021
+    "aim": partial(synthetic, "aim"),  # McKenna, Mullins, Sheldon and Miklau 2022
+    "histograms": histograms,
+    "components": components,
+}
 
 
 if __name__ == "__main__":
