@@ -34,10 +34,11 @@ def contributions(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> M
     tables, _ = model.joint
     surprises = model.surprises[np.repeat(~model.singles, model.tables.sizes)]
     members = tables.members(width).astype(np.float64)
-    clear = 1.0 / (1.0 + _DROWNED * doubt_of(model))
+    clear = 1.0 / (1.0 + (_DROWNED * doubt_of(model)) ** 2)
     weights = members @ np.linalg.inv(members.T @ members + _RIDGE * np.eye(width)) * clear
     alone = [
-        far + tail * (clear / 2.0) for far, tail in zip(distances(model), model.tails, strict=True)
+        far + tail * (clear * clear / 2.0)
+        for far, tail in zip(distances(model), model.tails, strict=True)
     ]
     scores = np.abs(raw_scores(model, columns, rows) / scale(model))
     found = np.empty((len(rows), width))
