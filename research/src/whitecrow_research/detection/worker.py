@@ -8,6 +8,7 @@ one and reads the other. Seconds are the processor's. Needs ``dpmm`` or
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -66,7 +67,7 @@ def components(held: Any) -> tuple[Any, float]:
     return (away**2 / spread).sum(axis=1) + (left**2).sum(axis=1) / spread.min(), seconds
 
 
-TASKS = {
+TASKS: dict[str, Callable[[Any], tuple[Any, float]]] = {
     "mst": partial(synthetic, "mst"),  # McKenna, Miklau and Sheldon 2021
     "aim": partial(synthetic, "aim"),  # McKenna, Mullins, Sheldon and Miklau 2022
     "histograms": histograms,
