@@ -73,6 +73,8 @@ def test_every_page_of_every_role_in_light_and_dark(tabs: Any) -> None:  # noqa:
     tab = tabs(viewport={"width": 1200, "height": 900})
     tab.go("/sign-in")
     found = faults(tab, "sign-in")
+    tab.go("/invitation/code")
+    found += faults(tab, "invitation")
     for name in ("custodian", "auditor", "ana"):
         assert name in ROLES
         tab.sign_in(name, PASSWORD)

@@ -250,13 +250,18 @@ def test_the_custodian_registers_admits_and_invites(house: House) -> None:
     assert reply.headers["location"] == "/console/datasets/second/policy?done=registered"
     assert custodian.post("/register", fields).status_code == 409
     page = custodian.post("/people", {"name": "dora", "role": "analyst"}).text
-    password = re.search(r'id="secret">([^<]+)<', page)
-    assert password
-    assert password[1] not in custodian.get("/people").text
+    link = re.search(r'id="link">http://localhost(/console/invitation/[^<]+)<', page)
+    assert link
+    assert link[1] not in custodian.get("/people").text
     fields = {"readers": ["dora"], "reason": "a new study"}
     assert custodian.post("/datasets/second/analysts", fields).status_code == 303
     dora = Visitor(house)
-    assert dora.sign_in("dora", password[1]).status_code == 303
+    chosen = {"new": "a long enough phrase", "again": "a long enough phrase"}
+    assert "Choose your password" in dora.send("GET", link[1]).text
+    for changes, status in (({"again": "another"}, 422), ({}, 303), ({}, 401)):  # once
+        reply = dora.send("POST", link[1], data={**chosen, **changes})
+        assert reply.status_code == status, reply.text
+    assert dora.sign_in("dora", chosen["new"]).status_code == 303
     assert "second" in dora.get("").text
     assert "clinic" not in dora.get("").text.replace("clinic.csv", "")
 
