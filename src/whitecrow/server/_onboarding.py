@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from whitecrow.card import Card, CsvFormat, TableChoice
 from whitecrow.curator.drafts import Draft, drafts, reviewed
 from whitecrow.curator.models import ModelAdvice, compared
+from whitecrow.data._reading import drafted_card
 from whitecrow.errors import InvalidInput
 from whitecrow.server._members import need
 from whitecrow.server._people import Person
@@ -57,8 +58,6 @@ class Onboarding:
             How the source is written, and which table of it is meant; as on a card.
         """
         need(who, "custodian")
-        from whitecrow.data._reading import drafted_card
-
         records = self._service.catalogue.records(source)
         return drafted_card(records, csv=CsvFormat(**csv), table=TableChoice(**table))
 
