@@ -100,6 +100,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     table = records(10_000)
     loads: dict[str, tuple[int, int]] = {
         "1 client": (1, 1),
+        "2 processes": (2, 1),
         "4 processes": (4, 1),
         "8 threads": (1, 8),
         "2 x 8 threads": (2, 8),

@@ -119,8 +119,9 @@ class Detector:
     # Scores
 
     @cached_property
-    def _encoders(self) -> tuple[tuple[scoring.Encoder, ...], ...]:
-        return tuple(scoring.encoders(model) for model in self.models)
+    def _parts(self) -> list[tuple[Model, tuple[scoring.Encoder, ...], float]]:
+        encoders = [scoring.encoders(model) for model in self.models]
+        return list(zip(self.models, encoders, self.weights, strict=True))
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
@@ -131,7 +132,7 @@ class Detector:
     def _scores_of(self, rows: Vector, raw: _Raw = scoring.raw_scores) -> Vector:
         """Return the scores of records that are read already."""
         scores = np.zeros(len(rows))
-        for model, columns, weight in zip(self.models, self._encoders, self.weights, strict=True):
+        for model, columns, weight in self._parts:
             scores += weight * (raw(model, columns, rows) / scoring.scale(model))
         return scores
 
@@ -216,9 +217,7 @@ class Detector:
                 found["outlier"] = scores > limit
             if reasons:
                 added = np.zeros(rows.shape)
-                for model, columns, weight in zip(
-                    self.models, self._encoders, self.weights, strict=True
-                ):
+                for model, columns, weight in self._parts:
                     added += weight * contributions(model, columns, rows)
                 added[~whole] = np.nan
                 found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}

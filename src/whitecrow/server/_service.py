@@ -74,8 +74,7 @@ class Service(Replies):
         self.ledger = Ledger(settings.database, atlas=BALLS)
         if self.ledger.witness is not None:  # a restored backup is refused before anybody can ask
             self.ledger.witness.check()
-        # Analysts read what becomes of their questions: not where the ledger lies.
-        self.ledger.database.label = "of this service"
+        self.ledger.database.label = "of this service"  # analysts do not read where it lies
         self.store = Store(settings.database)
         migrate(self.store)
         self.events = Events(sinks_of(settings.events))
