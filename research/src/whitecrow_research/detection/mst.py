@@ -3,7 +3,7 @@
 McKenna, Miklau and Sheldon 2021: a third of rho for the histograms of single columns, a third for a
 spanning tree of the pairs that depend most (exponential mechanism), a third for the pairs' tables.
 Floating-point noise, for comparison only. ``elsewhere.py`` has a package's MST, which takes a
-minute where this takes a fraction of a second; both ran on one set (thyroid), and ranked alike.
+minute where this takes a fraction of a second.
 """
 
 from __future__ import annotations
