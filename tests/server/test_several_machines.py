@@ -213,12 +213,12 @@ def test_nodes_are_one_service(server: postgres.Cluster) -> None:
     with ExitStack() as stack:
         nodes = stack.enter_context(Nodes(server.url))
         nodes.wait()
-        told: list[dict[str, object]] = []
+        told: list[wc.Release] = []
+        question = wc.Screen({"age": 20, "bmi": 15.0}, model=MODEL, epsilon=Fraction(1, 1000))
 
         def ask(url: str, name: str) -> None:
-            headers = {"Authorization": f"Bearer {tokens[name]}"}
-            there = f"{url}/v1/datasets/clinic/ask"
-            told.append(requests.post(there, json=_body(0, 0), headers=headers, timeout=60).json())
+            with wc.Client(url, tokens[name], dataset="clinic", patience=120) as client:
+                told.append(client.ask(question))
 
         people: list[Callable[[], None]] = [
             lambda url=url, name=name: ask(url, name)  # type: ignore[misc]
@@ -229,8 +229,8 @@ def test_nodes_are_one_service(server: postgres.Cluster) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len({str(one["answer"]) for one in told}) == 1
-        assert sorted(bool(one["charged"]) for one in told) == [False, False, False, True]
+        assert len({one.answer for one in told}) == 1
+        assert sorted(one.charged for one in told) == [False, False, False, True]
         service = Service(Settings(database=server.url))
         stack.callback(service.close)
         service.people.revoke_all("ana")

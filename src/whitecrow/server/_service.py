@@ -276,7 +276,7 @@ class Service(Replies):
         """A person's own newest questions and what became of them, the oldest of them first."""
         self.listing(who, name)
         history = self.ledger.history(name, who.name, limit=limit, skip=skip)
-        return views.own(history[::-1])
+        return views.own((one, self.told(who, name, one, end)) for one, end in history[::-1])
 
     def detector(self, who: Person, name: str, entry: str) -> Detector:
         """A detector that this person learned, by its entry; public since it was released."""
