@@ -18,7 +18,7 @@ __all__ = ["allotted", "candidates", "choose", "score_edges", "utilities"]
 
 _WITHIN, _BEYOND = 512, 64
 _MISSED = 0.15
-_SURE = 2 * math.log(8)
+_SURE = 2 * math.log(7)
 
 Counts = npt.NDArray[np.int64]
 
@@ -80,7 +80,7 @@ def allotted(
     Rates share by their inverses: the rarer the alarms, the more precisely they must be counted.
     A choice misses its alarms by more than ``m`` with a chance of about ``exp(-m epsilon / 2)``.
     For 15 % of the alarms, or for their root if that is more (chance alone moves the alarms among
-    other records by as much), it may be one in eight. Where it is more, the least rate is given up
+    other records by as much), it may be one in seven. Where it is more, the least rate is given up
     and leaves its part to the others. Only the released number of records is looked at.
     """
     kept = sorted(set(rates))
