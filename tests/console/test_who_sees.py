@@ -67,9 +67,10 @@ POSTS = (
     "/datasets/clinic/model",
     "/datasets/clinic/ask/count",
     "/datasets/clinic/ask/count/now",
+    "/datasets/clinic/ask/count/dummy",
     f"/datasets/clinic/answers/{'0' * 64}/score",
 )
-FOR_ASKING = POSTS[-4:]
+FOR_ASKING = POSTS[-5:]
 FOR_ALL = tuple(path for path in POSTS if path.startswith(("/sign-out", "/me")))
 
 
