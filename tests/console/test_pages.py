@@ -325,3 +325,46 @@ def test_replies_to_asks_leave_at_published_moments(tmp_path: Path) -> None:
             assert time.perf_counter() - started >= 0.5
     finally:
         house.service.close()
+
+
+def test_a_person_sets_up_a_second_factor_and_ends_a_session(house: House) -> None:
+    import time
+
+    from whitecrow.server import _totp as totp
+
+    house.service.people.add("frida", "analyst")
+    house.service.sessions.set_password("frida", PASSWORD)
+    frida, other = house.visitor("frida"), house.visitor("frida")
+    shown = frida.post("/me/factor").text
+    key = hidden(shown, "key")
+    assert frida.post("/me/factor/confirm", {"key": key, "code": "000"}).status_code == 422
+    code = totp.code_at(key, totp.step_at(time.time()) - 1)
+    on = frida.post("/me/factor/confirm", {"key": key, "code": code}).text
+    codes = re.findall(r'<code class="secret">([0-9a-f-]+)</code>', on)
+    assert len(codes) == 10
+    assert Visitor(house).sign_in("frida", PASSWORD).status_code == 401
+    page = frida.get("/me").text
+    ended = re.search(r'/me/sessions/end">.*?name="id" value="([0-9a-f]+)"', page, re.DOTALL)
+    assert ended
+    assert frida.post("/me/sessions/end", {"id": ended[1]}).status_code == 303
+    assert other.get("/me").status_code == 303
+    assert frida.post("/me/factor/remove", {"password": "wrong"}).status_code == 422
+    assert frida.post("/me/factor/remove", {"password": PASSWORD}).status_code == 303
+    assert Visitor(house).sign_in("frida", PASSWORD).status_code == 303
+
+
+def test_the_custodian_removes_somebody_and_sees_it_in_the_trail(house: House) -> None:
+    house.service.people.add("gina", "analyst")
+    custodian = house.visitor("custodian")
+    assert custodian.post("/people/remove", {"name": "gina", "reason": ""}).status_code == 422
+    again = custodian.post("/people/invitation", {"name": "gina"}).text
+    assert "/console/invitation/" in again
+    assert custodian.post("/people/factor", {"name": "gina"}).status_code == 303
+    assert custodian.post("/people/remove", {"name": "gina", "reason": "left"}).status_code == 303
+    page = custodian.get("/people").text
+    assert "<td>remove</td><td>gina</td>" in page
+
+
+def test_over_the_budget_the_button_is_disabled(house: House) -> None:
+    page = house.visitor("ana").priced("count", epsilon="1000").text
+    assert re.search(r'<button class="main big" disabled>Ask and spend', page)
