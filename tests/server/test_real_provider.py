@@ -45,7 +45,7 @@ def house(tmp_path: Path, idp: real.Glewlwyd) -> Iterator[House]:
         audience=real.AUDIENCE,
         scopes=("openid",),
     )
-    settings = settings_for(tmp_path, provider=provider)
+    settings = settings_for(tmp_path, provider=provider, patience=200.0)
     app = create_app(settings, pages=mount)
     found = House(settings, app, settle_in(app.state.service))
     found.service.start()
