@@ -90,6 +90,9 @@ def test_a_person_signs_in_at_the_console_and_out_again(house: House, idp: real.
     assert console("GET", "/console/me").status_code == 303
 
 
+# The terminal's connection ends with its process, and here it has none of its own.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_person_signs_in_at_the_terminal(
     house: House, idp: real.Glewlwyd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
