@@ -25,6 +25,7 @@ from whitecrow.release import JSON, Description, Release, Said
 
 if TYPE_CHECKING:  # a client speaks of questions and loads neither records nor engines
     from whitecrow.data import Records
+    from whitecrow.ledger import AccountSnapshot
     from whitecrow.neighbours import Engine
     from whitecrow.noise import Source
 
@@ -37,10 +38,13 @@ __all__ = [
     "Release",
     "Said",
     "Shortcuts",
+    "Wording",
+    "Words",
     "coin_warning",
     "digest",
     "error_words",
     "known_figures",
+    "released",
     "statement",
 ]
 
@@ -309,4 +313,67 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
 def _spelled(value: JSON) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+# What is said of an answer
+
+_MOST_WORDS = 256
+"""How many kinds of alike questions keep what is said of their answers."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of an answer: its promise, its expected error, and a warning."""
+
+    statement: str
+    error: str
+    warning: str
+
+
+class Wording:
+    """What is said of answers, worked out once for questions that are alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], Words] = {}
+
+    def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
+        """Say it of a question about one revision of the data."""
+        key = question.alike, revision
+        found = self._known.get(key)
+        if found is None:
+            figures = known_figures(question, card)
+            warning = coin_warning(question, figures)
+            promise = statement(question, price, card)
+            found = Words(promise, error_words(question, figures), warning)
+            if len(self._known) >= _MOST_WORDS:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+
+def released(
+    question: Question,
+    price: Guarantee,
+    analyst: str,
+    answer: Any,
+    snapshot: AccountSnapshot,
+    words: Words,
+    *,
+    charged: bool,
+) -> Release:
+    """Make the release of a stored answer, as an analyst sees it."""
+    return Release(
+        question={"kind": question.kind, **json.loads(question.canonical)["question"]},
+        answer=question.reads(answer),
+        guarantee=price,
+        statement=words.statement,
+        charged=charged,
+        ledger={
+            "spent": snapshot.spent.shown(snapshot.budget),
+            "remaining": snapshot.remaining(analyst).to_json(),
+        },
+        error=words.error,
+        warning=words.warning,
+        said=question.says(answer),
     )

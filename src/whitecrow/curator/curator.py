@@ -17,7 +17,6 @@ from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.rehearsal import Rehearsal
-from whitecrow.curator.wording import Wording, release
 from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
@@ -32,9 +31,11 @@ from whitecrow.question import (
     Progress,
     Question,
     Release,
+    Wording,
     coin_warning,
     digest,
     error_words,
+    released,
 )
 from whitecrow.questions import type_of
 from whitecrow.terms import Policy, Remaining, policy_of
@@ -290,7 +291,7 @@ class Curator(Asks, Custody, Rehearsal):
         if not found.answered:
             raise failure()
         said = self._wording.said(question, price, self.card, self._identity.revision)
-        return release(question, price, who, found.answer, snapshot, said, charged=charged)
+        return released(question, price, who, found.answer, snapshot, said, charged=charged)
 
     def stored(self, question: Question, *, analyst: str, deadline: float) -> Release | None:
         """Return an answer that is out already, free; None if there is none, or not yet due.
@@ -305,7 +306,7 @@ class Curator(Asks, Custody, Rehearsal):
             return None
         said = self._wording.said(question, price, self.card, self._identity.revision)
         answer, snapshot = found.outcome.answer, found.snapshot
-        return release(question, price, analyst, answer, snapshot, said, charged=False)
+        return released(question, price, analyst, answer, snapshot, said, charged=False)
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
         """Open a publication that is kept current: its price is paid once, updates are free.

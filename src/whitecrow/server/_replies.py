@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator import Curator
-from whitecrow.errors import WhitecrowError
-from whitecrow.ledger import Entry
+from whitecrow.detector import Detector
+from whitecrow.errors import NotKnown, WhitecrowError
+from whitecrow.ledger import Entry, Ledger, RecordedOutcome
 from whitecrow.ledger.lookup import is_out
+from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.question import Release
 from whitecrow.server import _views as views
 from whitecrow.server._catalogue import Listing
@@ -32,6 +34,7 @@ class Replies:
     settings: Settings
     pool: CuratorPool
     dummies: Dummies
+    ledger: Ledger
 
     if TYPE_CHECKING:
 
@@ -72,3 +75,19 @@ class Replies:
         deadline = self.deadline(who, name, {"kind": written["kind"], **written["question"]})
         begun, ended = datetime.fromisoformat(asked.at), datetime.fromisoformat(closed.at)
         return closed if deadline is None or is_out(begun, ended, now, deadline) else None
+
+    def detector(self, who: Person, name: str, entry: str) -> Detector:
+        """A detector that this person learned, by its entry; public since it was released."""
+        need(who, "analyst", "custodian")
+        self.listing(who, name)
+
+        def look(account: AccountTransaction) -> RecordedOutcome | None:
+            found = account.outcome(entry)
+            asked = None if found is None else account.entry(found.seq)
+            mine = asked is not None and asked.analyst == who.name
+            return found if mine and isinstance(found, RecordedOutcome) else None
+
+        found = self.ledger.read(name, look)
+        if found is None or not isinstance(found.answer, dict) or "detector" not in found.answer:
+            raise NotKnown(f"You learned no detector {entry[:80]!r} from this dataset.")
+        return Detector.from_json(found.answer)

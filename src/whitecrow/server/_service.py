@@ -15,10 +15,8 @@ from whitecrow.curator import Curator
 from whitecrow.curator.identity import keep_unit
 from whitecrow.curator.opening import advanced
 from whitecrow.data._intake import Intake
-from whitecrow.detector import Detector
-from whitecrow.errors import InvalidInput, NotKnown, Taken, WhitecrowError
-from whitecrow.ledger import Budget, Ledger, RecordedOutcome, failures, verification
-from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.errors import InvalidInput, Taken, WhitecrowError
+from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
 from whitecrow.place.balls import BALLS
@@ -277,22 +275,6 @@ class Service(Replies):
         self.listing(who, name)
         history = self.ledger.history(name, who.name, limit=limit, skip=skip)
         return views.own((one, self.told(who, name, one, end)) for one, end in history[::-1])
-
-    def detector(self, who: Person, name: str, entry: str) -> Detector:
-        """A detector that this person learned, by its entry; public since it was released."""
-        need(who, "analyst", "custodian")
-        self.listing(who, name)
-
-        def look(account: AccountTransaction) -> RecordedOutcome | None:
-            found = account.outcome(entry)
-            asked = None if found is None else account.entry(found.seq)
-            mine = asked is not None and asked.analyst == who.name
-            return found if mine and isinstance(found, RecordedOutcome) else None
-
-        found = self.ledger.read(name, look)
-        if found is None or not isinstance(found.answer, dict) or "detector" not in found.answer:
-            raise NotKnown(f"You learned no detector {entry[:80]!r} from this dataset.")
-        return Detector.from_json(found.answer)
 
     def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
         """Check the account's chain and sums, since the newest checkpoint or from the beginning.
