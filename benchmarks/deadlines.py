@@ -49,10 +49,8 @@ def questions(turn: int) -> list[wc.question.Question]:
         wc.Identify(place, model=model, epsilon=epsilon),
         wc.Count(model=model, columns=("a", "b"), epsilon=epsilon),
         wc.Subspaces(size=2, model=model, epsilon=epsilon),
-        wc.Lookahead(columns=("group",), epsilon=epsilon),
         wc.Profile(epsilon=epsilon),
         wc.Learn(epsilon=epsilon),
-        wc.Tune(columns=("a", "b"), beta=20, radii=(1.0, 2.0, 4.0), epsilon=epsilon),
     ]
 
 
