@@ -40,7 +40,7 @@ def _has_r() -> bool:
     if program is None:
         return False
     return not subprocess.run(
-        [program, "-e", "library(httr2)"], capture_output=True, check=False
+        [program, "-e", "library(httr2); library(jsonlite)"], capture_output=True, check=False
     ).returncode
 
 
@@ -49,7 +49,9 @@ def test_the_client_for_r_prices_tries_asks_and_tells_refusals(
     opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not _has_r():
-        pytest.skip("R and httr2 are not installed (Debian: r-base-core, r-cran-httr2)")
+        pytest.skip(
+            "R and httr2 are not installed (Debian: r-base-core, r-cran-httr2, r-cran-jsonlite)"
+        )
     house = opened(budget="10", patience=240.0)
     house.service.curator(house.service.people.get("ana"), "clinic")
     monkeypatch.setenv("WHITECROW_TOKEN", house.tokens["ana"])
