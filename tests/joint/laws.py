@@ -183,13 +183,14 @@ def _publish(question: Any, here: Any, there: Any) -> Iterator[Part]:
             for day in (one, two)
         ]
         stage = plan.stage(places[0].epoch)
+        scale = stage.scale_at(places[0].within)
         fixed = [
             turn(plan, place, more, silent)[1] for place, more in zip(places, moved, strict=True)
         ]
         # Both databases release the same numbers, as analysts would see them.
         shown = [at + int(lots.integers(-5, 6)) for at in fixed[0]]
         for at, other in zip(*fixed, strict=True):
-            yield shifted(stage.noise, stage.scale, other - at)
+            yield shifted(stage.noise, scale, other - at)
         for side in (0, 1):
             noise = tuple(a - b for a, b in zip(shown, fixed[side], strict=True))
             places[side], released = turn(plan, places[side], moved[side], noise)
@@ -329,9 +330,10 @@ def shifted(noise: str, size: Fraction, away: int) -> Part:
         centre = (1 - a) / (1 + a)
         # Beyond both numbers the ratio stays as it is: two lumps are as good as every number.
         if away > _FAR:
+            decay = math.exp(-float(away / size))  # a power of a would add up its rounding
             return {"low": 1 - a / (1 + a), "high": a / (1 + a)}, {
-                "low": a**away / (1 + a),
-                "high": 1 - a**away / (1 + a),
+                "low": decay / (1 + a),
+                "high": 1 - decay / (1 + a),
             }
         one: dict[Hashable, float] = {"low": 1 / (1 + a), "high": a ** (away + 1) / (1 + a)}
         two: dict[Hashable, float] = {"low": a**away / (1 + a), "high": a / (1 + a)}
