@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 import whitecrow as wc
 from whitecrow import demo
+from whitecrow.errors import NotKnown
 
 from .conftest import Caller, House, identify, listening
 
@@ -46,6 +50,21 @@ def test_a_detector_is_downloaded_by_its_entry_and_by_nobody_else(
     call("ana", "POST", "/v1/datasets/clinic/ask", json=screened)
     digest = house.service.ledger.entries("clinic", kind="settle")[-1].digest
     assert call("ana", "GET", path.replace(learned.entry, digest)).status_code == 404
+
+
+def test_a_detector_whose_reply_is_not_due_is_not_downloaded_either(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it can first be fetched would otherwise tell how long the computation took."""
+    monkeypatch.setattr("whitecrow.ledger.lookup._SKEW_SECONDS", 0.0)
+    house = opened(budget="8", deadlines={"learn": 3600.0})
+    service, ana = house.service, house.service.people.get("ana")
+    question = {"kind": "learn", "columns": ["age", "bmi"], "epsilon": "2"}
+    learned = service.ask(ana, "clinic", question).answer
+    with pytest.raises(NotKnown):
+        service.detector(ana, "clinic", learned.entry)
+    service.settings = replace(service.settings, deadlines={"learn": 0.001})
+    assert service.detector(ana, "clinic", learned.entry) == learned
 
 
 def test_a_detector_carries_the_digest_of_the_revision_that_it_was_learned_from(

@@ -81,13 +81,16 @@ class Replies:
         need(who, "analyst", "custodian")
         self.listing(who, name)
 
-        def look(account: AccountTransaction) -> RecordedOutcome | None:
+        def look(account: AccountTransaction) -> tuple[Any, Entry | None, Entry | None]:
             found = account.outcome(entry)
-            asked = None if found is None else account.entry(found.seq)
-            mine = asked is not None and asked.analyst == who.name
-            return found if mine and isinstance(found, RecordedOutcome) else None
+            if not isinstance(found, RecordedOutcome):
+                return None, None, None
+            return found.answer, account.entry(found.seq), account.entry(found.by)
 
-        found = self.ledger.read(name, look)
-        if found is None or not isinstance(found.answer, dict) or "detector" not in found.answer:
-            raise NotKnown(f"You learned no detector {entry[:80]!r} from this dataset.")
-        return Detector.from_json(found.answer)
+        answer, asked, closed = self.ledger.read(name, look)
+        mine = asked is not None and asked.analyst == who.name
+        if mine and isinstance(answer, dict) and "detector" in answer:
+            assert asked is not None
+            if self.told(who, name, asked, closed) is not None:
+                return Detector.from_json(answer)
+        raise NotKnown(f"You learned no detector {entry[:80]!r} from this dataset.")
