@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -62,7 +63,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
         found.append(settings)
 
     monkeypatch.setattr(serve, "invite", note)
-    monkeypatch.setattr(serve, "_run", lambda *given: None)
+    monkeypatch.setattr(serve, "bound", lambda host, port: socket.socket())
+    monkeypatch.setattr(serve, "run", lambda *given: None)
     monkeypatch.delenv(serve.SETTINGS, raising=False)
     return found
 

@@ -150,8 +150,12 @@ def test_a_card_cannot_carry_code_into_a_page(house: House) -> None:
             {"name": "c", "type": "category", "categories": [EVIL]},
         ],
     }
+    name = EVIL.replace('"', '""')
+    (Path(house.service.settings.data) / "evil.csv").write_text(
+        f'"{name}",c\n0.5,x\n', encoding="utf-8"
+    )
     house.service.register(
-        house.person("custodian"), "evil", {"file": "clinic.csv"}, card=card, readers=["ana"]
+        house.person("custodian"), "evil", {"file": "evil.csv"}, card=card, readers=["ana"]
     )
     ana = house.visitor("ana")
     for path in ("/datasets/evil", "/datasets/evil/ask/identify", "/datasets/evil/ask/explain"):
@@ -319,10 +323,10 @@ def test_replies_to_asks_leave_at_published_moments(tmp_path: Path) -> None:
     try:
         ana = house.visitor("ana")
         question = hidden(ana.priced("screen").text, "question")
-        for sent in (question, question, "[]"):  # answered, answered before, malformed
-            started = time.perf_counter()
-            ana.post("/datasets/clinic/ask/screen/now", {"question": sent})
-            assert time.perf_counter() - started >= 0.5
+        # What is malformed, or was answered before, says nothing of the records and need not wait.
+        started = time.perf_counter()
+        ana.post("/datasets/clinic/ask/screen/now", {"question": question})
+        assert time.perf_counter() - started >= 0.5
     finally:
         house.service.close()
 

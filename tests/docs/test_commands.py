@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,7 +187,11 @@ def service(command: str, folder: Path) -> Iterator[tuple[int, subprocess.Popen[
     )
     try:
         for _ in range(300):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            # Its port takes connections before it has said where it listens.
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1),
+            ):
                 break
             assert process.poll() is None, f"{command} ended"
             time.sleep(0.1)

@@ -153,7 +153,7 @@ def test_commands_shown_exist() -> None:
         command
         for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
         for command in re.findall(
-            r"^\$ (?:\.venv/bin/)?whitecrow (?:--json )?([a-z]+)",
+            r"^\$ (?:\.venv/bin/)?whitecrow (?:--json )?([a-z-]+)",
             page.read_text(encoding="utf-8"),
             re.MULTILINE,
         )
@@ -167,7 +167,7 @@ def test_commands_shown_exist() -> None:
 def test_every_command_is_in_the_table_of_the_terminal() -> None:
     written = (DOCS / "terminal.md").read_text(encoding="utf-8")
     table = [line for line in written.splitlines() if line.startswith("| `")]
-    named = {word for line in table for word in re.findall(r"`([a-z]+)", line.split("|")[1])}
+    named = {word for line in table for word in re.findall(r"`([a-z-]+)", line.split("|")[1])}
     assert set(COMMANDS) <= named
 
 
@@ -188,6 +188,7 @@ TUTORIALS = {  # what the reader keeps, as the page names the file
     "unknown-csv": "visits.detector",
     "screened-week": "payments.detector",
     "branches": "bank.detector",
+    "three-hospitals": "stays.detector",
     "custodian": "ledger.csv",
     "researcher": "nearby.py",
 }

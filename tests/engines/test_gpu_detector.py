@@ -121,7 +121,7 @@ def test_learning_on_the_engine_gpu_counts_there(
         monkeypatch.setattr(on_gpu, name, watched)
     monkeypatch.setattr(gpu, "find_device", lambda: device)
     data = wc.Curator.open(
-        table(3000),
+        table(20_000),
         card=wc.Card("made", COLUMNS),
         name="made",
         ledger="sqlite://",

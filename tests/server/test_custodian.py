@@ -130,7 +130,7 @@ def test_a_dataset_that_cannot_be_read_says_why_to_the_custodian_alone(
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "clinic.csv").write_bytes(DATA.read_bytes())
-    (folder / "bad.csv").write_text("other\n31337\n", encoding="utf-8")
+    (folder / "bad.csv").write_bytes(DATA.read_bytes())  # as it is when it is registered
     call = Caller(opened(data=str(folder)))
     body = {
         "name": "bad",
@@ -139,6 +139,7 @@ def test_a_dataset_that_cannot_be_read_says_why_to_the_custodian_alone(
         "readers": ["*"],
     }
     assert call("custodian", "POST", "/v1/datasets", json=body).status_code == 201
+    (folder / "bad.csv").write_text("other\n31337\n", encoding="utf-8")
     refused = call("ana", "POST", "/v1/datasets/bad/ask", json=identify())
     assert refused.status_code == 503
     assert "custodian" in refused.json()["error"]["reason"]

@@ -113,6 +113,7 @@ ACTS = (
     ),
     Act("POST", "/v1/datasets/{name}/price", (401, 200, 404, 403, 200), _question),
     Act("POST", "/v1/datasets/{name}/ask", (401, 200, 404, 403, 200), _question),
+    Act("POST", "/v1/datasets/{name}/dummy", (401, 200, 404, 403, 200), _question),
     Act("GET", "/v1/datasets/{name}/drafts", (401, 403, 403, 403, 200)),
     Act(
         "POST",

@@ -35,6 +35,7 @@ class Identify(AtPlace, Question):
 
     Examples
     --------
+    >>> from whitecrow import DistanceAnomaly
     >>> model = DistanceAnomaly(beta=18, radius=0.148)
     >>> question = Identify({"age": 61, "bmi": 24.1}, model=model, k=2, epsilon="0.1")
     >>> question.columns, question.tau

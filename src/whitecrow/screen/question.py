@@ -32,6 +32,7 @@ class Screen(AtPlace, Question):
 
     Examples
     --------
+    >>> from whitecrow import DistanceAnomaly
     >>> model = DistanceAnomaly(beta=18, radius=0.148)
     >>> Screen({"age": 61, "bmi": 24.1}, model=model, epsilon="0.1").columns
     ('age', 'bmi')

@@ -4,6 +4,7 @@
 added by its ``pages`` argument and call the same :class:`~whitecrow.server._service.Service`.
 """
 
+import whitecrow.ledger  # noqa: F401 - says first that it needs Linux
 from whitecrow.server._app import create_app
 from whitecrow.server._people import ROLES, Person
 from whitecrow.server._provider import Provider
