@@ -100,6 +100,7 @@ class CuratorPool:
         self._patience, self._lent = patience, lent
         self._records_at_most = records_at_most
         self._states: dict[str, State] = {}
+        self._alive: set[DatasetProcess] = set()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -116,10 +117,9 @@ class CuratorPool:
         self._stop.set()
         self._wake.set()
         with self._lock:
-            processes = [state.process for state in self._states.values()]
+            processes = list(self._alive)
         for process in processes:
-            if process is not None:
-                process.kill()
+            process.kill()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
 
@@ -132,9 +132,17 @@ class CuratorPool:
                 self._states[listing.name] = state
                 if old is not None and old.process is not None:
                     # Asks under way still use it: it ends when they have.
-                    threading.Thread(target=old.process.retire, daemon=True).start()
+                    self._retire(old.process)
                 self._wake.set()
             return state
+
+    def _retire(self, process: DatasetProcess) -> None:
+        def end() -> None:
+            process.retire()
+            with self._lock:
+                self._alive.discard(process)
+
+        threading.Thread(target=end, daemon=True).start()
 
     def curator(self, listing: Listing) -> Curator:
         """Return the curator of a dataset, after waiting a while for its load."""
@@ -195,6 +203,7 @@ class CuratorPool:
             )
             with self._lock:
                 state.process = process
+                self._alive.add(process)
             if self._stop.is_set():  # closed meanwhile, without knowing of it
                 process.kill()
             card, mark = process.load(tell)
@@ -223,3 +232,7 @@ class CuratorPool:
             if state.curator is None and state.process is not None:
                 state.process.kill()
             state.settled.set()
+            with self._lock:
+                superseded = self._states.get(listing.name) is not state
+            if superseded and state.process is not None:  # by another revision, during the load
+                self._retire(state.process)
