@@ -13,15 +13,26 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
+from instances import instance
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
+from whitecrow.curator import identity
 from whitecrow.errors import LedgerOutdated, LedgerUnusable
-from whitecrow.ledger import Budget, ChargeRequest, Ledger, RecordedOutcome, Reservation
+from whitecrow.ledger import (
+    Budget,
+    ChargeRequest,
+    Ledger,
+    RecordedOutcome,
+    Reservation,
+    revisions,
+)
 from whitecrow.ledger.backup import backup
+from whitecrow.ledger.schema import OWN_STATES
 from whitecrow.ledger.states import States
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.witness import Mark, appoint, lost, setup_of
+from whitecrow.ledger.witness.instance import InstancePlace
 from whitecrow.ledger.witness.places import DatabasePlace, FilePlace
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -79,12 +90,25 @@ def marks(ledger: Ledger) -> dict[str, Mark]:
     return setup.read()
 
 
-@pytest.fixture(params=["file", "database"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture(params=["file", "database", "instance"])
+def place(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     file = elsewhere / "witness"
-    return str(file) if request.param == "file" else f"sqlite:///{file}.db"
+    if request.param != "instance":
+        yield str(file) if request.param == "file" else f"sqlite:///{file}.db"
+        return
+    with instance(elsewhere) as other:
+        monkeypatch.setenv("WHITECROW_WITNESS_TOKEN", other.token)
+        yield other.url
+
+
+def kind_of(place: str) -> type:
+    if place.startswith("http"):
+        return InstancePlace
+    return DatabasePlace if "://" in place else FilePlace
 
 
 def restored(store: str, copy: Path) -> None:
@@ -169,7 +193,7 @@ def test_another_history_of_the_same_length_is_refused(place: str, tmp_path: Pat
 def test_the_witness_is_written_before_an_answer_leaves_and_after_it_is_stored(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = FilePlace if "://" not in place else DatabasePlace
+    kind = kind_of(place)
     seen: list[tuple[int, int]] = []
     keep = kind.keep
 
@@ -189,7 +213,7 @@ def test_whoever_dies_before_the_witness_is_written_has_released_nothing(
     store: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is stored, nobody saw it; the next to ask writes the witness, then gets it."""
-    kind = FilePlace if "://" not in place else DatabasePlace
+    kind = kind_of(place)
     ledger = begun(store, place, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(kind, "keep", _gone)
@@ -213,7 +237,7 @@ def _gone(*_: object) -> dict[str, Mark]:
 def test_a_stored_answer_that_the_witness_knows_costs_no_write(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = FilePlace if "://" not in place else DatabasePlace
+    kind = kind_of(place)
     with begun(f"sqlite:///{tmp_path / 'ledger.db'}", place, tmp_path) as ledger:
         asked(ledger, "a", 17)
         monkeypatch.setattr(kind, "keep", _gone)
@@ -304,6 +328,72 @@ def test_a_publication_that_went_back_is_noticed(place: str, tmp_path: Path) -> 
         assert list(lost(ledger.database, setup)) == ["clinic\nmean"]
         with pytest.raises(LedgerOutdated):
             States(ledger, "clinic").save("mean", 1, {"sum": 8})
+
+
+def test_what_an_account_keeps_for_itself_may_go_back(place: str, tmp_path: Path) -> None:
+    """Digests of files are no release: a copy that has all entries goes on."""
+    assert set(OWN_STATES) == {revisions.KEY, identity._DIGESTS, identity._UNIT}
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with begun(store, place, tmp_path) as ledger:
+        kept = States(ledger, "clinic", released=False)
+        kept.save("file digests", 0, {"a": "1"})
+        backup(ledger.database, tmp_path / "copy")
+        kept.save("file digests", 1, {"a": "2"})
+    restored(store, tmp_path / "copy")
+    with Ledger(store) as ledger:
+        assert asked(ledger, "a", 17).answer == 17
+
+
+def test_a_publication_that_lost_its_state_is_over_and_the_rest_goes_on(
+    place: str, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with begun(store, place, tmp_path) as ledger:
+        ledger.open("other", budget=Budget.of("1"))
+        assert States(ledger, "clinic").save("mean", 0, {"sum": 5})
+        backup(ledger.database, tmp_path / "copy")
+        assert States(ledger, "clinic").save("mean", 1, {"sum": 7})
+        assert States(ledger, "other").save("sum", 0, {"sum": 7})
+    restored(store, tmp_path / "copy")
+    words = ["ledger", "witness", str(tmp_path / "ledger.db"), "--accept-loss", "--reason", "fire"]
+    done = CliRunner().invoke(whitecrow, words)
+    assert done.exit_code == 0, done.output
+    assert "clinic, publication mean" in done.output
+    with Ledger(store) as ledger:
+        for dataset, key in (("clinic", "mean"), ("other", "sum")):
+            states = States(ledger, dataset)
+            with pytest.raises(wc.PolicyViolation, match="is over"):
+                states.load(key)
+            assert not states.save(key, 0, {"sum": 8})  # whoever still holds an old version
+        assert asked(ledger, "a", 17).answer == 17
+
+
+def test_an_account_that_lost_entries_is_never_given_a_budget_again(
+    place: str, tmp_path: Path
+) -> None:
+    """Neither by a larger budget, nor by its name given to a new account."""
+    store = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with begun(store, place, tmp_path) as ledger:
+        backup(ledger.database, tmp_path / "copy")
+        asked(ledger, "a", 1)
+        ledger.open("younger", budget=Budget.of("1"))
+        order = ChargeRequest("ana", "b", {}, wc.DifferentialPrivacy("1/100"))
+        held, _ = ledger.reserve("younger", order)
+        assert isinstance(held, Reservation)
+        held.release()
+        ledger.settle("younger", held, 1)
+    restored(store, tmp_path / "copy")
+    words = ["ledger", "witness", str(tmp_path / "ledger.db"), "--accept-loss", "--reason", "fire"]
+    assert CliRunner().invoke(whitecrow, words).exit_code == 0
+    with Ledger(store) as ledger:
+        with pytest.raises(wc.BudgetExhausted):
+            asked(ledger, "a", 2)
+        with pytest.raises(wc.PolicyViolation, match="answered again, differently"):
+            ledger.amend("clinic", reason="open it", budget=Budget.of("5"))
+        with pytest.raises(wc.PolicyViolation, match="answered again, differently"):
+            ledger.open("younger", budget=Budget.of("1"))
+        ledger.open("new", budget=Budget.of("1"))
+        ledger.amend("new", reason="more", budget=Budget.of("5"))
 
 
 def test_the_witness_holds_heads_and_numbers_and_nothing_else(

@@ -24,8 +24,11 @@ from whitecrow.server._tables import (
     migrate,
     overruns,
     recovery,
+    statements,
     trail,
     usage,
+    witnessed,
+    witnessed_marks,
 )
 
 from .conftest import Caller, House, identify, person, settings_for
@@ -253,7 +256,8 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> N
         connection.exec_driver_sql("ALTER TABLE service_tokens DROP COLUMN parent")
         connection.exec_driver_sql("UPDATE service_version SET version = 2")
         connection.exec_driver_sql("DROP TABLE service_probe")
-        for table in (flows, identities, invitations, recovery, trail, overruns, usage):
+        newer = (flows, identities, invitations, recovery, trail, overruns, usage)
+        for table in (*newer, witnessed, statements, witnessed_marks):
             table.drop(connection)
     engine.dispose()
     service = Service(settings)

@@ -19,6 +19,8 @@ from .conftest import Caller, House, identify
 CALLERS = ("nobody", "ana", "bob", "auditor", "custodian")
 """ana may know of the clinic, bob may not; both are analysts."""
 
+WITNESS = f"/v1/witness/{'0' * 32}"
+
 _fresh = itertools.count()
 
 
@@ -89,6 +91,15 @@ ACTS = (
     Act("GET", "/healthz", (200, 200, 200, 200, 200)),
     Act("GET", "/readyz", (200, 200, 200, 200, 200)),
     Act("GET", "/metrics", (401, 403, 403, 200, 200)),
+    # Nothing was told yet, and no statement was signed; see test_witness_instance.py
+    Act("GET", "/v1/witness/{ledger}", (401, 403, 403, 404, 404), path=lambda house: WITNESS),
+    Act(
+        "PUT",
+        "/v1/witness/{ledger}",
+        (401, 403, 403, 422, 422),
+        lambda house: {"public": "0" * 64, "statement": "{}"},
+        path=lambda house: WITNESS,
+    ),
     Act("GET", "/v1/me", (401, 200, 200, 200, 200)),
     Act("GET", "/v1/datasets", (401, 200, 200, 200, 200)),
     Act("POST", "/v1/datasets", (401, 403, 403, 403, 201), _new_dataset),

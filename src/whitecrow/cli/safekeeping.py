@@ -9,7 +9,7 @@ import click
 
 from whitecrow.cli.opened import opened_ledger
 from whitecrow.cli.screen_output import Output
-from whitecrow.errors import AccountConflict, InvalidInput
+from whitecrow.errors import InvalidInput
 
 if TYPE_CHECKING:
     from whitecrow.ledger import Ledger
@@ -28,7 +28,11 @@ _NO_WITNESS = (
     "witness", epilog="Example: whitecrow ledger witness patients.parquet --to /mnt/b/crow.witness"
 )
 @_SOURCE
-@click.option("--to", "place", help="Appoint one: a file elsewhere, or another database's URL.")
+@click.option(
+    "--to",
+    "place",
+    help="Appoint one: a file elsewhere, another database's URL, or another instance (https://...).",
+)
 @click.option(
     "--key",
     type=click.Path(dir_okay=False),
@@ -80,8 +84,8 @@ def witness(
         lost = witnesses.lost(ledger.database, setup)
         if accept_loss:
             _accept(ledger, setup, lost, reason)
-            names = ", ".join(sorted(lost)) or "none"
-            said = f"Closed, since they lost entries: {names}. The others go on."
+            names = ", ".join(map(_label, sorted(lost))) or "none"
+            said = f"Closed for good, since they lost entries: {names}. The others go on."
             output.show({"closed": sorted(lost)}, said)
             return
         _show(output, setup, lost, "")
@@ -122,14 +126,13 @@ def _accept(
 
     if not reason:
         raise InvalidInput("Say why the loss is accepted: --reason.")
-    if any("\n" in name for name in lost):
-        raise AccountConflict(
-            "A publication has lost its state, and its noise would be drawn a second time. Restore "
-            "a newer copy, or keep this ledger closed and register the data under another name."
-        )
     for name in set(lost) & set(ledger.datasets()):
         ledger.amend(name, reason=f"entries were lost: {reason}", budget=Budget.of("0"))
     accept(ledger.database, setup, lost)
+
+
+def _label(name: str) -> str:
+    return name.replace("\n", ", publication ")
 
 
 def _show(output: Output, setup: Setup, lost: dict[str, tuple[Mark, int]], more: str) -> None:
@@ -141,8 +144,9 @@ def _show(output: Output, setup: Setup, lost: dict[str, tuple[Mark, int]], more:
     missing: dict[str, Any] = {}
     for name, (mark, seq) in sorted(lost.items()):
         missing[name] = {"witnessed": mark.seq, "entries": seq}
-        label = name.replace("\n", ", publication ")
-        words.append(f"  {label}: OLDER than its witness, entry {seq} of {mark.seq} or another one")
+        words.append(
+            f"  {_label(name)}: OLDER than its witness, entry {seq} of {mark.seq} or another one"
+        )
     words.append("The ledger answers nothing: restore a newer copy." if lost else more)
     said = {"place": where, "seconds": setup.seconds, "public": setup.public, "older": missing}
     output.show({"witness": said}, "\n".join(one for one in words if one))

@@ -20,7 +20,9 @@ from sqlalchemy import (
 
 __all__ = [
     "FAILED",
+    "LOST",
     "METADATA",
+    "OWN_STATES",
     "accounts",
     "balls",
     "datasets",
@@ -161,6 +163,12 @@ publishers = Table(
     Column("state", Text, nullable=False),
     PrimaryKeyConstraint("dataset", "name"),
 )
+
+OWN_STATES = ("data key", "file digests", "unit of privacy")
+"""States that an account keeps for itself, by name; nothing is released with them."""
+
+LOST = '{"lost":true}'
+"""The state of a publication that was over when its state was lost in a restore."""
 
 witness = Table(
     "witness",

@@ -11,12 +11,13 @@ from typing import Any
 
 from sqlalchemy import bindparam, insert, select, update
 
+from whitecrow.errors import AccountConflict
 from whitecrow.ledger.failures import halt, refuse_if_closed
-from whitecrow.ledger.schema import publishers
+from whitecrow.ledger.schema import LOST, publishers
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import canonical
-from whitecrow.ledger.witness.guard import state_name
+from whitecrow.ledger.witness.heads import state_name
 
 __all__ = ["States"]
 
@@ -56,6 +57,11 @@ class States:
         row = self._ledger.read(
             self._dataset, lambda account: account.session.one(_LOAD, account=account.id, key=key)
         )
+        if row is not None and row.state == LOST:
+            raise AccountConflict(
+                "This publication lost its state in a restore, and is over: its noise would be "
+                "drawn a second time. What it has published stays published."
+            )
         return None if row is None else (row.version, json.loads(row.state))
 
     def fail(self) -> None:

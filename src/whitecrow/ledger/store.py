@@ -36,7 +36,7 @@ from whitecrow.ledger.values import (
     Reservation,
     canonical,
 )
-from whitecrow.ledger.witness.guard import guard_of
+from whitecrow.ledger.witness.guard import guard_of, refuse_lost
 from whitecrow.privacy import Unit
 from whitecrow.terms import Budget
 
@@ -293,6 +293,7 @@ class Ledger:
         act = custodian_act(actor=actor, card=card, readers=readers)
         rules = canonical(policy or {})
         if connection is not None or dataset not in self.datasets():
+            refuse_lost(self.witness, dataset, budget)
             self._write(
                 lambda session: AccountTransaction.register(
                     session, dataset, budget, rules, unit, act, records
@@ -317,6 +318,7 @@ class Ledger:
 
         What is given is what changes. See :meth:`open` for the parameters.
         """
+        refuse_lost(self.witness, dataset, budget)
         body = custodian_act(reason=reason, actor=actor, card=card, readers=readers)
         act = partial(acts.amend, body=body, budget=budget, policy=policy)
         self.write(dataset, act, connection)

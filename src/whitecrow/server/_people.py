@@ -41,7 +41,7 @@ __all__ = [
 ROLES = ("custodian", "analyst", "auditor")
 """Who may do what: the custodian governs, the analyst asks, the auditor reads the ledger."""
 
-SCOPES = ("metrics",)
+SCOPES = ("metrics", "witness")
 """What a token may be confined to."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)

@@ -27,12 +27,16 @@ from whitecrow.server._service import MOST_ENTRIES
 __all__ = ["router_of"]
 
 _DATASET = "/v1/datasets/{name}"
-_LARGE = ("/v1/datasets", _DATASET, f"{_DATASET}/plan", f"{_DATASET}/drafts")
+_WITNESS = "/v1/witness/{ledger}"
+_LARGE = ("/v1/datasets", _DATASET, f"{_DATASET}/plan", f"{_DATASET}/drafts", _WITNESS)
 _MONITORS = ("custodian", "auditor")
 
 
 class StrictRoute(APIRoute):
     """A route that knows who asks before it reads a body, and parses it strictly."""
+
+    scope = ""
+    """Tokens of which scope it takes, beside those that are good for everything."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -44,7 +48,7 @@ class StrictRoute(APIRoute):
                 return await handle(request)
             handler: RequestHandler = request.app.state.handler
             try:
-                await handler.admit(request)
+                await handler.admit(request, scope=self.scope)
             except WhitecrowError as error:
                 return refusal(error)
             settings = handler.service.settings
@@ -52,6 +56,12 @@ class StrictRoute(APIRoute):
             return await handle(schemas.StrictRequest(request, handler.threads, most))
 
         return strictly
+
+
+class WitnessRoute(StrictRoute):
+    """The route of other instances, which tell something before each answer of theirs."""
+
+    scope = "witness"
 
 
 class AskRoute(APIRoute):
@@ -122,6 +132,35 @@ def router_of(handler: RequestHandler) -> APIRouter:
             return handler.metrics.text()
 
         return await handler.look(look, "text/plain; version=0.0.4")
+
+    async def testify(
+        request: Request, bearer: Bearer, ledger: str, body: schemas.Witnessed
+    ) -> Response:
+        """Be told how far another instance's ledger is; one that goes back is refused."""
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: service.witnessing.keep(who, ledger, body.public, body.statement),
+        )
+
+    router.add_api_route(
+        _WITNESS,
+        testify,
+        methods=["PUT"],
+        responses=replies("statements", also=(409,)),
+        tags=["witness"],
+        route_class_override=WitnessRoute,
+    )
+
+    @router.get(_WITNESS, responses=replies("statements"), tags=["witness"])
+    async def testimony(request: Request, bearer: Bearer, ledger: str) -> Response:
+        """What a ledger has told its witness here, as it was signed."""
+
+        def look() -> bytes:
+            who = handler.person(request, bearer, scope="witness")
+            return encoded(service.witnessing.read(who, ledger))
+
+        return await handler.look(look, "application/json")
 
     @router.post("/v1/sign-in/device", responses=replies("device", "code"), tags=["people"])
     async def device(request: Request) -> Response:

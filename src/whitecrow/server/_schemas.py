@@ -282,3 +282,10 @@ class NewToken(_Strict):
     days: int | None = None
     label: Annotated[str, Field(max_length=100)] = ""
     scope: Annotated[str, Field(max_length=16)] = ""
+
+
+class Witnessed(_Strict):
+    """What another instance's ledger tells its witness."""
+
+    public: Annotated[str, Field(max_length=64)]
+    statement: str

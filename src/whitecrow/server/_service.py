@@ -46,6 +46,7 @@ from whitecrow.server._strangers import (
 )
 from whitecrow.server._tables import migrate
 from whitecrow.server._trail import Trail
+from whitecrow.server._witnessing import Witnessing
 
 __all__ = ["Service"]
 
@@ -85,6 +86,7 @@ class Service(Replies):
         self.single_sign_on = SingleSignOn(self.store, settings, self.people, self.sessions)
         self.catalogue = Catalogue(self.store, settings)
         self.onboarding = Onboarding(self)
+        self.witnessing = Witnessing(self.store)
         self.pool = CuratorPool(
             self.catalogue,
             self.ledger,
@@ -92,7 +94,6 @@ class Service(Replies):
             lent=Limits(settings.longest_seconds, settings.most_bytes),
             records_at_most=settings.records_at_most,
         )
-
         self.dummies = Dummies(self.ledger, settings)
 
     def start(self) -> None:

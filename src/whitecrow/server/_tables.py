@@ -35,9 +35,12 @@ __all__ = [
     "secrets",
     "sessions",
     "sources",
+    "statements",
     "tokens",
     "trail",
     "usage",
+    "witnessed",
+    "witnessed_marks",
 ]
 
 METADATA = MetaData()
@@ -209,6 +212,39 @@ overruns = Table(
     PrimaryKeyConstraint("dataset", "kind"),
 )
 
+witnessed = Table(
+    "service_witnessed",
+    METADATA,
+    # Ledgers of other instances that have their witness here: whose, and the key that signs.
+    Column("ledger", String(32), primary_key=True),
+    Column("public", String(64), nullable=False),
+    Column("person", String(64), nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+statements = Table(
+    "service_statements",
+    METADATA,
+    # What they signed, as long as some mark rests on it.
+    Column("hash", String(64), primary_key=True),
+    Column("ledger", String(32), nullable=False),
+    Column("written", Text, nullable=False),
+)
+
+Index("service_statements_by_ledger", statements.c.ledger)
+
+witnessed_marks = Table(
+    "service_witnessed_marks",
+    METADATA,
+    Column("ledger", String(32), nullable=False),
+    Column("account", String(300), nullable=False),
+    Column("era", Integer, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("head", String(64), nullable=False),
+    Column("statement", String(64), nullable=False),
+    PrimaryKeyConstraint("ledger", "account"),
+)
+
 
 def _make(connection: Connection) -> None:
     METADATA.create_all(connection)
@@ -253,10 +289,16 @@ def _usage(connection: Connection) -> None:
     usage.create(connection)
 
 
+def _witnessing(connection: Connection) -> None:
+    """The heads of other instances' ledgers."""
+    for table in (witnessed, statements, witnessed_marks):
+        table.create(connection)
+
+
 VERSIONS = Versions(
     Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
     _make,
-    (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage),
+    (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage, _witnessing),
     lock=748392016,
 )
 """The service's tables."""

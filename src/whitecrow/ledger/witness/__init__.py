@@ -15,14 +15,14 @@ nobody has seen, and whoever reads it next writes the witness first.
 from whitecrow.ledger.witness.guard import (
     Guard,
     Setup,
-    accept,
     appoint,
     dismiss,
     guard_of,
-    lost,
     setup_of,
 )
-from whitecrow.ledger.witness.places import Place, place_of, shown
+from whitecrow.ledger.witness.loss import accept, lost
+from whitecrow.ledger.witness.opening import place_of, shown
+from whitecrow.ledger.witness.places import Place
 from whitecrow.ledger.witness.statement import Mark, SigningKey, Statement
 
 __all__ = [

@@ -13,23 +13,24 @@ from typing import TypeVar
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from whitecrow.errors import InvalidInput, LedgerOutdated, WhitecrowError
+from whitecrow.errors import AccountConflict, InvalidInput, LedgerOutdated, WhitecrowError
 from whitecrow.ledger.database import Database, GroupCommit, Job, Session
-from whitecrow.ledger.schema import datasets, entries, publishers, witness
+from whitecrow.ledger.schema import witness
 from whitecrow.ledger.values import Entry
-from whitecrow.ledger.witness.places import Place, place_of
+from whitecrow.ledger.witness.heads import Head, heads, missing
+from whitecrow.ledger.witness.opening import place_of
+from whitecrow.ledger.witness.places import Place
 from whitecrow.ledger.witness.statement import Mark, SigningKey
+from whitecrow.terms import Budget
 
 __all__ = [
     "Guard",
     "Setup",
-    "accept",
     "appoint",
     "dismiss",
     "guard_of",
-    "lost",
+    "refuse_lost",
     "setup_of",
-    "state_name",
 ]
 
 E = TypeVar("E", bound=Sequence[Entry | None])
@@ -43,53 +44,14 @@ OUTDATED = (
     "This ledger is older than its witness: it was restored from a backup, or replaced, and has "
     "forgotten answers that have left. So that no budget is spent twice, it answers nothing. The "
     "operator restores a newer copy, or runs 'whitecrow ledger witness SOURCE --accept-loss "
-    "--reason ...', which closes the accounts that lost entries and lets the others go on."
+    "--reason ...', which closes for good what lost entries and lets the rest go on."
 )
 """All that anybody learns of it."""
 
-_HEADS = select(datasets.c.id, datasets.c.name, datasets.c.seq, datasets.c.head)
-# Publications go on from a state that is no entry; going back would draw their noise twice. Its
-# version is told, and nothing of what it holds.
-_STATES = select(datasets.c.name, publishers.c.name.label("state"), publishers.c.version).join(
-    publishers, publishers.c.dataset == datasets.c.id
-)
-_ENTRY = select(entries.c.hash).where(
-    entries.c.dataset == bindparam("account"), entries.c.seq == bindparam("at_seq")
-)
 _SETUP = select(witness)
 _APPOINT = insert(witness).values(
     {name: bindparam(name) for name in ("ledger", "address", "key", "public", "seconds")}
 )
-
-
-@dataclass(frozen=True)
-class _Head:
-    """Where an account, or a publication, stands in the ledger."""
-
-    id: int
-    seq: int
-    head: str
-
-    def bears_out(self, session: Session, mark: Mark) -> bool:
-        """Whether the entry that a mark names is there."""
-        if self.seq < mark.seq:
-            return False
-        if not mark.head or self.head == mark.head:
-            return True
-        found = session.one(_ENTRY, account=self.id, at_seq=mark.seq)
-        return found is not None and bool(found.hash == mark.head)
-
-
-def _heads(session: Session) -> dict[str, _Head]:
-    found = {row.name: _Head(row.id, row.seq, row.head) for row in session.rows(_HEADS)}
-    for row in session.rows(_STATES):
-        found[state_name(row.name, row.state)] = _Head(0, row.version + 1, "")
-    return found
-
-
-def state_name(dataset: str, key: str) -> str:
-    """What the witness calls the state of a publication."""
-    return f"{dataset}\n{key}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +63,7 @@ class Setup:
     ledger : str
         The ledger's own random name.
     address : str
-        Where the witness is kept: a file, or a database URL.
+        Where the witness is kept: a file, a database URL, or an instance of the service.
     key : str
         The file with the key that signs; the environment may name another.
     public : str
@@ -192,7 +154,11 @@ class Guard:
 
     def _open(self) -> None:
         key, place = self._setup.signing_key(), self._setup.place()
-        self._hold(place.read())
+        try:
+            self._hold(place.read())
+        except WhitecrowError:
+            place.close()
+            raise
         self._opened = place, key
         if self._setup.seconds:
             self._thread = threading.Thread(
@@ -221,6 +187,12 @@ class Guard:
         if newest and self._opened is not None:
             self.cover(dataset, newest)
         return told
+
+    def era(self, dataset: str) -> int:
+        """How often the custodian has accepted that an account lost entries."""
+        self.check()
+        known = self._marks.get(dataset)
+        return 0 if known is None else known.era
 
     def close(self) -> None:
         """Write what is left to write, where that is done in intervals."""
@@ -257,7 +229,7 @@ class Guard:
         """The accounts that have grown, after a look at where they grew from."""
 
         def look(session: Session) -> dict[str, Mark]:
-            there, none = _heads(session), Mark(0, 0, "")
+            there, none = heads(session), Mark(0, 0, "")
             self._compare(session, there, self._marks)
             known = {name: self._marks.get(name, none) for name in there}
             return {
@@ -271,43 +243,26 @@ class Guard:
     def _hold(self, marks: Mapping[str, Mark]) -> None:
         """Take over what the witness says, if the ledger bears it out."""
         if marks:
-            self._database.read(lambda session: self._compare(session, _heads(session), marks))
+            self._database.read(lambda session: self._compare(session, heads(session), marks))
         self._marks.update(marks)
 
     def _compare(
-        self, session: Session, there: Mapping[str, _Head], marks: Mapping[str, Mark]
+        self, session: Session, there: Mapping[str, Head], marks: Mapping[str, Mark]
     ) -> None:
-        if _missing(session, there, marks):
+        if missing(session, there, marks):
             self._outdated = True
             raise LedgerOutdated(OUTDATED)
 
 
-def _missing(
-    session: Session, there: Mapping[str, _Head], marks: Mapping[str, Mark]
-) -> dict[str, tuple[Mark, int]]:
-    nothing = _Head(0, 0, "")
-    return {
-        name: (mark, there.get(name, nothing).seq)
-        for name, mark in marks.items()
-        if not there.get(name, nothing).bears_out(session, mark)
-    }
-
-
-def lost(database: Database, setup: Setup) -> dict[str, tuple[Mark, int]]:
-    """The accounts that are older than the witness says: the mark, and where they end now."""
-    marks = setup.read()
-    return database.read(lambda session: _missing(session, _heads(session), marks))
-
-
-def accept(database: Database, setup: Setup, names: Mapping[str, tuple[Mark, int]]) -> None:
-    """Tell the witness that these accounts go on from where they are: a new era begins."""
-    heads, nothing = database.read(_heads), _Head(0, 0, "")
-    marks = {}
-    for name, (mark, _) in names.items():
-        now = heads.get(name, nothing)
-        marks[name] = Mark(mark.era + 1, now.seq, now.head)
-    with closing(setup.place()) as place:
-        place.keep(setup.signing_key().signed(setup.ledger, marks))
+def refuse_lost(guard: Guard | None, dataset: str, budget: Budget | None) -> None:
+    """Refuse to give a budget to an account that has lost entries: their answers have left."""
+    if guard is None or budget is None or budget == Budget.of("0"):
+        return
+    if guard.era(dataset):
+        raise AccountConflict(
+            f"The account {dataset!r} lost entries in a restore, and stays closed: what was "
+            "answered then would be answered again, differently."
+        )
 
 
 def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) -> Setup:

@@ -1,4 +1,4 @@
-"""Where a witness is kept: a file that grows, or a second database.
+"""Where a witness is kept on this machine or its network: a file that grows, or a second database.
 
 Every place only goes forward: what it holds for an account is never replaced by less. Whoever is
 told that a statement was kept may rely on it after a power cut.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,10 +31,9 @@ from sqlalchemy import (
 
 from whitecrow.errors import LedgerCorrupt, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.database import Database, Session
-from whitecrow.ledger.engine import parsed
 from whitecrow.ledger.witness.statement import Mark, Statement, newest
 
-__all__ = ["DatabasePlace", "FilePlace", "Place", "place_of", "shown"]
+__all__ = ["DatabasePlace", "FilePlace", "Place", "checked"]
 
 _LARGE = 1 << 20
 """Bytes of a file after which it is written anew with what still matters."""
@@ -53,32 +52,7 @@ class Place(Protocol):
         """Give connections back."""
 
 
-Opener = Callable[[str, str, str], Place]
-
-
-def place_of(address: str, ledger: str, public: str) -> Place:
-    """Open the place of a witness.
-
-    Parameters
-    ----------
-    address : str
-        A file, or a database URL.
-    ledger, public : str
-        Whose statements, and who signs them.
-    """
-    for scheme, opener in ELSEWHERE.items():
-        if address.startswith(scheme):
-            return opener(address, ledger, public)
-    if "://" in address:
-        return DatabasePlace(address, ledger, public)
-    return FilePlace(Path(address), ledger, public)
-
-
-ELSEWHERE: dict[str, Opener] = {}
-"""Places that are neither files nor databases, by how their addresses begin."""
-
-
-def checked(written: Iterator[str] | list[str], ledger: str, public: str) -> list[Statement]:
+def checked(written: Iterable[str], ledger: str, public: str) -> list[Statement]:
     """Read statements of a ledger and refuse those that somebody else wrote."""
     found = [Statement.from_text(one) for one in written]
     mine = [one for one in found if one.ledger == ledger]
@@ -295,10 +269,3 @@ class DatabasePlace:
     def close(self) -> None:
         """Give connections back."""
         self._database.close()
-
-
-def shown(address: str) -> str:
-    """How to call a place in messages; without a password."""
-    if "://" not in address or address.startswith("http"):
-        return address
-    return parsed(address).render_as_string(hide_password=True)

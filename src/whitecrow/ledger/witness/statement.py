@@ -77,7 +77,7 @@ class Statement:
                 for name, (era, seq, head) in said["accounts"].items()
             }
             return cls(str(said["ledger"]), str(said["at"]), marks, str(said["signature"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise LedgerCorrupt("The witness holds something that is not a statement.") from None
 
     def is_signed_by(self, public: str) -> bool:
