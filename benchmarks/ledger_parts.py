@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from benchmarks.common import emit, parser, print_table
 from benchmarks.ledger import opened, processes, rate_of, records, together
-from whitecrow.ledger import database
+from whitecrow.ledger import database, locks
 
 Off = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -31,10 +31,9 @@ def _no_group_commit() -> Any:
     return patch.object(database, "_TOGETHER", 1)
 
 
-def _sqlite_polls() -> Any:
-    """Processes wait for each other as SQLite does it: with pauses that grow."""
-    patience = round(1000 * database.PATIENCE_SECONDS)
-    return patch.object(database, "_POLL_MS", patience)
+def _no_turns() -> Any:
+    """Processes do not queue: whoever asks at the right moment writes."""
+    return patch.object(locks.NextWriter, "held", lambda self, until: contextlib.nullcontext())
 
 
 class _Executed:
@@ -87,7 +86,7 @@ def _nothing() -> Iterator[None]:
 PARTS: dict[str, Off] = {
     "as_it_is": contextlib.nullcontext,
     "no_group_commit": _no_group_commit,
-    "sqlites_own_polling": _sqlite_polls,
+    "no_turns_of_processes": _no_turns,
     "no_compiled_statements": _no_compiled_statements,
     "none_of_them": _nothing,
 }

@@ -43,6 +43,7 @@ CACHES = {
     ("histogram/line.py", "root"): "a column's type and bounds",
     ("learn/question.py", "rates"): "the question",
     ("ledger/account.py", "_plain"): "nothing",
+    ("ledger/spatial.py", "_asked"): "a queried ball and its price",
     ("ledger/transaction.py", "_budget"): "a budget's text",
     ("ledger/statements.py", "closing_of"): "a number of entries to look up",
     ("ledger/statements.py", "some_entries"): "a number of entries to look up",

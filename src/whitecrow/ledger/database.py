@@ -3,9 +3,9 @@
 Three parts make writing fast, each measured with and without (benchmarks.ledger_parts;
 docs/ledger.md has the numbers). Threads of one process that write at the same moment share a
 transaction, hence a flush to disk, each in a savepoint of its own (SQLite only; PostgreSQL groups
-commits itself). Statements are SQLAlchemy's, compiled once and handed to the driver. Whoever finds
-SQLite's file taken by another process asks again after two milliseconds: SQLite's own pauses grow,
-and between busy processes some would wait for seconds while others go on.
+commits itself). Statements are SQLAlchemy's, compiled once and handed to the driver. Processes that
+write to one SQLite file take turns (:class:`~whitecrow.ledger.locks.NextWriter`) and ask again
+every millisecond: SQLite's own pauses grow, and some would wait for seconds while others go on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import time
 from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -30,6 +29,7 @@ from sqlalchemy.sql import Executable
 
 from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, translated
+from whitecrow.ledger.locks import POLL_SECONDS, NextWriter
 
 __all__ = [
     "Compiler",
@@ -41,9 +41,6 @@ __all__ = [
 
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
-
-_POLL_MS = 2
-"""How often a process that finds the file taken asks again."""
 
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
@@ -78,6 +75,7 @@ class Database:
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
+        self._next = NextWriter(self.path)
 
     @property
     def path(self) -> Path | None:
@@ -132,7 +130,7 @@ class Database:
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
         """Do all that waits in line in one transaction."""
         with self._turn, self._session("") as session:
-            _begin_writing(session)
+            _begin_writing(session, self._next)
             jobs = fetch()
             if len(jobs) == 1:
                 jobs[0].result = jobs[0].act(session)
@@ -196,19 +194,22 @@ class Database:
     def close(self) -> None:
         """Give all connections back."""
         self._engine.dispose()
+        self._next.close()
 
 
-def _begin_writing(session: Session) -> None:
+def _begin_writing(session: Session, turn: NextWriter) -> None:
     """Begin a transaction that writes as soon as no other process has one."""
     until = time.monotonic() + PATIENCE_SECONDS
-    session.command(f"PRAGMA busy_timeout={_POLL_MS}")
+    session.command("PRAGMA busy_timeout=0")
     try:
-        while True:
-            try:
-                return session.command("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
+        with turn.held(until):
+            while True:
+                try:
+                    return session.command("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                        raise
+                time.sleep(POLL_SECONDS)
     finally:
         session.command(f"PRAGMA busy_timeout={round(1000 * PATIENCE_SECONDS)}")
 
@@ -313,14 +314,26 @@ _INTERRUPTED = (
 )
 
 
-@dataclass(eq=False)
 class Job(Generic[A]):
     """One writer's act and what came of it."""
 
-    act: Callable[[A], object]
-    result: object = None
-    error: Exception | None = None
-    done: bool = False
+    def __init__(self, act: Callable[[A], object]) -> None:
+        self.act = act
+        self.result: object = None
+        self.error: Exception | None = None
+        self.done = False
+        # Each writer is woken alone: many threads that wake to find nothing done cost as much as
+        # what they wait for.
+        self._called = threading.Lock()
+        self._called.acquire()
+
+    def wait(self, seconds: float = -1) -> bool:
+        """Wait to be called; whether that happened in time."""
+        return self._called.acquire(timeout=seconds)
+
+    def call(self) -> None:
+        """Wake whoever waits: the job is done, or theirs to lead."""
+        self._called.release()
 
 
 class GroupCommit(Generic[A]):
@@ -341,44 +354,53 @@ class GroupCommit(Generic[A]):
         patience: float,
     ) -> None:
         self._work, self._patience = work, patience
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._led = False
         self._waiting: deque[Job[A]] = deque()
 
     def run(self, act: Callable[[A], T]) -> T:
         """Do an act, with others or for others; return its result or raise its error."""
         job: Job[A] = Job(act)
-        if self._leads(job):
+        with self._lock:
+            leads, self._led = not self._led, True
+            if not leads:
+                self._waiting.append(job)
+        if not leads:
+            self._wait(job)
+        if not job.done:
             self._lead(job)
         if job.error is not None:
             raise job.error
         return cast(T, job.result)
 
-    def _leads(self, job: Job[A]) -> bool:
-        """Wait until somebody has done the job, or nobody leads: then it is the job's turn."""
-        with self._changed:
-            self._waiting.append(job)
-            try:
-                self._changed.wait_for(lambda: job.done or not self._led, self._patience)
-            finally:
-                waits = job in self._waiting
-                if waits:
-                    self._waiting.remove(job)
-                else:  # somebody has begun it: its end is near, and must be known
-                    self._changed.wait_for(lambda: job.done)
-            if waits and self._led:
-                raise LedgerBusy(
-                    "The ledger is busy: another process or thread has held it for too long. "
-                    "Nothing was spent and nothing released; ask again later."
-                )
-            self._led = self._led or waits
-            return waits
+    def _wait(self, job: Job[A]) -> None:
+        """Wait until somebody has done the job, or it is the job's turn to lead."""
+        called = False
+        try:
+            called = job.wait(self._patience)
+        finally:
+            if not called and not self._left(job):
+                job.wait()  # somebody has begun it: its end is near, and must be known
+                called = True
+        if not called:
+            raise LedgerBusy(
+                "The ledger is busy: another process or thread has held it for too long. "
+                "Nothing was spent and nothing released; ask again later."
+            )
+
+    def _left(self, job: Job[A]) -> bool:
+        """Leave the queue; False if the job is not in it any more."""
+        with self._lock:
+            waits = job in self._waiting
+            if waits:
+                self._waiting.remove(job)
+        return waits
 
     def _lead(self, mine: Job[A]) -> None:
         jobs = [mine]
 
         def fetch() -> list[Job[A]]:
-            with self._changed:
+            with self._lock:
                 while self._waiting and len(jobs) < _TOGETHER:
                     jobs.append(self._waiting.popleft())
             return jobs
@@ -391,10 +413,14 @@ class GroupCommit(Generic[A]):
         except Exception as error:  # noqa: BLE001 - it is raised where the acts came from
             failure = error
         finally:
-            with self._changed:
-                self._led = False
-                for job in jobs:
-                    if not finished:
-                        job.error = job.error or failure or LedgerBusy(_INTERRUPTED)
-                    job.done = True
-                self._changed.notify_all()
+            with self._lock:
+                heir = self._waiting.popleft() if self._waiting else None
+                self._led = heir is not None
+            if heir is not None:
+                heir.call()
+            for job in jobs:
+                if not finished:
+                    job.error = job.error or failure or LedgerBusy(_INTERRUPTED)
+                job.done = True
+                if job is not mine:
+                    job.call()

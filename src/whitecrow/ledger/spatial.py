@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from whitecrow.ledger import spatial_statements as sql
@@ -424,6 +425,9 @@ def read_depths(text: str) -> Depths:
 
 def ball_of(row: Any) -> Ball:
     """Return the ball of a row."""
-    return Ball(
-        json.loads(row.location), Fraction(row.epsilon), row.analyst, bool(row.everyone), row.seq
-    )
+    return Ball(*_asked(row.location, row.epsilon), row.analyst, bool(row.everyone), row.seq)
+
+
+@lru_cache(maxsize=8 * MOST_TOUCHED)  # a ball is read again for every later one that comes near it
+def _asked(location: str, epsilon: str) -> tuple[Location, Fraction]:
+    return json.loads(location), Fraction(epsilon)
