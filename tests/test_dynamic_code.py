@@ -38,6 +38,7 @@ LOOKUPS = {
     ("detector/file.py", "_check"): "names of _NUMBERS",
     ("detector/file.py", "_part"): "names of _NUMBERS",
     ("verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
+    ("verify/monitor.py", "__getattr__"): "what our own steps ask of a question",
     ("audit/learn.py", "__getattr__"): "what our own training asks of a price",
     ("curator/registry.py", "_loss"): "epsilon, delta or rho of a total",
     ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whitecrow.identify import Identify
     from whitecrow.learn import Learn
     from whitecrow.lookahead import Lookahead
+    from whitecrow.monitor import Monitor
     from whitecrow.privacy import (
         ConditionalPrivacy,
         DifferentialPrivacy,
@@ -64,6 +65,7 @@ _WHERE = {
     "Profile": "whitecrow.profile",
     "TableProfile": "whitecrow.histogram.table",
     "Learn": "whitecrow.learn",
+    "Monitor": "whitecrow.monitor",
     "Detector": "whitecrow.detector",
     # guarantees
     "ConditionalPrivacy": "whitecrow.privacy",
@@ -106,6 +108,7 @@ __all__ = [
     "Learn",
     "LedgerCorrupt",
     "Lookahead",
+    "Monitor",
     "Policy",
     "PolicyViolation",
     "Profile",

@@ -93,6 +93,10 @@ class Asks:
         """Ask :class:`whitecrow.Learn`; the answer is a :class:`whitecrow.Detector`."""
         return self.ask_about("learn", *given, **parameters)
 
+    def monitor(self, *given: Any, **parameters: Any) -> Release:
+        """Ask :class:`whitecrow.Monitor`; the answer has the newest :class:`whitecrow.Detector`."""
+        return self.ask_about("monitor", *given, **parameters)
+
     def publish(self, *given: Any, **parameters: Any) -> Release:
         """Ask :class:`whitecrow.Publish`."""
         return self.ask_about("publish", *given, **parameters)

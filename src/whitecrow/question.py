@@ -37,6 +37,7 @@ __all__ = [
     "QuestionType",
     "Release",
     "Said",
+    "Series",
     "Shortcuts",
     "Wording",
     "Words",
@@ -45,6 +46,7 @@ __all__ = [
     "error_words",
     "known_figures",
     "released",
+    "series_digest",
     "statement",
 ]
 
@@ -137,6 +139,10 @@ class Question(Declared):
         found: str = vars(self).get("_alike", self.canonical)
         return found
 
+    def paid_as(self) -> Question:
+        """Return what the ledger charges: itself, or the series of which it asks for a step."""
+        return self
+
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         raise NotImplementedError
@@ -176,6 +182,25 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True)
+class Series(Generic[Q, F]):
+    """How a question goes on that is paid once and answered step by step.
+
+    Parameters
+    ----------
+    resume : callable
+        ``resume(question, facts, kept, source)``: closes the steps that are not closed yet, and
+        returns what is to be kept: all that was released, never again drawn. ``kept`` is empty
+        before the first step.
+    show : callable
+        ``show(question, card, kept)``: the answer at the question's step, computed from what was
+        released; None where the step is not closed yet.
+    """
+
+    resume: Callable[[Q, F, Mapping[str, JSON], Source | None], Mapping[str, JSON]]
+    show: Callable[[Q, Card, Mapping[str, JSON]], JSON | None]
+
+
+@dataclass(frozen=True)
 class QuestionType(Generic[Q, F, A]):
     """A kind of question with the code that answers it.
 
@@ -190,12 +215,15 @@ class QuestionType(Generic[Q, F, A]):
     cost : callable, optional
         ``cost(question, card, records)``: the :class:`~whitecrow.limits.Limits` that no records
         within the public bounds can reach. Without one nothing limits the question.
+    series : Series, optional
+        How it goes on, where it is paid once and answered step by step.
     """
 
     question: type[Q]
     gather: Callable[[Q, Records, Engine, Progress | None], F]
     release: Callable[[Q, F, Source | None], A]
     cost: Callable[[Q, Card, int], Limits] | None = None
+    series: Series[Q, F] | None = None
 
     def limits(self, question: Q, card: Card, records: int | None = None) -> Limits:
         """Return what a question may use, for any records within the public bounds.
@@ -308,6 +336,11 @@ def digest(question: Question, card: Card | None = None, revision: int = 0) -> s
     if card is not None:  # the keys of an object are sorted, and this is the first of them
         said = f'{{"card":"{reading(card.fingerprint(), revision)}",{said[1:]}'
     return hashlib.sha256(said.encode("ascii")).hexdigest()
+
+
+def series_digest(question: Question, card: Card) -> str:
+    """Return the identity of the series that a question asks for a step of, over all revisions."""
+    return hashlib.sha256(f"series {digest(question.paid_as(), card)}".encode()).hexdigest()
 
 
 def _spelled(value: JSON) -> str:

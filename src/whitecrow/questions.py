@@ -50,6 +50,10 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
         "whitecrow.learn",
         "A detector that tells how strange a record is beside the data",
     ),
+    "monitor": (
+        "whitecrow.monitor",
+        "A detector kept current as records arrive, and which columns have changed",
+    ),
     "tune": (
         "whitecrow.tune",
         "Which radius makes about a given share of the records outliers?",

@@ -51,6 +51,7 @@ QUESTIONS: list[Question] = [
     ),
     wc.Learn(epsilon="1/10"),
     wc.Profile(epsilon="1/10"),
+    wc.Monitor(time="day", start=0, period=10, horizon=2, epsilon="1/10"),
     wc.Publish(statistic="count", time="day", start=0, period=1, horizon=30, epsilon="1/100"),
 ]
 CAUSES: list[Callable[[], BaseException]] = [
@@ -96,6 +97,11 @@ def _broken(step: str, cause: Callable[[], BaseException]) -> Callable[[Question
             new = {"release": lambda *given: {"value": float("nan")}}
         if step == "an answer without end":
             new = {"release": lambda *given: _deep()}
+        if found.series is not None and "release" in new:
+            draw = new["release"]
+            if step == "after the draw":
+                draw = _late(found.series.resume, cause)
+            new = {"series": dataclasses.replace(found.series, resume=draw)}
         return dataclasses.replace(found, **new)
 
     return code
@@ -164,7 +170,7 @@ class Dead:
         self.told: list[Limits] = []
 
     def answer(
-        self, question: Question, *, limits: Limits, progress: Progress | None
+        self, question: Question, *, limits: Limits, progress: Progress | None, kept: Any = None
     ) -> Answer | None:
         self.told.append(limits)
 

@@ -29,13 +29,12 @@ from whitecrow.detector import Detector, Model, scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.histogram.money import Money, Noise
 from whitecrow.learn import Learn, LearnFacts, threshold
-from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.mechanism import learn
 from whitecrow.learn.training import train
 from whitecrow.noise.laws import exponential_mechanism_pmf
 from whitecrow.privacy import Unit
 
-__all__ = ["cases"]
+__all__ = ["cases", "counts_of", "high_law"]
 
 CARD = Card("people", (Column("c", "category", categories=("a", "b")),))
 Database = tuple[str, ...]
@@ -53,7 +52,7 @@ def _model(answer: Any) -> Model:
     return detector.model
 
 
-def _counts(model: Model, person: float) -> npt.NDArray[np.int64]:
+def counts_of(model: Model, person: float) -> npt.NDArray[np.int64]:
     """Return the noisy count of a person's cell in every table."""
     pairs = zip(model.grids, model.looks, strict=True)
     columns = tuple(scoring.Encoder(grid, look) for grid, look in pairs)
@@ -120,7 +119,7 @@ def _sum_law(noise: Noise, draws: int, start: int) -> Law:
     return {start + place: max(0.0, float(summed[place])) for place in places}
 
 
-def _high_law(noise: Noise, tables: int, start: int) -> Law:
+def high_law(noise: Noise, tables: int, start: int) -> Law:
     """Return the law of how many of several counts are above 0."""
     reach = math.ceil(40 * noise.deviation) + 2
     high = float(_mass(noise, reach)[reach + 1 - start :].sum())
@@ -138,7 +137,7 @@ def _in_tables(answer: Any) -> Hashable:
     For a record more or less these are all that the tables tell.
     """
     model = _model(answer)
-    counts = _counts(model, 1.0)
+    counts = counts_of(model, 1.0)
     if len(counts) < 100:
         return int((counts > 0).sum())
     return int(counts.sum())
@@ -148,14 +147,14 @@ def _tables_law(question: Learn, factor: Fraction, x: Database) -> Law:
     _, noise, tables = _noise(question, factor)
     held = x.count("b")
     if noise.law == "laplace":
-        return _high_law(noise, tables, held)
+        return high_law(noise, tables, held)
     return _sum_law(noise, tables, tables * held)
 
 
 def _moved_law(question: Learn, factor: Fraction, x: Database) -> Law:
     """Of the tables in which ``b`` is not empty, less those in which ``a`` is not."""
     _, noise, tables = _noise(question, factor)
-    one, two = (_high_law(noise, tables, x.count(kind)) for kind in ("b", "a"))
+    one, two = (high_law(noise, tables, x.count(kind)) for kind in ("b", "a"))
     found: dict[Hashable, float] = {}
     for high, p in one.items():
         for low, q in two.items():
@@ -165,7 +164,7 @@ def _moved_law(question: Learn, factor: Fraction, x: Database) -> Law:
 
 def _moved(answer: Any) -> Hashable:
     model = _model(answer)
-    return int((_counts(model, 1.0) > 0).sum() - (_counts(model, 0.0) > 0).sum())
+    return int((counts_of(model, 1.0) > 0).sum() - (counts_of(model, 0.0) > 0).sum())
 
 
 # --- the number of records ------------------------------------------------------------------------
@@ -230,7 +229,7 @@ def _one_for_all(question: Any, facts: LearnFacts, source: Any) -> Detector:
 
 def _one_for_all_law(question: Learn, factor: Fraction, x: Database) -> Law:
     _, noise, tables = _noise(question, factor)
-    return _high_law(Noise("laplace", noise.size / tables), tables, x.count("b"))
+    return high_law(Noise("laplace", noise.size / tables), tables, x.count("b"))
 
 
 def _left_out(question: Any, facts: LearnFacts, source: Any) -> Detector:
@@ -239,7 +238,7 @@ def _left_out(question: Any, facts: LearnFacts, source: Any) -> Detector:
 
 def _nothing(answer: Any) -> Hashable:
     """Say whether every table has nothing in the cell of ``b``."""
-    return not _counts(_model(answer), 1.0).any()
+    return not counts_of(_model(answer), 1.0).any()
 
 
 def _left_out_law(question: Learn, factor: Fraction, x: Database) -> Law:

@@ -32,6 +32,7 @@ from whitecrow.identify import Identify
 from whitecrow.learn import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
+from whitecrow.monitor import Monitor
 from whitecrow.neighbours import Engine
 from whitecrow.place.balls import BALLS
 from whitecrow.profile import Profile
@@ -85,6 +86,10 @@ def questions() -> Iterator[Question]:
     yield Publish(statistic="count", time="day", start=0, period=1, horizon=30, rho=tenth**2)
     yield Profile(["x", "ward"], epsilon="1/10")
     yield Learn(["x"], epsilon="1/10")
+    for step in (1, 2, 1):  # paid, going on, asked before
+        yield Monitor(
+            ["x"], time="day", start=0, period=10, horizon=3, through=step, epsilon="1/10"
+        )
     yield Count(["x"], model=model, epsilon=500)  # cannot be paid
 
 
@@ -126,20 +131,22 @@ class _FrozenExecution(InProcess):
                 owner.leak(owner, question)
             if question.canonical not in _FROZEN:  # drawn apart: nothing of it is written down
                 facts = code.gather(asked, records, engine, None)
-                _FROZEN[question.canonical] = code.release(asked, facts, None)
+                _FROZEN[question.canonical] = (
+                    code.release(asked, facts, None)
+                    if code.series is None
+                    else code.series.resume(asked, facts, {}, None)
+                )
             facts = code.gather(asked, records, engine, progress)
             if question.to_json().get("epsilon") == UNLUCKY:
                 raise ValueError(f"one of {owner._dataset.size} records is odd")
             return facts
 
-        def release(asked: Any, facts: Any, source: Any) -> Any:
+        def release(asked: Any, facts: Any, *rest: Any) -> Any:
             return _FROZEN[question.canonical]
 
-        return replace(
-            code,
-            gather=owner.notes.told("gather", gather),
-            release=owner.notes.told("release", release),
-        )
+        told = owner.notes.told("release", release)
+        series = None if code.series is None else replace(code.series, resume=told)
+        return replace(code, gather=owner.notes.told("gather", gather), release=told, series=series)
 
 
 class _Told(Ledger):

@@ -140,7 +140,9 @@ class _Computation:
 
     def _answer(self, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any] | None:
         question = read_question(asked["question"])
-        found = self._execution.answer(question, limits=lambda: limits, progress=None)
+        found = self._execution.answer(
+            question, limits=lambda: limits, progress=None, kept=asked.get("kept")
+        )
         return None if found is None else {"answer": found.value}
 
     def _map(self, asked: Mapping[str, Any]) -> dict[str, Any]:

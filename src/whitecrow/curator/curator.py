@@ -17,6 +17,7 @@ from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.rehearsal import Rehearsal
+from whitecrow.curator.series import next_step, series_order
 from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
@@ -284,14 +285,19 @@ class Curator(Asks, Custody, Rehearsal):
         """
         who = analyst or self.analyst
         price = self.price(question)
-        found, snapshot = self._reserve(replace(self._order(question, price, who), actor=actor))
-        charged = isinstance(found, Reservation)
-        if isinstance(found, Reservation):
-            found = self._answer(question, found, progress)
-        if not found.answered:
-            raise failure()
+        order = replace(self._order(question, price, who), actor=actor)
+        if type_of(question).series is None:
+            found, snapshot = self._reserve(order)
+            charged = isinstance(found, Reservation)
+            if isinstance(found, Reservation):
+                found = self._answer(question, found, progress)
+            if not found.answered:
+                raise failure()
+            answer = found.answer
+        else:
+            answer, snapshot, charged = next_step(self, question, order, progress)
         said = self._wording.said(question, price, self.card, self._identity.revision)
-        return released(question, price, who, found.answer, snapshot, said, charged=charged)
+        return released(question, price, who, answer, snapshot, said, charged=charged)
 
     def stored(self, question: Question, *, analyst: str, deadline: float) -> Release | None:
         """Return an answer that is out already, free; None if there is none, or not yet due.
@@ -299,6 +305,8 @@ class Curator(Asks, Custody, Rehearsal):
         Nothing is computed or written. ``deadline`` is the published reply time of the question:
         before its first reply was due, an answer that is there would tell how long it took.
         """
+        if type_of(question).series is not None:  # what is kept of a series is shown by asking
+            return None
         price = self.price(question)
         order = self._order(question, price, analyst)
         found = stored(self._ledger, self.name, order.digest, analyst, self._rule(order))
@@ -322,13 +330,14 @@ class Curator(Asks, Custody, Rehearsal):
     def _order(self, question: Question, price: Guarantee, who: str) -> ChargeRequest:
         if self._identity.path is not None:  # questions go to a file, not to a copy of it
             self._identity.check()
-        return ChargeRequest(
+        order = ChargeRequest(
             analyst=who,
             digest=digest(question, self.card, self._identity.revision),
             question=json.loads(question.canonical),
             price=price,
             location=self._location(question, price),
         )
+        return order if type_of(question).series is None else series_order(order, question, self)
 
     def _location(self, question: Question, price: Guarantee) -> dict[str, Any] | None:
         """Return the ball a question looks at, or None.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,9 +56,17 @@ class Execution(Protocol):
     """
 
     def answer(
-        self, question: Question, *, limits: Callable[[], Limits], progress: Progress | None
+        self,
+        question: Question,
+        *,
+        limits: Callable[[], Limits],
+        progress: Progress | None,
+        kept: Mapping[str, Any] | None = None,
     ) -> Answer | None:
-        """Gather facts and release an answer; None if anything went wrong."""
+        """Gather facts and release an answer; None if anything went wrong.
+
+        ``kept`` is what a series released so far; then the answer is all that is to be kept.
+        """
 
 
 @dataclass(frozen=True)
@@ -93,13 +101,18 @@ class InProcess:
         *,
         limits: Callable[[], Limits],
         progress: Progress | None,
+        kept: Mapping[str, Any] | None = None,
     ) -> Answer | None:
         """Gather facts and release an answer; None if anything went wrong."""
         try:
             code, shown = self.code(question), steady(progress)
             with nullcontext() if shown is None else reporting(shown):
                 facts = code.gather(question, self._dataset, self._engine, shown)
-                released = code.release(question, facts, self.source(question))
+                if kept is None:
+                    released = code.release(question, facts, self.source(question))
+                else:
+                    assert code.series is not None
+                    released = code.series.resume(question, facts, kept, self.source(question))
             # Through text and back: a stored answer and a fresh one are the same value.
             return Answer(json.loads(json.dumps(released, allow_nan=False)))
         except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it

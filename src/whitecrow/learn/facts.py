@@ -24,14 +24,14 @@ from whitecrow.neighbours import Device, Engine, device_of
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
 
-__all__ = ["LearnFacts", "gather"]
+__all__ = ["ByColumn", "ByTable", "LearnFacts", "gather"]
 
 Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _ByColumn:
+class ByColumn:
     """Counts by the cells of each column's grid, one after the other."""
 
     grids: tuple[Grid, ...]
@@ -53,7 +53,7 @@ class _ByColumn:
 
 
 @dataclass(frozen=True)
-class _ByTable:
+class ByTable:
     """Counts by the cells of tables."""
 
     columns: tuple[scoring.Encoder, ...]
@@ -94,7 +94,7 @@ class _ByScore:
         counts += np.bincount(cells, minlength=self.size)
 
 
-_Counting = _ByColumn | _ByTable | _ByScore
+_Counting = ByColumn | ByTable | _ByScore
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -137,11 +137,11 @@ def gather(
         return counts
 
     def by_column(grids: tuple[Grid, ...]) -> list[Counts]:
-        counts = counted(_ByColumn(grids, device), "counting by column")
+        counts = counted(ByColumn(grids, device), "counting by column")
         return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
 
     def by_table(columns: tuple[scoring.Encoder, ...], tables: Tables) -> Counts:
-        return counted(_ByTable(columns, tables, device), "counting by table")
+        return counted(ByTable(columns, tables, device), "counting by table")
 
     def by_score(model: Model, edges: Counts) -> Counts:
         return counted(_ByScore(model, edges, device), "counting by score")

@@ -65,6 +65,7 @@ def learn_marginals(
     source: Source | None,
     *,
     size: int | None = None,
+    fixed: tuple[Grid, ...] | None = None,
 ) -> Marginals:
     """Release the distribution of every column.
 
@@ -80,6 +81,8 @@ def learn_marginals(
     source : Source, optional
     size : int, optional
         The number of records, where the card makes it public.
+    fixed : tuple of Grid, optional
+        The final grids, where it was decided earlier which cells are cut.
     """
     noises = [money.histograms(share * part, len(grids)) for part in rounds()]
     variances = [noise.deviation**2 for noise in noises]
@@ -104,10 +107,12 @@ def learn_marginals(
         )
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
-    for noise, variance in zip(noises[2:], variances[2:], strict=True):
+    for cut, (noise, variance) in enumerate(zip(noises[2:], variances[2:], strict=True)):
         grids = tuple(
-            grid.refined(_fullest(values)) if grid.ordered else grid
-            for grid, values in zip(grids, estimates, strict=True)
+            grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
+            if grid.ordered
+            else grid
+            for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
         )
         for place, noisy in enumerate(_added(noise, count(grids), source)):
             if grids[place].ordered:

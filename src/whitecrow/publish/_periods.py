@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.column import Column
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import exact
 from whitecrow.publish._signed import signed
@@ -42,17 +43,17 @@ class Calendar:
     period: str
 
     @classmethod
-    def of(cls, start: object, period: object) -> Calendar:
+    def of(cls, start: object, period: object, owner: str = "Publish") -> Calendar:
         """Read start and period as a user writes them; the result is canonical."""
         if period in CALENDAR_PERIODS:
             day = _date(start)
             if day is None:
-                raise invalid("Publish", "start", "a date such as '2019-03-01'", start)
+                raise invalid(owner, "start", "a date such as '2019-03-01'", start)
             if period == "month" and day.day != 1:
-                raise invalid("Publish", "start", "the first day of a month", start)
+                raise invalid(owner, "start", "the first day of a month", start)
             return cls(day.isoformat(), str(period))
-        length = exact(period, owner="Publish", parameter="period")
-        first = signed(start, owner="Publish", parameter="start")
+        length = exact(period, owner=owner, parameter="period")
+        first = signed(start, owner=owner, parameter="start")
         return cls(str(first), str(length))
 
     @property
@@ -106,6 +107,15 @@ class Calendar:
             return (self._first + datetime.timedelta(days=index * self._days)).isoformat()
         except OverflowError:
             raise InvalidInput("The periods run past the year 9999.") from None
+
+    def check_column(self, column: Column) -> None:
+        """Refuse a column that does not hold moments of this calendar."""
+        if (column.type == "date") != self.dated or (not self.dated and not column.numeric):
+            wanted = "a date" if self.dated else "a number"
+            raise InvalidInput(
+                f"The column {column.name!r} is a {column.type}, but periods of {self.period!r} "
+                f"need {wanted}."
+            )
 
     def check(self, periods: int) -> None:
         """Refuse periods that have no name: the answer would fail when it is written."""

@@ -279,9 +279,9 @@ class Publish(Question):
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
-        self._check_time(card.column(self.time))
+        self.calendar.check_column(card.column(self.time))
         if self.leaves is not None:
-            self._check_time(card.column(self.leaves))
+            self.calendar.check_column(card.column(self.leaves))
         self.calendar.check(self.through)
         if self.column is None:
             return
@@ -304,15 +304,6 @@ class Publish(Question):
             raise InvalidInput(
                 "The noise of this series is beyond the numbers a computer holds; choose smaller "
                 "clips, a coarser resolution or a larger budget."
-            )
-
-    def _check_time(self, column: Column) -> None:
-        dated = self.calendar.dated
-        if (column.type == "date") != dated or (not dated and not column.numeric):
-            wanted = "a date" if dated else "a number"
-            raise InvalidInput(
-                f"The column {column.name!r} is a {column.type}, but periods of {self.period!r} "
-                f"need {wanted}."
             )
 
     def _clip(self, column: Column) -> tuple[Fraction, Fraction]:

@@ -141,7 +141,12 @@ class DatasetProcess:
         return not self._closing and self._process.poll() is None
 
     def answer(
-        self, question: Question, *, limits: Callable[[], Limits], progress: Progress | None
+        self,
+        question: Question,
+        *,
+        limits: Callable[[], Limits],
+        progress: Progress | None,
+        kept: Mapping[str, Any] | None = None,
     ) -> Answer | None:
         """Answer a question; None if the computation failed, reached a limit or died.
 
@@ -150,7 +155,7 @@ class DatasetProcess:
         """
         written = {"kind": question.kind, **question.to_json()}
         lane = "light" if question.light else "heavy"
-        said = self._asked({"question": written}, lane, limits())
+        said = self._asked({"question": written, "kept": kept}, lane, limits())
         if said is None or "answer" not in said:
             for cause in (said or {}).get("failed", ()):
                 CUSTODIAN_LOG.error("%s", cause)

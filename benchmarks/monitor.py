@@ -1,0 +1,262 @@
+"""Detectors kept current: AUC by month, false alarms over quiet simulations, delay at a drift.
+
+    python -m benchmarks.monitor --runs 1000 --data DATA --out report
+
+Made-up alarms are simulated from the alarm's own numbers (cells, counts, exact noise): a run takes
+milliseconds, so that a rate can be measured. Detectors are learned by a curator, month by month.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.histogram.money import Money
+from whitecrow.monitor.drift import Watch, Watched
+from whitecrow.monitor.strategy import strategy
+from whitecrow.noise._seeded import SeededSource
+
+MONTHS = 12
+CELLS = 8
+SHARE = Fraction(1, 5)
+
+Ints = npt.NDArray[np.int64]
+
+
+# --- the alarm alone
+
+
+def watch_of(law: str, *, columns: int, epsilon: float, rate: float, months: int = MONTHS) -> Watch:
+    """Return the alarm as a question of this price has it."""
+    price = Fraction(epsilon).limit_denominator(10**6)
+    delta = Fraction(1, 10**6) if law == "gaussian" else Fraction(0)
+    plan = strategy(law, months)
+    money = Money.of(price, delta, "add_remove", 1)
+    noise = money.histograms(SHARE / plan.reach(user=False), columns)
+    watched = tuple(Watched(f"c{place}", CELLS, True) for place in range(columns))
+    return Watch(plan, noise, watched, rate)
+
+
+def _released(watch: Watch, counts: Ints, seed: int) -> list[Ints]:
+    source = SeededSource(f"monitor {seed}")
+    return [
+        watch.noise.added(np.asarray(row, dtype=np.int64) @ counts[: len(row)], source)
+        for row in watch.strategy.rows
+    ]
+
+
+def quiet(watch: Watch, each: int, seed: int) -> list[Ints]:
+    """Return releases of months that are draws from one law."""
+    return drifting(watch, each, seed, column=0, since=watch.strategy.horizon, by=0.0)
+
+
+def drifting(
+    watch: Watch, each: int, seed: int, *, column: int, since: int, by: float
+) -> list[Ints]:
+    """Return releases in which a part of a column's records moves to its upper half."""
+    rng = np.random.default_rng(seed)
+    even = np.full(CELLS, 1 / CELLS)
+    moved = even + np.where(np.arange(CELLS) < CELLS // 2, -1, 1) * by / (CELLS // 2)
+    counts = np.array(
+        [
+            np.concatenate(
+                [
+                    rng.multinomial(each, moved if place == column and month >= since else even)
+                    for place in range(len(watch.columns))
+                ]
+            )
+            for month in range(watch.strategy.horizon)
+        ]
+    )
+    return _released(watch, counts, seed)
+
+
+def first_alarm(watch: Watch, releases: list[Ints]) -> int | None:
+    """Return the month of the first alarm."""
+    for month, moves in enumerate(watch.scan(releases)):
+        if any(move.alarm for move in moves):
+            return month
+    return None
+
+
+def false_alarms(runs: int, *, each: int, columns: int = 6, rate: float = 0.05) -> dict[str, Any]:
+    """Return how many quiet years had any alarm, and how close the largest shift came."""
+    found: dict[str, Any] = {"runs": runs, "records_a_month": each, "bound": rate}
+    for law in ("gaussian", "laplace"):
+        watch = watch_of(law, columns=columns, epsilon=1.0, rate=rate)
+        alarms, nearest = 0, 0.0
+        for seed in range(runs):
+            moves = watch.scan(quiet(watch, each, seed))
+            ratio = max(move.ratio for step in moves for move in step)
+            alarms, nearest = alarms + (ratio > 1), max(nearest, ratio)
+        found[law] = {"alarms": alarms, "largest_ratio": round(nearest, 3)}
+    return found
+
+
+def delays(runs: int, *, each: int, columns: int = 6) -> list[dict[str, Any]]:
+    """Return how many months after a planted drift the alarm comes, by its size."""
+    watch = watch_of("gaussian", columns=columns, epsilon=1.0, rate=0.05)
+    rows = []
+    for by in (0.05, 0.1, 0.2, 0.3):
+        late = [
+            first_alarm(watch, drifting(watch, each, seed, column=1, since=6, by=by))
+            for seed in range(runs)
+        ]
+        seen = [month - 6 for month in late if month is not None]
+        rows.append(
+            {
+                "records_a_month": each,
+                "moved": by,
+                "seen": round(len(seen) / runs, 3),
+                "median_delay": float(np.median(seen)) if seen else None,
+            }
+        )
+    return rows
+
+
+# --- detectors
+
+
+def year(
+    rng: np.random.Generator, each: int, *, since: int, months: int = MONTHS
+) -> dict[str, Any]:
+    """Return a made-up year: three clusters in six columns; from a month on one of them moves away.
+
+    One record in fifty is strange: a mixture of the columns of different records, and a tenth of
+    them far out.
+    """
+    month = np.repeat(np.arange(months), each)
+    size = len(month)
+    centres = np.array(
+        [[0.0] * 6, [2.5, -2.0, 2.0, 0.0, 1.5, -1.0], [-2.0, 2.5, 0.0, 2.0, -1.5, 1.0]]
+    )
+    kind = rng.choice(3, size, p=[0.5, 0.3, 0.2])
+    values = centres[kind] + 0.5 * rng.normal(size=(size, 6))
+    values[(kind == 1) & (month >= since)] += np.array([2.5, 0.0, -2.0, 0.0, 0.0, 0.0])
+    strange = rng.random(size) < 0.02
+    mixed = rng.permuted(values[strange], axis=0)
+    far = rng.random(len(mixed)) < 0.1
+    mixed[far] += rng.choice([-4.0, 4.0], (int(far.sum()), 6))
+    values[strange] = mixed
+    return {"values": values, "month": month, "strange": strange}
+
+
+def trips(path: Path) -> dict[str, Any]:
+    """Return the sample of New York's taxis: a month of days, with trips of other days mixed in.
+
+    It has no labels: one trip in fifty gets the fare of another, which makes it strange.
+    """
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path).to_pandas()
+    minutes = (table["dropoff"] - table["pickup"]).dt.total_seconds() / 60.0
+    values = np.stack(
+        [
+            np.log1p(table["distance_km"].to_numpy()),
+            np.log1p(np.clip(minutes.to_numpy(), 0, 600)),
+            np.log1p(table["fare"].to_numpy()),
+            table["pickup"].dt.hour.to_numpy(),
+            table["passengers"].to_numpy(),
+        ],
+        axis=1,
+    ).astype(np.float64)
+    rng = np.random.default_rng(0)
+    strange = rng.random(len(values)) < 0.02
+    values[strange, 2] = rng.permutation(values[:, 2])[: int(strange.sum())]
+    days = table["pickup"].dt.day.to_numpy() - 1
+    month = np.where(table["pickup"].dt.month == 3, days // 3, -1)
+    return {"values": values, "month": np.minimum(month, 9), "strange": strange}
+
+
+def auc_by_step(
+    data: dict[str, Any],
+    bounds: list[tuple[float, float]],
+    steps: int,
+    *,
+    epsilon: str,
+    window: int,
+) -> list[dict[str, Any]]:
+    """Learn step by step; score each step's records by the detectors of that step.
+
+    Beside ours an Isolation Forest without privacy, learned anew at each step from the same
+    periods.
+    """
+    import pyarrow
+    from sklearn.ensemble import IsolationForest
+    from sklearn.metrics import roc_auc_score
+
+    import whitecrow as wc
+
+    names = [f"x{place}" for place in range(data["values"].shape[1])]
+    columns = [
+        wc.Column(name, lower=low, upper=high, outside="clip")
+        for name, (low, high) in zip(names, bounds, strict=True)
+    ]
+    card = wc.Card("year", (*columns, wc.Column("month", "integer", lower=-1, upper=steps)))
+    table = pyarrow.table(
+        {**dict(zip(names, data["values"].T, strict=True)), "month": data["month"]}
+    )
+    curator = wc.Curator.open(
+        table, card=card, budget=f"{epsilon}, 1e-6", ledger="sqlite://", name="year"
+    )
+    rows = []
+    for step in range(steps):
+        asked = {"time": "month", "start": 0, "period": 1, "horizon": steps, "delta": "1e-6"}
+        now = data["month"] == step
+        row: dict[str, Any] = {"step": step + 1, "records": int(now.sum())}
+        for name, span in (("all", 0), ("window", window)):
+            found = curator.monitor(**asked, epsilon=epsilon, through=step + 1, window=span)
+            first = max(0, step + 1 - span) if span else 0
+            past = (data["month"] >= first) & (data["month"] <= step)
+            forest = IsolationForest(random_state=0).fit(data["values"][past])
+            truth, shown = data["strange"][now], data["values"][now]
+            row[f"auc_{name}"] = round(
+                float(roc_auc_score(truth, found.answer.detector.scores(shown))), 4
+            )
+            row[f"forest_{name}"] = round(
+                float(roc_auc_score(truth, -forest.score_samples(shown))), 4
+            )
+            row["moved"] = list(found.answer.moved)
+            row["ratio"] = max(
+                (m["ratio"] for m in found.answer.series[-1]["columns"]), default=0.0
+            )
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Run the study and print it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000, help="quiet years to simulate")
+    parser.add_argument("--each", type=int, default=5000, help="records a month")
+    parser.add_argument("--data", type=Path, help="a folder with nyc_taxi_sample.parquet")
+    parser.add_argument("--out", type=Path, help="write the result here")
+    asked = parser.parse_args()
+    found: dict[str, Any] = {
+        "false_alarms": false_alarms(asked.runs, each=asked.each),
+        "delays": [
+            row for each in (1000, 5000, 20_000) for row in delays(asked.runs // 10, each=each)
+        ],
+    }
+    box = [(-10.0, 10.0)] * 6
+    for name, since in (("quiet_year", MONTHS), ("drift_from_month_7", 6)):
+        data = year(np.random.default_rng(1), asked.each, since=since)
+        found[name] = auc_by_step(data, box, MONTHS, epsilon="1", window=3)
+    if asked.data is not None:
+        box = [(0.0, 5.0), (0.0, 7.0), (0.0, 6.0), (0.0, 24.0), (0.0, 9.0)]
+        data = trips(asked.data / "nyc_taxi_sample.parquet")
+        found["taxis_march_2019_in_three_days"] = auc_by_step(data, box, 10, epsilon="1", window=3)
+    text = json.dumps(found, indent=1)
+    if asked.out is not None:
+        asked.out.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

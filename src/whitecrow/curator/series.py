@@ -1,0 +1,86 @@
+"""Questions that are paid once and answered step by step, from what the ledger keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whitecrow.curator.execution import failure
+from whitecrow.errors import LedgerBusy
+from whitecrow.ledger import AccountSnapshot, Reservation
+from whitecrow.ledger.states import States
+from whitecrow.question import Progress, Question, series_digest
+from whitecrow.questions import type_of
+
+if TYPE_CHECKING:
+    from whitecrow.curator.curator import Curator
+    from whitecrow.ledger import ChargeRequest
+
+__all__ = ["next_step", "series_order"]
+
+_TRIES = 8
+_OPENED = {"series": "paid; its steps are released as they are asked for"}
+
+
+def series_order(order: ChargeRequest, question: Question, curator: Curator) -> ChargeRequest:
+    """Return what is charged for a step: the whole series, once, over all revisions."""
+    return replace(order, digest=series_digest(question, curator.card))
+
+
+def next_step(
+    curator: Curator, question: Question, order: ChargeRequest, progress: Progress | None
+) -> tuple[Any, AccountSnapshot, bool]:
+    """Charge the series unless it is paid, close what is to be closed, and show the step.
+
+    Returns
+    -------
+    answer, AccountSnapshot, bool
+        The last says whether this step paid for the series.
+    """
+    ledger, name = curator._ledger, curator.name
+    states = States(ledger, name)
+    found, snapshot = curator._reserve(order)
+    if not isinstance(found, Reservation):
+        if not found.answered:
+            raise failure()
+        return _shown(curator, question, order, states, states.fail, progress), snapshot, False
+    held = found
+    try:
+        answer = _shown(curator, question, order, states, lambda: ledger.fail(name, held), progress)
+        ledger.settle(name, held, _OPENED)
+    finally:
+        held.release()
+    return answer, snapshot, True
+
+
+def _shown(
+    curator: Curator,
+    question: Question,
+    order: ChargeRequest,
+    states: States,
+    fail: Callable[[], object],
+    progress: Progress | None,
+) -> Any:
+    """Return the answer at a step, closing it first if nobody has.
+
+    What was released is written down before any of it is shown, with a compare-and-swap on its
+    version: of two writers one wins, and the other shows what the winner wrote. Nothing that is
+    kept is private.
+    """
+    series = type_of(question).series
+    assert series is not None
+    for _ in range(_TRIES):
+        version, kept = states.load(order.digest) or (-1, {})
+        shown = series.show(question, curator.card, kept)
+        if shown is not None:
+            return shown
+        released = curator._execution.answer(
+            question, limits=lambda: curator.limits(question), progress=progress, kept=kept
+        )
+        if released is None:
+            fail()
+            raise failure()
+        closed: Mapping[str, Any] = released.value
+        states.save(order.digest, version + 1, closed)
+    raise LedgerBusy("Another process keeps closing steps of this series; try again.")

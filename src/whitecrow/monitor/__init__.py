@@ -1,0 +1,13 @@
+"""Monitor: a detector kept current as records arrive, with an alarm when they change."""
+
+from whitecrow.monitor.answer import Monitored
+from whitecrow.monitor.cost import cost
+from whitecrow.monitor.facts import MonitorFacts, gather
+from whitecrow.monitor.mechanism import release, resume
+from whitecrow.monitor.question import Monitor
+from whitecrow.monitor.showing import show
+from whitecrow.question import QuestionType, Series
+
+__all__ = ["TYPE", "Monitor", "MonitorFacts", "Monitored", "gather", "release", "resume", "show"]
+
+TYPE = QuestionType(Monitor, gather, release, cost, Series(resume, show))

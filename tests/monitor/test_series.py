@@ -1,0 +1,149 @@
+"""A series is paid once, goes on, and never has two answers for one step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import whitecrow as wc
+from whitecrow.detector import Detector
+from whitecrow.ledger.states import States
+from whitecrow.question import series_digest
+
+
+def test_it_is_paid_once_and_goes_on_for_nothing_more(opened, made_up, series):
+    curator = opened(made_up(300))
+    first = curator.monitor(**series, through=1)
+    assert first.charged
+    assert curator.remaining()["differential"] == 0
+    later = curator.monitor(**series, through=4)
+    assert not later.charged
+    assert (later.answer.step, later.answer.period) == (4, "3")
+    assert isinstance(later.answer.detector, Detector)
+    assert later.answer.detector.guarantee == later.guarantee == wc.DifferentialPrivacy(2, "1e-6")
+    assert later.answer.detector.entry == series_digest(wc.Monitor(**series), curator.card)
+    assert 800 < later.answer.detector.records < 1600
+
+
+def test_a_step_asked_again_has_its_stored_answer(opened, made_up, series):
+    curator = opened(made_up(300))
+    first = curator.monitor(**series, through=2).answer
+    curator.monitor(**series, through=5)
+    again = curator.monitor(**series, through=2)
+    assert not again.charged
+    assert again.answer.detector == first.detector
+    assert again.answer.series == first.series
+
+
+def test_windows_and_running_sums_are_read_off_the_same_releases(opened, made_up, series):
+    curator = opened(made_up(2000))
+    whole = curator.monitor(**series, through=6).answer.detector
+    kept = States(curator.ledger, "visits").load(series_digest(wc.Monitor(**series), curator.card))
+    recent = curator.monitor(**series, through=6, window=2)
+    assert not recent.charged
+    assert 3000 < recent.answer.detector.records < 5000 < 11_000 < whole.records < 13_000
+    assert kept == States(curator.ledger, "visits").load(
+        series_digest(wc.Monitor(**series), curator.card)
+    )
+
+
+def test_no_exact_count_is_kept_between_two_steps(opened, made_up, series):
+    curator = opened(made_up(300))
+    question = wc.Monitor(**series, through=2)
+    curator.ask(question)
+    _, kept = States(curator.ledger, "visits").load(series_digest(question, curator.card))
+    assert set(kept) == {"form", "first", "steps"}
+    assert [len(step) for step in kept["steps"]] == [7, 7]
+
+
+def test_another_series_is_another_price(opened, made_up, series):
+    curator = opened(made_up(300), budget="4, 2e-6")
+    assert curator.monitor(**series, through=1).charged
+    assert curator.monitor(**{**series, "seed": 1}, through=1).charged
+    with pytest.raises(wc.BudgetExhausted):
+        curator.monitor(**{**series, "seed": 2}, through=1)
+
+
+def test_it_goes_on_over_revisions_of_the_data(opened, made_up, series, tmp_path):
+    ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with opened(made_up(300, months=2), ledger=ledger) as curator:
+        first = curator.monitor(**series, through=2)
+    with opened(made_up(300, months=4), ledger=ledger, advance="two months more") as curator:
+        assert curator.revision == 2
+        later = curator.monitor(**series, through=4)
+        assert not later.charged
+        assert curator.monitor(**series, through=2).answer.detector == first.answer.detector
+        assert 800 < later.answer.detector.records < 1600
+
+
+def test_a_crash_before_the_write_shows_nothing_and_after_it_repeats(
+    opened, made_up, series, tmp_path, monkeypatch
+):
+    ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
+    plain = States.save
+    with opened(made_up(300), ledger=ledger) as curator:
+
+        def dies(*given):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(States, "save", dies)
+        with pytest.raises(KeyboardInterrupt):
+            curator.monitor(**series, through=1)
+        question = wc.Monitor(**series)
+        key = series_digest(question, curator.card)
+        assert States(curator.ledger, "visits").load(key) is None
+
+        def dies_after(*given):
+            plain(*given)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(States, "save", dies_after)
+        with pytest.raises(KeyboardInterrupt):
+            curator.monitor(**series, through=1)
+        monkeypatch.setattr(States, "save", plain)
+        before = States(curator.ledger, "visits").load(key)
+    with opened(made_up(300), ledger=ledger) as curator:
+        curator.monitor(**series, through=1)
+        assert States(curator.ledger, "visits").load(key) == before
+        assert curator.remaining()["differential"] == 0
+
+
+def test_of_two_writers_the_second_shows_what_the_first_wrote(opened, made_up, series, monkeypatch):
+    curator = opened(made_up(300))
+    plain, other = States.save, []
+
+    def slow(self, key, version, state):
+        if not other:  # another process closes the step meanwhile
+            other.append(None)
+            other[0] = curator.monitor(**series, through=2).answer.detector
+        return plain(self, key, version, state)
+
+    curator.monitor(**series, through=1)
+    monkeypatch.setattr(States, "save", slow)
+    mine = curator.monitor(**series, through=2).answer.detector
+    assert mine == other[0]
+
+
+def test_persons_are_protected_at_more_noise(opened, made_up, card, series):
+    table = made_up(300)
+    named = table.append_column("who", [[str(n) for n in range(table.num_rows)]])
+    persons = replace(
+        card,
+        columns=(*card.columns, wc.Column("who", "text")),
+        unit="user",
+        user_column="who",
+        contribution=1,
+    )
+    person = opened(named, card=persons).monitor(**series, through=1)
+    record = opened(table).monitor(**series, through=1)
+    assert "one person" in person.statement
+    ratio = person.answer.detector.model.noise / record.answer.detector.model.noise
+    assert 1.8 < ratio < 2.4  # sum of six rows against one column
+
+
+def test_pure_privacy_has_laplace_noise(opened, made_up, series):
+    del series["delta"]
+    found = opened(made_up(300), budget="2").monitor(**series, through=2)
+    assert found.guarantee == wc.DifferentialPrivacy(2)
+    assert found.answer.detector.guarantee.delta == 0
