@@ -46,6 +46,7 @@ CACHES = {
     ("monitor/drift.py", "sets"): "a released layout",
     ("monitor/drift.py", "weight"): "the horizon and a released layout",
     ("monitor/question.py", "calendar"): "the question",
+    ("monitor/strategy.py", "_sums"): "kind of noise and horizon",
     ("monitor/strategy.py", "inverse"): "kind of noise and horizon",
     ("monitor/strategy.py", "strategy"): "kind of noise and horizon",
     ("ledger/account.py", "_plain"): "nothing",

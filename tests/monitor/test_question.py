@@ -36,7 +36,8 @@ def test_what_makes_no_sense_is_refused(series, given, words):
         ({"time": "nowhere"}, "nowhere"),
         ({"time": "kind"}, "need a number"),
         ({"columns": ["nowhere"]}, "nowhere"),
-        ({"epsilon": "1e-20"}, "larger price"),
+        ({"epsilon": "1e-20"}, "large enough to help"),
+        ({"epsilon": "1e-16", "delta": 0}, "larger price"),
     ],
 )
 def test_what_the_card_cannot_serve_is_refused_unpaid(opened, made_up, series, given, words):

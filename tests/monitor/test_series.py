@@ -9,6 +9,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.detector import Detector
 from whitecrow.ledger.states import States
+from whitecrow.monitor.strategy import strategy
 from whitecrow.question import series_digest
 
 
@@ -138,8 +139,11 @@ def test_persons_are_protected_at_more_noise(opened, made_up, card, series):
     person = opened(named, card=persons).monitor(**series, through=1)
     record = opened(table).monitor(**series, through=1)
     assert "one person" in person.statement
-    ratio = person.answer.detector.model.noise / record.answer.detector.model.noise
-    assert 1.8 < ratio < 2.4  # sum of six rows against one column
+    one, other = (found.answer.detector.model for found in (person, record))
+    ratio = one.noise / other.noise * (len(other.tables) / len(one.tables)) ** 0.5
+    rows = strategy("gaussian", 6)
+    assert ratio == pytest.approx((rows.reach(user=True) / rows.reach(user=False)) ** 0.5, rel=1e-3)
+    assert ratio > 2
 
 
 def test_pure_privacy_has_laplace_noise(opened, made_up, series):

@@ -7,6 +7,7 @@ the log-likelihood ratio of a whole series of releases is exact, and no test has
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,8 @@ def _likelihood(question: Monitor, card: Card, streams: Streams, table: Any) -> 
             question,
             card,
             reader,
-            lambda grids, row=row: facts.by_column(grids, row),
-            lambda columns, tables, row=row: facts.by_table(columns, tables, row),
+            partial(facts.by_column, row),
+            partial(facts.by_table, row),
             streams.layout if step else None,
         )
         total += reader.likelihood

@@ -29,6 +29,7 @@ from whitecrow.detector import Detector, Model, scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.histogram.money import Money, Noise
 from whitecrow.learn import Learn, LearnFacts, threshold
+from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.mechanism import learn
 from whitecrow.learn.training import train
 from whitecrow.noise.laws import exponential_mechanism_pmf

@@ -70,7 +70,7 @@ def _exact_window(question: Monitor, facts: MonitorFacts, source: Any) -> Any:
     """Answer with the newest period's counts as they are."""
     found = release(question, facts, source)
     model = Monitored.from_json(found).detector.model
-    (counts,) = facts.by_column(model.grids, (0, 1))
+    (counts,) = facts.by_column((0, 1), model.grids)
     return {**found, "exact": int(counts[1])}
 
 

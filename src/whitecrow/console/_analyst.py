@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from whitecrow.console import _answers as answers
@@ -25,7 +26,7 @@ from whitecrow.errors import (
 )
 from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.question import Release, coin_warning, digest, error_words, known_figures, statement
-from whitecrow.questions import kinds, question_type
+from whitecrow.questions import kinds, question_type, type_of
 from whitecrow.server._schemas import strict_json
 from whitecrow.server._strangers import question_from
 
@@ -123,6 +124,15 @@ def add(site: Site) -> None:
             release = out or site.handler.answered(visit.who, name, written)
         except (BudgetExhausted, PolicyViolation) as error:
             return form_page(visit, status=http_status(error), refused=str(error))
+        if type_of(question_from(release.question)).series is not None:
+            # The ledger has the series; the answer of a step is shown to whoever asks for it.
+            one = {
+                "question": release.question,
+                "answer": release.answer,
+                "at": datetime.now(UTC).isoformat(),
+            }
+            price = release.guarantee.to_json()
+            return answer_page(visit, {**one, "price": price}, again=not release.charged)
         key = digest(question_from(release.question))
         again = "" if release.charged else "?again=1"
         return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")
@@ -208,8 +218,11 @@ def add(site: Site) -> None:
             return Page("score.html", {**values, **found_wrong}, http_status(error))
 
     def answer(visit: Visit) -> Page:
+        found, _ = opened(visit)
+        return answer_page(visit, answered(visit, found["name"]), again=bool(visit.query("again")))
+
+    def answer_page(visit: Visit, one: dict[str, Any], *, again: bool) -> Page:
         found, card = opened(visit)
-        one = answered(visit, found["name"])
         question, price = question_from(one["question"]), guarantee(one["price"])
         kind = one["question"]["kind"]
         said, known = question.says(one["answer"]), known_figures(question, card)
@@ -226,7 +239,7 @@ def add(site: Site) -> None:
             "figures": answers.figures(question, known),
             "error": error_words(question, known),
             "warning": coin_warning(question, known),
-            "again": bool(visit.query("again")),
+            "again": again,
             "code": code.listings(one["question"], found["name"], _address(visit)),
             "chart": charts.series(said.series) if said.series else None,
             "detector": visit.request.url.path if kind == "learn" else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ _OPENED = {"series": "paid; its steps are released as they are asked for"}
 
 def series_order(order: ChargeRequest, question: Question, curator: Curator) -> ChargeRequest:
     """Return what is charged for a step: the whole series, once, over all revisions."""
-    return replace(order, digest=series_digest(question, curator.card))
+    paid = json.loads(question.paid_as().canonical)
+    return replace(order, digest=series_digest(question, curator.card), question=paid)
 
 
 def next_step(

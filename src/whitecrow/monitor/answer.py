@@ -9,6 +9,7 @@ from typing import Any
 
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput
+from whitecrow.monitor.picture import draw
 
 __all__ = ["Monitored"]
 
@@ -25,6 +26,10 @@ class Monitored:
         The period that was closed last.
     step, horizon : int
         Which step it is, of how many.
+    window : int
+        How many of the newest periods the detector is of; 0 for all.
+    false_alarm : str
+        With what probability there may be an alarm in the whole horizon, if nothing changes.
     series : tuple of mappings
         For each period so far: its name, about how many records it had, and for each column how far
         it has moved (``ratio`` above 1 is an alarm), by how much (``shift``) and since when.
@@ -34,6 +39,8 @@ class Monitored:
     period: str
     step: int
     horizon: int
+    window: int
+    false_alarm: str
     series: tuple[Mapping[str, Any], ...]
 
     @property
@@ -49,9 +56,19 @@ class Monitored:
 
     def plot(self, path: str | Path) -> Path:
         """Draw how far each column has moved, period by period."""
-        from whitecrow.monitor.picture import draw
-
         return draw(self, Path(path))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object, with the detector's file in base 64."""
+        return {
+            "period": self.period,
+            "step": self.step,
+            "horizon": self.horizon,
+            "window": self.window,
+            "false_alarm": self.false_alarm,
+            "series": [dict(one) for one in self.series],
+            "detector": self.detector.to_json()["detector"],
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Monitored:
@@ -62,6 +79,8 @@ class Monitored:
                 str(data["period"]),
                 int(data["step"]),
                 int(data["horizon"]),
+                int(data["window"]),
+                str(data["false_alarm"]),
                 tuple(data["series"]),
             )
         except (KeyError, TypeError, ValueError):

@@ -153,19 +153,24 @@ class Watch:
         """Return for each step how far each column has moved; nothing at the first."""
         stacked = np.stack(releases).astype(np.float64)
         ends = np.cumsum([column.cells for column in self.columns])[:-1]
-        parts = list(zip(self.columns, np.split(stacked, ends, axis=1), strict=True))
-        later = range(1, len(releases))
-        return [[], *([self._farthest(*one, step) for one in parts] for step in later)]
+        parts = np.split(stacked, ends, axis=1)
+        moves = [self._moves(*one) for one in zip(self.columns, parts, strict=True)]
+        return [[], *(list(found) for found in zip(*moves, strict=True))]
 
-    def _farthest(self, column: Watched, releases: Floats, step: int) -> Move:
-        """Return the comparison that stands out most."""
-        found = Move(column.name, step, 0.0, math.inf)
-        for first, last in _newest(step):
-            here, near = self._parts(column, releases, first, last)
-            there, far = self._parts(column, releases, 0, first)
-            for shift, bound in zip(here - there, near + far, strict=True):
-                move = Move(column.name, first, float(shift), float(bound))
-                found = max(found, move, key=lambda one: one.ratio)
+    def _moves(self, column: Watched, releases: Floats) -> list[Move]:
+        """Return for each step after the first the comparison that stands out most."""
+        before = [self._parts(column, releases, 0, last) for last in range(1, len(releases))]
+        found = []
+        for step in range(1, len(releases)):
+            best = Move(column.name, step, 0.0, math.inf)
+            for first, last in _newest(step) if len(column.sets) else ():
+                here, near = self._parts(column, releases, first, last)
+                there, far = before[first - 1]
+                shift, bound = here - there, near + far
+                most = int(np.argmax(np.abs(shift) / bound))
+                move = Move(column.name, first, float(shift[most]), float(bound[most]))
+                best = max(best, move, key=lambda one: one.ratio)
+            found.append(best)
         return found
 
     def _parts(
@@ -183,11 +188,13 @@ class Watch:
             most = self._most(column, releases, 0, 1)
             chosen = (1 if column.ordered else 2) * math.sqrt(most * self.weight / 2.0)
         parts, inside = column.sets @ counts / total, column.sets.sum(axis=1)
-        off = np.ones(len(inside))
+        off = np.full(len(inside), math.inf)
         for _ in range(_ROUNDS):  # the noise depends on the true part, which lies this near
-            ends = np.clip(np.stack([parts - off, parts + off]), 0.0, 1.0)
-            cells = (1.0 - ends) ** 2 * inside + ends**2 * (column.cells - inside)
-            noisy = self._off(first, last, cells.max(axis=0), records)
+            low, high = np.clip(parts - off, 0.0, 1.0), np.clip(parts + off, 0.0, 1.0)
+            cells = np.maximum(
+                *((1 - end) ** 2 * inside + end**2 * (column.cells - inside) for end in (low, high))
+            )
+            noisy = self._off(first, last, cells, records)
             off = np.minimum(off, (noisy + chosen) / total)
         return parts, off
 
@@ -240,5 +247,5 @@ class Watch:
 
 
 def _newest(step: int) -> list[tuple[int, int]]:
-    lengths = [1 << k for k in range(step.bit_length()) if 1 << k <= step]
+    lengths = [1 << k for k in range(step.bit_length())]
     return [(step + 1 - length, step + 1) for length in lengths]

@@ -71,8 +71,8 @@ class MonitorFacts(Facts):
     """
 
     card: Card
-    by_column: Callable[[tuple[Grid, ...], Weights], list[Counts]]
-    by_table: Callable[[tuple[Encoder, ...], Tables, Weights], Counts]
+    by_column: Callable[[Weights, tuple[Grid, ...]], list[Counts]]
+    by_table: Callable[[Weights, tuple[Encoder, ...], Tables], Counts]
 
 
 def gather(
@@ -91,11 +91,11 @@ def gather(
             progress(len(weights), question.through, "closing periods")
         return counts
 
-    def by_column(grids: tuple[Grid, ...], weights: Weights) -> list[Counts]:
+    def by_column(weights: Weights, grids: tuple[Grid, ...]) -> list[Counts]:
         counts = counted(ByColumn(grids), weights)
         return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
 
-    def by_table(columns: tuple[Encoder, ...], tables: Tables, weights: Weights) -> Counts:
+    def by_table(weights: Weights, columns: tuple[Encoder, ...], tables: Tables) -> Counts:
         return counted(ByTable(columns, tables), weights)
 
     return MonitorFacts(dataset.card, by_column, by_table)

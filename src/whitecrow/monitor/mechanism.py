@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from whitecrow.monitor.assembly import assemble
@@ -47,8 +48,8 @@ def resume(
             question,
             card,
             reader,
-            lambda grids, row=row: facts.by_column(grids, row),
-            lambda columns, tables, row=row: facts.by_table(columns, tables, row),
+            partial(facts.by_column, row),
+            partial(facts.by_table, row),
             streams.layout,
             source,
         )

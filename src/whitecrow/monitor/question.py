@@ -215,8 +215,13 @@ class Monitor(Question):
         return described(self, card, self.guesses.from_json(public).per_period)
 
     def reads(self, answer: Any) -> Any:
-        """Return the detector and the moves that a stored answer holds."""
-        return answer if isinstance(answer, Monitored) else Monitored.from_json(answer)
+        """Return the detector and the moves that an answer holds.
+
+        What the ledger has of a series is that it is paid: that is no step's answer.
+        """
+        if isinstance(answer, Monitored) or "detector" not in answer:
+            return answer
+        return Monitored.from_json(answer)
 
     def keep(self, answer: Any, path: str) -> None:
         """Write the newest detector's file."""
@@ -228,4 +233,7 @@ class Monitor(Question):
 
     def says(self, answer: Any) -> Said:
         """Say which columns have moved."""
-        return said_of(self.reads(answer))
+        found = self.reads(answer)
+        if not isinstance(found, Monitored):
+            return Said(f"A series of {self.horizon} steps that is paid; ask for them one by one")
+        return said_of(found)

@@ -9,6 +9,7 @@ import numpy as np
 
 from whitecrow.card import Card
 from whitecrow.detector import Detector, Model
+from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.assembly import assemble, nothing_by_column, nothing_by_table
 from whitecrow.monitor.drift import Watch, watched_columns
 from whitecrow.monitor.question import Monitor
@@ -58,15 +59,15 @@ def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, An
         }
         for step, found in enumerate(moves)
     ]
-    return {
-        "period": question.calendar.label(last - 1),
-        "step": last,
-        "horizon": question.horizon,
-        "window": question.window,
-        "false_alarm": str(question.false_alarm),
-        "series": series,
-        "detector": named(question, card, model, last - 1).to_json()["detector"],
-    }
+    return Monitored(
+        detector=named(question, card, model, last - 1),
+        period=question.calendar.label(last - 1),
+        step=last,
+        horizon=question.horizon,
+        window=question.window,
+        false_alarm=str(question.false_alarm),
+        series=tuple(series),
+    ).to_json()
 
 
 def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:

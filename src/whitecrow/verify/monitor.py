@@ -73,10 +73,10 @@ def _facts(lives: tuple[Life, ...], x: Histogram) -> MonitorFacts:
         parts = [w * count(_rows(lives, x, step, s)) for s, w in enumerate(weights)]
         return np.asarray(np.sum(parts, axis=0), dtype=np.int64)
 
-    def by_column(grids: tuple[Grid, ...], weights: Weights) -> list[npt.NDArray[np.int64]]:
+    def by_column(weights: Weights, grids: tuple[Grid, ...]) -> list[npt.NDArray[np.int64]]:
         return [summed(weights, lambda rows: histogram_counts(grids, rows)[0])]
 
-    def by_table(columns: Any, tables: Any, weights: Weights) -> npt.NDArray[np.int64]:
+    def by_table(weights: Weights, columns: Any, tables: Any) -> npt.NDArray[np.int64]:
         return summed(weights, lambda rows: scoring.count_rows(columns, tables, [rows]))
 
     return MonitorFacts(CARD, by_column, by_table)
@@ -100,7 +100,7 @@ class _Unpaid(Reader):
 class _Taped:
     """The question with a tape for money, or as a broken twin has it."""
 
-    def __init__(self, question: Monitor, tape: Tape, user: bool, **broken: bool) -> None:
+    def __init__(self, question: Monitor, tape: Tape, user: bool, **broken: Any) -> None:
         self._question, self._tape, self._user, self._broken = question, tape, user, broken
 
     def __getattr__(self, name: str) -> Any:
@@ -119,7 +119,7 @@ class _Taped:
         return make(money, self.plan(card), past, span, self._user)
 
 
-def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: bool) -> Hashable:
+def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     """Close all steps over some lives; return what is public of it."""
     delta = "1e-6" if tape.law == "gaussian" else "0"
     asked = Monitor(["x"], time="t", start=0, period=1, horizon=STEPS, epsilon=1, delta=delta)
@@ -131,7 +131,7 @@ def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken
 
 
 def all_steps(
-    law: str, lives: tuple[Life, ...] = RECORDS, user: bool = False, ways: int = 2, **broken: bool
+    law: str, lives: tuple[Life, ...] = RECORDS, user: bool = False, ways: int = 2, **broken: Any
 ) -> Report:
     """Return the worst loss of all steps together on every edge, over some public ways."""
     money = Money(law, Fraction(1, 2), "add_remove", 1)
@@ -149,8 +149,8 @@ def _claims() -> list[Check]:
     return found
 
 
-def _twin(words: str, *given: Any, **broken: bool) -> Check:
-    run = partial(all_steps, *given, ways=1, **broken)
+def _twin(words: str, law: str, lives: tuple[Life, ...] = RECORDS, **broken: Any) -> Check:
+    run = partial(all_steps, law, lives, ways=1, **broken)
     return Check("monitor", f"broken twin: {words}", run, must_fail=True)
 
 

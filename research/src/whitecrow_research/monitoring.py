@@ -1,6 +1,6 @@
-"""Detectors kept current: AUC by month, false alarms over quiet simulations, delay at a drift.
+"""``python -m whitecrow_research.monitoring``: detectors kept current, and their alarm.
 
-    python -m benchmarks.monitor --runs 1000 --data DATA --out report
+AUC by month beside a forest without privacy, false alarms over quiet years, delay at a drift.
 
 Made-up alarms are simulated from the alarm's own numbers (cells, counts, exact noise): a run takes
 milliseconds, so that a rate can be measured. Detectors are learned by a curator, month by month.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from whitecrow.histogram.money import Money
 from whitecrow.monitor.drift import Watch, Watched
 from whitecrow.monitor.strategy import strategy
 from whitecrow.noise._seeded import SeededSource
+
+__all__ = ["auc_by_step", "delays", "drifting", "false_alarms", "quiet", "watch_of", "year"]
 
 MONTHS = 12
 CELLS = 8
@@ -230,13 +233,36 @@ def auc_by_step(
     return rows
 
 
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw the AUC by month, and the alarm below it."""
+    from whitecrow._figures import new_figure
+
+    figure = new_figure(8, 5)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    steps = [row["step"] for row in rows]
+    for name, words, color, style in (
+        ("auc_all", "ours, all months", "#1f4e79", "-"),
+        ("auc_window", "ours, three months", "#c55a11", "-"),
+        ("forest_all", "forest without privacy, all months", "#1f4e79", ":"),
+        ("forest_window", "forest without privacy, three months", "#c55a11", ":"),
+    ):
+        above.plot(steps, [row[name] for row in rows], style, color=color, label=words)
+    above.set(ylabel="ROC-AUC of the month", title="A cluster moves in month 7")
+    above.legend(fontsize=8)
+    below.plot(steps[1:], [row["ratio"] for row in rows[1:]], color="black", marker="o")
+    below.axhline(1.0, color="#b02318", linestyle=":")
+    below.set(ylabel="largest shift\nover its bound", xlabel="month", ylim=(0, None))
+    figure.savefig(path)
+
+
 def main() -> None:
     """Run the study and print it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000, help="quiet years to simulate")
     parser.add_argument("--each", type=int, default=5000, help="records a month")
     parser.add_argument("--data", type=Path, help="a folder with nyc_taxi_sample.parquet")
-    parser.add_argument("--out", type=Path, help="write the result here")
+    parser.add_argument("--out", type=Path, help="write the result into this file (JSON)")
+    parser.add_argument("--picture", type=Path, help="draw the year with a drift into this file")
     asked = parser.parse_args()
     found: dict[str, Any] = {
         "false_alarms": false_alarms(asked.runs, each=asked.each),
@@ -255,7 +281,9 @@ def main() -> None:
     text = json.dumps(found, indent=1)
     if asked.out is not None:
         asked.out.write_text(text, encoding="utf-8")
-    print(text)
+    if asked.picture is not None:
+        draw(found["drift_from_month_7"], asked.picture)
+    sys.stdout.write(text + "\n")
 
 
 if __name__ == "__main__":
