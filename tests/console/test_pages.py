@@ -224,6 +224,22 @@ def test_every_question_is_answered_with_promise_error_and_code(
     assert f"whitecrow {kind} clinic" in page
 
 
+def test_every_step_of_a_series_has_its_page_and_the_history_has_the_series(
+    visitors: People,
+) -> None:
+    ana = visitors("ana")
+    fields = {"columns": "age", "time": "day", "start": "2024-01-01", "period": "month",
+              "horizon": "3", "epsilon": "1/2"}  # fmt: skip
+    for through in ("1", "2"):
+        priced = ana.post("/datasets/clinic/ask/monitor", {**fields, "through": through})
+        question = hidden(priced.text, "question")
+        page = ana.post("/datasets/clinic/ask/monitor/now", {"question": question})
+        assert page.status_code == 200, page.text
+        assert f"Step {through} of 3" in page.text
+        assert ("free of charge" in page.text) == (through == "2")
+    assert "A series of 3 steps that is paid" in ana.get("/datasets/clinic/history").text
+
+
 def test_a_question_over_the_budget_is_refused_and_the_form_stays(visitors: People) -> None:
     ana = visitors("ana")
     priced = ana.priced("count", epsilon="1000")
