@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from whitecrow.errors import InvalidInput, Unavailable
-from whitecrow.neighbours import Engine, NeighbourRelation, open_engine
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import Engine, NeighbourRelation
 from whitecrow.neighbours import _devices as devices
 from whitecrow.neighbours import _gpu as gpu
 from whitecrow.neighbours import _tiles as tiles
-from whitecrow.neighbours._devices import NUMPY, Device, cupy_device, find_device, torch_device
+from whitecrow.neighbours._devices import NUMPY, Device, cupy_device, torch_device
 from whitecrow.neighbours._gpu import GpuEngine
 from whitecrow.neighbours._plans import count_plain, equality
 from whitecrow.neighbours._sphere import on_sphere
@@ -410,39 +407,6 @@ def test_the_kernel_is_compiled_where_it_can_be(name: str) -> None:
             assert tiles._kernel(compiled, kind, width) is not None
 
 
-# --- without a GPU
-
-
-def test_without_a_library_the_message_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(devices, "_imported", lambda name: None)
-    with pytest.raises(Unavailable, match=r"'gpu' is not installed .*cupy-cuda12x.*torch.*local"):
-        open_engine(Table(mixture(5, 2)), "gpu")
-
-
-def test_without_a_gpu_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_imported", lambda name: sys)
-    monkeypatch.setattr(devices, "_has_gpu", lambda module: False)
-    table = Table(mixture(5, 2))
-    with pytest.raises(Unavailable, match=r"cupy and torch found no GPU .*engine='local'"):
-        open_engine(table, "gpu")
-    assert table.reads == 0
-
-
-def test_a_curator_that_finds_no_gpu_opens_no_account(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    pytest.importorskip("sqlalchemy")
-    from whitecrow import Curator, demo
-
-    monkeypatch.setattr(devices, "_imported", lambda name: None)
-    ledger = tmp_path / "ledger.db"
-    with pytest.raises(Unavailable, match="'gpu' is not installed"):
-        Curator.open(demo.DATA, card=demo.CARD, budget="3", engine="gpu", ledger=ledger)
-    assert not ledger.exists()
-
-
 def test_a_curator_counts_on_the_device(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sqlalchemy")
     from whitecrow import Curator, DistanceAnomaly, Identify, demo
@@ -470,47 +434,3 @@ def test_an_engine_gives_the_sparse_records(device: Device) -> None:
     degrees = count_plain(data, lower("euclidean", 2.0, (), 2), data, 20)
     assert (points == data[degrees < 20]).all()
     assert (counts == degrees[degrees < 20]).all()
-
-
-def test_a_library_that_fails_is_no_gpu() -> None:
-    class Broken:
-        class cuda:
-            @staticmethod
-            def is_available() -> bool:
-                raise RuntimeError("no driver")
-
-    assert devices._has_gpu(Broken) is False
-    assert devices._imported("no_such_library_at_all") is None
-
-
-def test_numpy_and_the_array_library_are_all_it_needs() -> None:
-    script = """
-import sys
-for name in ("numba", "llvmlite", "scipy", "pyarrow", "sqlalchemy", "narwhals", "click", "rich"):
-    sys.modules[name] = None
-import numpy as np
-from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours._devices import NUMPY
-from whitecrow.neighbours._gpu import GpuEngine
-
-class Table:
-    def matrix(self, columns): return np.arange(1200.0).reshape(-1, 2) / 40
-    def fingerprint(self): return ""
-
-engine = GpuEngine(Table(), device=NUMPY)
-for metric in ("euclidean", "manhattan", "chebyshev", "hamming", "haversine"):
-    print(engine.degrees(NeighbourRelation(("a", "b"), metric, 1.0), 9).tolist()[300:303])
-gower = NeighbourRelation(("a", "b"), "gower", 0.01, (20.0, 0.0))
-print(engine.degrees(gower, 9).tolist()[300:303])
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert len(ran.stdout.splitlines()) == 6
-
-
-@pytest.mark.skipif(len(DEVICES) > 2, reason="a GPU is here")
-def test_nothing_is_found_where_nothing_is() -> None:
-    with pytest.raises(Unavailable, match="'gpu' is not"):
-        find_device()
