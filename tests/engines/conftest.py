@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,17 +48,26 @@ def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
     from whitecrow.data.warehouse._spark import session
 
+    # Short queries: what the compilers would gain is less than what they take.
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    master = os.environ.get("WHITECROW_TEST_SPARK_MASTER", "local[2]")
+    if master.startswith("spark://"):
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.executor.memory": "600m",
+            # Executors come and go as there is work for them.
+            "spark.dynamicAllocation.enabled": "true",
+            "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+            "spark.dynamicAllocation.maxExecutors": "2",
+        }
     try:
-        # Short queries: what the compilers would gain is less than what they take.
-        running = session(
-            "local[2]",
-            **{
-                "spark.sql.shuffle.partitions": "2",
-                "spark.sql.adaptive.enabled": "false",
-                "spark.sql.codegen.wholeStage": "false",
-                "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            },
-        )
+        running = session(master, **settings)
     except Unavailable as reason:
         pytest.skip(str(reason))
     yield running
