@@ -213,11 +213,37 @@ def test_a_circle_refuses_what_cannot_be_agreed_upon(given, said):
         Circle(**{"label": "a", "sites": SITES, **given})
 
 
-def test_thresholds_and_replace_one_are_refused_before_anything_is_charged(tmp_path):
+@pytest.mark.parametrize("price", [{"epsilon": "4"}, {"epsilon": "4", "delta": "1e-6"}])
+def test_thresholds_of_all_sites_records_alarm_about_as_often_as_was_bought(tmp_path, price):
+    curators = {
+        name: wc.Curator.open(
+            records(seed), card=CARD, name=name, budget="9, 1e-5", ledger="sqlite://"
+        )
+        for seed, name in enumerate(SITES)
+    }
+    meeting, secrets = Meeting(Circle("first try", SITES), patience=60), secrets_of(SITES)
+    question = Learn(**price, false_alarms=[0.05, 1e-6])
+
+    def work(name):
+        return learn_together(curators[name], question, meeting.member(name, secrets[name]))
+
+    found = at_once({name: (lambda n=name: work(n)) for name in SITES})
+    detectors = list(found.values())
+    assert all(isinstance(one, wc.Detector) for one in detectors), detectors
+    assert detectors[0].to_json() == detectors[1].to_json() == detectors[2].to_json()
+    everybody = pa.concat_tables([records(seed) for seed in range(3)])
+    alarms = float(np.mean(detectors[0].predict(everybody, false_alarms=0.05)))
+    assert 0.03 < alarms < 0.07
+    with pytest.raises(InvalidInput, match="threshold"):  # one record in a million
+        detectors[0].predict(everybody, false_alarms=1e-6)
+    assert all(one.remaining()["differential"] == 5 for one in curators.values())
+
+
+def test_replace_one_and_thresholds_at_no_price_are_refused_before_anything_is_charged(tmp_path):
     curator = opened(tmp_path, "north", 1)
     member = Meeting(Circle("a", SITES)).member("north", {"south": bytes(32), "west": bytes(32)})
     for question in (
-        Learn(epsilon="1", false_alarms=[0.05]),
+        Learn(epsilon="1", false_alarms=[0.05], threshold_share="1e-30"),
         Learn(epsilon="1", relation="replace_one"),
     ):
         with pytest.raises(InvalidInput):

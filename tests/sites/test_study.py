@@ -78,5 +78,7 @@ def test_three_sites_are_within_a_hundredth_of_one_trained_on_all_data(name: str
         for key, detector in (("all", whole), ("merged", merged), ("together", together)):
             found[key].append(auc(detector.scores(table), labels))
     mean = {key: float(np.mean(values)) for key, values in found.items()}
+    shown = {key: f"{value:.3f}" for key, value in mean.items()}
+    print(name, len(rows), shown)  # noqa: T201 (docs/sites.md)
     assert mean["merged"] > mean["all"] - 0.01
     assert mean["together"] > mean["all"] - 0.01

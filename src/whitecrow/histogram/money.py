@@ -114,6 +114,11 @@ class Money:
             return cls("gaussian", concentrated(epsilon, delta), relation, contribution)
         return cls("laplace", epsilon, relation, contribution)
 
+    @property
+    def selects(self) -> bool:
+        """Whether one party sees the exact counts, and so can choose among candidates by them."""
+        return True
+
     def histograms(self, share: Fraction, tables: int) -> Noise:
         """Return the noise of ``tables`` histograms of all records that share a part of the total.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Mapping
@@ -246,8 +247,31 @@ class TableProfile:
                 self._drafted(column) if column.name in self.names else column
                 for column in self.basis.columns
             ),
-            sources={**self.basis.sources, "profile": f"priced question {self.entry}"},
+            sources={**self.basis.sources, "profile": self._source},
         )
+
+    @property
+    def _source(self) -> str:
+        return f"priced question {self.entry}" if self.entry else "merged profiles"
+
+    def merge(self, *others: TableProfile, apart: bool = False, overlap: int = 0) -> TableProfile:
+        """Return one profile of several datasets' records; the counts and their noise add up.
+
+        Nothing is read and nothing is charged: the profiles are public.
+
+        Parameters
+        ----------
+        *others : TableProfile
+            Of the same card and columns, with promises of the same unit.
+        apart : bool
+            Whether nobody has records in two of the datasets. Then each person loses what one
+            profile cost at the most; otherwise the promises add up.
+        overlap : int, optional
+            In how many datasets one person may have records: so many promises add up.
+        """
+        from whitecrow.histogram.merging import merged
+
+        return TableProfile(**merged((self, *others), apart, overlap))
 
     def _drafted(self, column: Column) -> Column:
         released = self.column(column.name)
@@ -296,6 +320,18 @@ class TableProfile:
             "Read it, change what you know better, then: whitecrow card accept."
         )
         Path(path).write_text(written(self.card(), draft=self.entry, note=note), encoding="utf-8")
+
+    def save(self, path: str | Path) -> None:
+        """Write the profile itself (JSON), to be merged or read again."""
+        Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> TableProfile:
+        """Read what :meth:`save` wrote."""
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InvalidInput(f"{str(path)!r} is no profile that this version can read.") from None
 
     def rows(self) -> list[list[str]]:
         """Return a table of all columns, its heading first."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from whitecrow.detector import Detector, Threshold, scoring
+from whitecrow.detector.model import Model
 from whitecrow.histogram.money import Money
 from whitecrow.learn import threshold
 from whitecrow.learn.facts import LearnFacts
@@ -58,15 +60,39 @@ def learn(
     )
     if not question.rates:
         return bare
+    edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
+    if money.selects:
+        found = _chosen(question, facts, model, edges, money, source)
+    else:
+        edges, noise = threshold.few(edges), money.histograms(for_thresholds, 1)
+        noisy = noise.added(facts.by_score(model, edges), source)
+        found = threshold.read_off(noisy, edges, question.rates, model.records, noise.deviation)
+    worth = scoring.scale(model)
+    return bare.with_thresholds(
+        tuple(
+            Threshold(rate, found[rate] / worth if rate in found else None)
+            for rate in question.rates
+        )
+    )
+
+
+def _chosen(
+    question: Learn,
+    facts: LearnFacts,
+    model: Model,
+    edges: threshold.Counts,
+    money: Money,
+    source: Source | None,
+) -> dict[Fraction, float]:
+    """Choose a candidate for each rate that so many records carry."""
     # Which rates are tried rests on the released number of records, so it tells nothing new.
-    tried = threshold.allotted(question.rates, model.records, money, for_thresholds)
-    found = {}
-    if tried:
-        edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
-        counts = facts.by_score(model, edges)
-        for rate, epsilon in tried.items():
-            place = threshold.choose(
-                counts, rate, epsilon, question.relation, card.contribution, source
-            )
-            found[rate] = float(edges[place]) / scoring.scale(model)
-    return bare.with_thresholds(tuple(Threshold(rate, found.get(rate)) for rate in question.rates))
+    tried = threshold.allotted(question.rates, model.records, money, question.shares[1])
+    if not tried:
+        return {}
+    counts, contribution = facts.by_score(model, edges), facts.card.contribution
+    return {
+        rate: float(
+            edges[threshold.choose(counts, rate, epsilon, question.relation, contribution, source)]
+        )
+        for rate, epsilon in tried.items()
+    }

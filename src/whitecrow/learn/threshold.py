@@ -14,11 +14,12 @@ from whitecrow.histogram.money import Money
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
 
-__all__ = ["allotted", "candidates", "choose", "score_edges", "utilities"]
+__all__ = ["allotted", "candidates", "choose", "few", "read_off", "score_edges", "utilities"]
 
 _WITHIN, _BEYOND = 512, 64
 _MISSED = 0.15
 _SURE = 2 * math.log(7)
+_FEW = 40
 
 Counts = npt.NDArray[np.int64]
 
@@ -44,6 +45,54 @@ def candidates(scores: Counts) -> Counts:
     beyond = last + np.geomspace(reach / 32, 3 * reach, _BEYOND)
     edges: Counts = np.unique(np.rint(np.concatenate([within, beyond])).astype(np.int64))
     return edges
+
+
+def few(edges: Counts) -> Counts:
+    """Return some of the candidates, for a histogram whose noise adds up from cell to cell."""
+    return edges[np.unique(np.linspace(0, len(edges) - 1, _FEW).round().astype(np.int64))]
+
+
+def read_off(
+    noisy: Counts, edges: Counts, rates: tuple[Fraction, ...], records: float, deviation: float
+) -> dict[Fraction, float]:
+    """Return the threshold of each rate that noisy counts carry; the others are refused.
+
+    Nothing but noisy counts is looked at. Between two edges the number of alarms is taken to fall
+    geometrically, as the candidates' does.
+
+    Parameters
+    ----------
+    noisy : int64 array
+        Records by intervals of the score, one more than edges, each with noise.
+    edges : int64 array
+    rates : tuple of Fraction
+    records : float
+        How many there are, as released.
+    deviation : float
+        Of the noise of each count.
+
+    Examples
+    --------
+    >>> edges = np.array([10, 20, 30])
+    >>> read_off(np.array([890, 90, 15, 5]), edges, (Fraction(1, 50),), 1000.0, 0.1)
+    {Fraction(1, 50): 20.0}
+    """
+    above = np.maximum.accumulate(np.cumsum(noisy[:0:-1]))[::-1].astype(np.float64)
+    found = {}
+    for rate in rates:
+        wanted = float(rate) * records
+        enough = np.flatnonzero(above >= wanted)
+        cells = len(edges) - (int(enough[-1]) if len(enough) else 0)
+        if not len(enough) or deviation * math.sqrt(cells) > _tolerance(wanted):
+            continue
+        place = int(enough[-1])
+        if place == len(edges) - 1:
+            continue  # beyond the last candidate lie more than wanted
+        high, low = np.log(np.maximum(above[place : place + 2], 0.5))
+        part = 0.0 if high <= low else (high - math.log(wanted)) / (high - low)
+        lower, upper = float(edges[place]), float(edges[place + 1])
+        found[rate] = lower + min(max(part, 0.0), 1.0) * (upper - lower)
+    return found
 
 
 def utilities(counts: Counts, rate: Fraction) -> list[int]:

@@ -213,8 +213,9 @@ class Profile(Question):
         return answer if found.entry == entry else replace(found, entry=entry).to_json()
 
     def keep(self, answer: Any, path: str) -> None:
-        """Write the drafted card."""
-        self.reads(answer).save_draft(path)
+        """Write the drafted card; to a path that ends in ``.profile`` the profile itself."""
+        profile = self.reads(answer)
+        (profile.save if path.endswith(".profile") else profile.save_draft)(path)
 
     def draw(self, answer: Any, path: str) -> None:
         """Draw every column."""

@@ -153,6 +153,11 @@ class SharedMoney(Money):
         wide = replace(money, contribution=money.contribution * member.circle.overlap)
         return cls(wide.law, wide.total, wide.relation, wide.contribution, member=member)
 
+    @property
+    def selects(self) -> bool:
+        """No: nobody sees the exact counts of all sites."""
+        return False
+
     def histograms(self, share: Fraction, tables: int) -> SharedNoise:
         """Return the noise of histograms, to be drawn in shares."""
         noise = super().histograms(share, tables)

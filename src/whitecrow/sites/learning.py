@@ -28,7 +28,8 @@ def learn_together(curator: Curator, question: Learn, member: Member) -> Detecto
     curator : Curator
         Of this site's records.
     question : Learn
-        The same at all sites, without thresholds and under add/remove.
+        The same at all sites, under add/remove. Thresholds are read off one more noisy histogram,
+        of all sites' scores, since nobody may see the exact one to choose by.
     member : Member
         This site's side of the circle.
 
@@ -37,14 +38,13 @@ def learn_together(curator: Curator, question: Learn, member: Member) -> Detecto
     Detector
         The same at all sites.
     """
-    if question.rates:
-        hint = "Buy thresholds afterwards, each site from its own records."
-        raise invalid("learn_together", "false_alarms", "left out", question.false_alarms, hint)
     if question.relation != "add_remove":
         hint = "How many records all sites have together is not public."
         raise invalid("learn_together", "relation", "'add_remove'", question.relation, hint)
     shared = SharedMoney.at(question.money(curator.card), member)
     question.check(replace(curator.card, contribution=shared.contribution))
+    if question.rates and not shared.affords(question.shares[1], 1):
+        raise invalid("learn_together", "threshold_share", "larger", question.threshold_share)
     circle = member.circle
     name = json.dumps([question.canonical, curator.card.fingerprint(), circle.round(0).decode()])
     answer = take_part(
