@@ -240,6 +240,18 @@ class Client(Asks):
         found = self._connection.call("GET", f"{self._path()}/ledger")
         return list(found.get("questions", []))
 
+    def timeline(self) -> dict[str, Any]:
+        """Revisions, publications, alarms and the budget over time, as far as one may know."""
+        return self._connection.call("GET", f"{self._path()}/timeline")
+
+    def advance(self, *, reason: str, growth: str | None = None) -> int:
+        """Record, as the custodian, that the records changed; return the revision they are.
+
+        See :meth:`whitecrow.Curator.open` for ``growth``.
+        """
+        said = {"reason": reason} if growth is None else {"reason": reason, "growth": growth}
+        return int(self._post("revisions", said)["revision"])
+
     def _path(self) -> str:
         return f"/v1/datasets/{urllib.parse.quote(self.name, safe='')}"
 

@@ -204,3 +204,24 @@ def test_a_query_in_a_shared_ledger_needs_a_name(tmp_path):
     assert refused.exit_code == 2
     assert "--name" in refused.output
     assert run(*ask, "--name", "people").exit_code == 0
+
+
+def test_growth_is_declared_and_checked_and_the_timeline_tells_it(clinic, tmp_path):
+    data = Path(clinic[0])
+    declare = ("data", "advance", *clinic, "--growth", "insert-only", "--reason")
+    assert run(*declare, "a register").exit_code == 0
+    rows = data.read_text().splitlines()
+    data.write_text("\n".join([*rows, rows[-1]]) + "\n")  # one record more
+    assert run("data", "advance", *clinic, "--reason", "May").exit_code == 0
+    data.write_text("\n".join([rows[0], *rows[2:], rows[-1], rows[-1]]) + "\n")
+    refused = run("data", "advance", *clinic, "--reason", "June")
+    assert refused.exit_code == 1
+    assert "--growth any" in refused.output
+    assert run(*declare[:-2], "any", "--reason", "a consent was withdrawn").exit_code == 0
+    picture = tmp_path / "t.svg"
+    shown = run("data", "timeline", clinic[0], "--out", str(picture)).output
+    assert "only added since revision 1" in shown
+    assert '"a consent was withdrawn"' in shown
+    assert picture.read_text().startswith("<svg")
+    found = json.loads(run("--json", "data", "timeline", clinic[0]).stdout)
+    assert [one["kind"] for one in found["events"]].count("revision") == 3

@@ -122,6 +122,7 @@ ACTS = (
         (401, 403, 403, 403, 200),
         lambda house: {"reason": "May was appended"},
     ),
+    Act("GET", "/v1/datasets/{name}/timeline", (401, 200, 404, 200, 200)),
     Act("POST", "/v1/datasets/{name}/price", (401, 200, 404, 403, 200), _question),
     Act("POST", "/v1/datasets/{name}/ask", (401, 200, 404, 403, 200), _question),
     Act("POST", "/v1/datasets/{name}/dummy", (401, 200, 404, 403, 200), _question),

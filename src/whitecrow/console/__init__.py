@@ -16,6 +16,7 @@ from whitecrow.console import _onboarding as onboarding
 from whitecrow.console import _people as people
 from whitecrow.console import _policy as policy
 from whitecrow.console import _privacy_map as privacy_map
+from whitecrow.console import _revisions as revisions
 from whitecrow.console import _sign_in_pages as sign_in_pages
 from whitecrow.console import _timeline as timeline
 from whitecrow.console import _use as use
@@ -33,7 +34,17 @@ def mount(app: FastAPI, handler: RequestHandler) -> None:
 def site_of(handler: RequestHandler) -> Site:
     """Build all pages over a handler."""
     site = Site(handler)
-    for part in (sign_in_pages, me, custodian, onboarding, policy, people, use, timeline):
+    for part in (
+        sign_in_pages,
+        me,
+        custodian,
+        onboarding,
+        policy,
+        people,
+        use,
+        timeline,
+        revisions,
+    ):
         part.add(site)
     for part in (privacy_map, analyst, laboratory):
         part.add(site)

@@ -41,6 +41,7 @@ DONE = {
     "access": "The list of readers is changed.",
     "allowance": "The allowance is set. The ledger keeps your reason.",
     "void": "The spend was given back. The ledger keeps your reason.",
+    "revision": "The revision is recorded; the records are being read again.",
     "review": "The failure is reviewed. The ledger keeps your reason.",
     "disabled": "This person is deactivated; their sessions and tokens have ended.",
     "enabled": "This person may sign in again.",

@@ -110,6 +110,7 @@ class Curator(Asks, Custody, Rehearsal):
         analyst: str = "owner",
         name: str | None = None,
         advance: str | None = None,
+        growth: str | None = None,
         progress: Progress | None = None,
         most_seconds: float = math.inf,
         most_bytes: float = math.inf,
@@ -146,6 +147,9 @@ class Curator(Asks, Custody, Rehearsal):
         advance : str, optional
             Why records that the account does not know are to be its next revision: they grew, or
             were corrected. Spends go on adding up. Without it such records are refused.
+        growth : {"insert-only", "any"}, optional
+            Declare that records are only ever added at the end: next revisions are checked for it
+            and share the discount for places that do not meet. By default the last one holds.
         progress : callable, optional
             Told how far the load is; it sees the number of rows, so it is for the custodian.
         most_seconds, most_bytes : float, default=inf
@@ -158,13 +162,15 @@ class Curator(Asks, Custody, Rehearsal):
             If an account exists and promises something else than the given budget or policy: a
             promise is changed by ``amend``, never by opening.
         DataChanged
-            If the account is bound to other records, and ``advance`` says nothing of it.
+            If the account is bound to other records, and ``advance`` says nothing of it; or if
+            records that were declared insert-only were not only added to.
         """
         if not isinstance(analyst, str) or not analyst:
             raise InvalidInput("The analyst must have a name that is not empty.")
         how: dict[str, Any] = {"card": card, "engine": engine, "spark_master": spark_master}
         account: dict[str, Any] = {"ledger": ledger, "budget": budget, "policy": policy}
-        found = opened(source, **how, **account, name=name, advance=advance, progress=progress)
+        account |= {"name": name, "advance": advance, "growth": growth}
+        found = opened(source, **how, **account, progress=progress)
         lent = Limits(most_seconds, most_bytes)
         curator = cls(**vars(found), analyst=analyst, lent=lent)
         curator._opening = {"source": source, **how, "analyst": analyst}
@@ -344,8 +350,8 @@ class Curator(Asks, Custody, Rehearsal):
 
         Only pure releases are located: the filter per place holds for pure epsilon
         (docs/mechanisms.md 10.2). And only balls in one database: a person whose record changes
-        between two questions may lie in both. So a ball carries the revision of the data, and
-        records that may change unseen have none.
+        between two questions may lie in both. So a ball carries the revision of the data (or the
+        first of a run of mere additions), and records that may change unseen have none.
         """
         ball = getattr(question, "location", None)
         if ball is None or getattr(price, "delta", None) != 0 or not self._identity.steady:
@@ -353,7 +359,10 @@ class Curator(Asks, Custody, Rehearsal):
         found: dict[str, Any] | None = ball(self.card)
         if found is None:
             return None
-        return {**found, "card": reading(self.card.fingerprint(), self._identity.revision)}
+        # A person of several records may add one, and then others of theirs are kept by the card.
+        one_record = self.card.unit == "record"
+        revision = self._identity.since if one_record else self._identity.revision
+        return {**found, "card": reading(self.card.fingerprint(), revision)}
 
     def _reserve(
         self, order: ChargeRequest
@@ -403,7 +412,7 @@ class Curator(Asks, Custody, Rehearsal):
         """Which revision of the account's records this curator holds; 0 if there is no other."""
         return self._identity.revision
 
-    def advance(self, source: object = None, *, reason: str) -> Curator:
+    def advance(self, source: object = None, *, reason: str, growth: str | None = None) -> Curator:
         """Open the records as they are now, as the account's next revision, and return its curator.
 
         Stored answers and the discount for places that do not meet belong to a revision; spends
@@ -415,11 +424,14 @@ class Curator(Asks, Custody, Rehearsal):
             Where the records are now; by default where they were.
         reason : str
             Why they changed; the chain keeps it.
+        growth : {"insert-only", "any"}, optional
+            See :meth:`open`.
         """
         if self._opening is None:
             raise NotAllowed("This curator's records are opened by a service; advance there.")
         how = {**self._opening, "source": self._opening["source"] if source is None else source}
-        return Curator.open(**how, ledger=self._ledger, name=self.name, advance=reason)
+        how |= {"ledger": self._ledger, "name": self.name, "growth": growth}
+        return Curator.open(**how, advance=reason)
 
     def close(self) -> None:
         """Give the connections back: the store's, and those to records that are elsewhere."""

@@ -17,14 +17,17 @@ Spark                                                              there get no 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from whitecrow.data import Card, Records
-from whitecrow.data._marks import FileStates, RowMark, file_mark, file_states
+from whitecrow.data import Card, Records, is_lake
+from whitecrow.data._marks import FileStates, RowMark, file_chunks, file_mark, file_states
+from whitecrow.data._sources import open_source
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.errors import AccountConflict, DataChanged, NotReady
 from whitecrow.ledger import Ledger
+from whitecrow.ledger.growth import Chunks
 from whitecrow.ledger.revisions import bind
 from whitecrow.ledger.states import States
 
@@ -43,6 +46,9 @@ class Identity:
     ----------
     revision : int, default=0
         Of the account; 0 where nobody else can open the account, so that no other records can.
+    since : int, default=0
+        The first revision of its run: from there on records were only added, as declared and
+        checked (:mod:`whitecrow.ledger.growth`).
     path, files : Path, mapping, optional
         The file or folder and its state at opening, where questions go to the files themselves.
     steady : bool, default=True
@@ -50,6 +56,7 @@ class Identity:
     """
 
     revision: int = 0
+    since: int = 0
     path: Path | None = None
     files: FileStates | None = field(default=None, repr=False)
     steady: bool = True
@@ -78,13 +85,16 @@ class Recognition:
         What :meth:`Curator.open` was given.
     remote : bool
         Whether questions go to the source itself.
+    recording : bool, default=False
+        Whether this may become a revision, whose growth has to be checked.
     """
 
-    def __init__(self, source: object, *, remote: bool) -> None:
+    def __init__(self, source: object, *, remote: bool, recording: bool = False) -> None:
         self._remote = remote
         self._path = _existing(source)
         self._files = None if self._path is None else file_states(self._path)
-        self.rows = RowMark() if self._files is None and not remote else None
+        by_rows = self._files is None and not remote
+        self.rows = RowMark(keep=recording) if by_rows else None
         """Takes in the rows as they are read, where they come from no file."""
 
     @property
@@ -94,18 +104,54 @@ class Recognition:
 
     def unbound(self) -> Identity:
         """The records of an account that nobody else can open."""
-        return self._identity(0)
+        return self._identity(0, 0)
 
     def bound(
-        self, ledger: Ledger, account: str, mark: str, *, advance: str | None = None
+        self,
+        ledger: Ledger,
+        account: str,
+        mark: str,
+        *,
+        card: Card | None = None,
+        advance: str | None = None,
+        growth: str | None = None,
+        actor: str = "",
     ) -> Identity:
         """Recognise the records as a revision of an account; see :func:`bind`."""
-        return self._identity(bind(ledger, account, mark, reason=advance))
+        found = bind(
+            *(ledger, account, mark),
+            reason=advance,
+            actor=actor,
+            growth=growth,
+            chunks=self._chunks(card),
+        )
+        return self._identity(found.number, found.since)
 
-    def _identity(self, revision: int) -> Identity:
+    def _identity(self, revision: int, since: int) -> Identity:
         if not self._remote:
-            return Identity(revision)
-        return Identity(revision, self._path, self._files, steady=self._path is not None)
+            return Identity(revision, since)
+        return Identity(revision, since, self._path, self._files, steady=self._path is not None)
+
+    def _chunks(self, card: Card | None) -> Chunks | None:
+        """Return what reads the chunks of the records; None where nothing can."""
+        path = self._path
+        if path is None:
+            return None if self.rows is None else self.rows.chunks
+
+        def read(known: Iterable[str]) -> Mapping[str, str]:
+            assert self._files is not None
+            if path.is_dir() and not is_lake(path):
+                found = file_chunks(self._files, path)
+            else:
+                rows, opened = RowMark(keep=True), open_source(path, card)
+                for batch in opened.batches(list(opened.schema.names), lambda: None):
+                    rows.add(batch)
+                found = rows.chunks(known)
+            if file_states(path) != self._files:
+                raise NotReady(_MOVING)
+            return found
+
+        return read
 
     def mark(
         self,

@@ -13,7 +13,8 @@ from whitecrow.curator.identity import Identity, Recognition, keep_unit
 from whitecrow.data import Card, Records
 from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger import AccountSnapshot, Ledger
-from whitecrow.ledger.revisions import bind, first_records
+from whitecrow.ledger.growth import checked
+from whitecrow.ledger.revisions import first_records
 from whitecrow.neighbours import REMOTE, Engine, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
@@ -77,6 +78,7 @@ def opened(
     policy: Policy | Mapping[str, Any] | str | Path | None,
     name: str | None,
     advance: str | None,
+    growth: str | None,
     progress: Progress | None,
 ) -> Opened:
     """Open records and their account, and see that they belong together.
@@ -84,9 +86,11 @@ def opened(
     See :meth:`whitecrow.Curator.open` for the parameters.
     """
     where = ledger or beside(source) or "sqlite://"
-    private = is_private(where) and advance is None
+    checked(growth)
+    private = is_private(where) and advance is None and growth is None
     account = name or account_name(source, private=private)
-    seen = Recognition(source, remote=engine in REMOTE)
+    recording = advance is not None or growth is not None
+    seen = Recognition(source, remote=engine in REMOTE, recording=recording)
     dataset, found = open_data(
         source,
         card,
@@ -100,11 +104,15 @@ def opened(
     store = where if isinstance(where, Ledger) else Ledger(where, atlas=BALLS)
     try:
         mark = None if private else seen.mark(dataset, store, account)
-        opened_account(store, account, budget, policy, mark)
+        # With a declaration the first revision is an entry of its own, which keeps its chunks.
+        opened_account(store, account, budget, policy, None if growth else mark)
         keep_unit(store, account, dataset.card)
-        identity = (
-            seen.unbound() if mark is None else seen.bound(store, account, mark, advance=advance)
-        )
+        if mark is None:
+            identity = seen.unbound()
+        else:
+            identity = seen.bound(
+                store, account, mark, card=dataset.card, advance=advance, growth=growth
+            )
     except BaseException:
         if store is not ledger:
             store.close()
@@ -121,6 +129,7 @@ def advanced(
     ledger: Ledger,
     account: str,
     reason: str,
+    growth: str | None = None,
     actor: str = "",
 ) -> int:
     """Look at records and record them as the next revision of an account, without opening it.
@@ -128,7 +137,7 @@ def advanced(
     For a service, whose workers open the records themselves when told to. A file is only hashed;
     the rows of a query are read here once.
     """
-    seen = Recognition(source, remote=engine in REMOTE)
+    seen = Recognition(source, remote=engine in REMOTE, recording=True)
     dataset = None
     if not seen.by_file:
         watch = None if seen.rows is None else seen.rows.add
@@ -138,7 +147,9 @@ def advanced(
     finally:
         if dataset is not None:
             dataset.close()
-    return bind(ledger, account, mark, reason=reason, actor=actor)
+    return seen.bound(
+        ledger, account, mark, card=card, advance=reason, growth=growth, actor=actor
+    ).revision
 
 
 def is_private(ledger: Ledger | str | Path) -> bool:

@@ -11,13 +11,16 @@ keyed hash of it only (:mod:`whitecrow.ledger.revisions`).
 * A *frame* or the result of a query is marked by the multiset of its rows, in whichever order they
   come, over all of its columns: the sum of a hash of each row.
 * A *database* that counts for itself is asked for the number of its rows and such a sum.
+
+*Chunks* are marked in the same way, so that an account can see that records were only added: runs
+of rows in their order, or whole files of a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ import numpy.typing as npt
 
 from whitecrow.data._folders import files_of
 
-__all__ = ["RowMark", "file_mark", "file_states"]
+__all__ = ["RowMark", "file_chunks", "file_mark", "file_states"]
 
 FileStates = dict[str, list[int]]
 """By path: size, inode, time of change of the contents and of the inode."""
@@ -36,6 +39,7 @@ Words = npt.NDArray[np.uint64]
 _MODULUS = 1 << 256
 _ROWS = 1 << 15  # so many rows stay in the processor's cache from one step to the next
 _LANES = (0x243F6A8885A308D3, 0x13198A2E03707344)  # two independent sums: 128 bits
+_CHUNK = 1 << 16
 _A_MOMENT_NS = 2_000_000_000
 _NULL = np.uint64(0xA4093822299F31D0)
 
@@ -73,8 +77,23 @@ def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[s
     return f"files:{len(digests)}:{total:064x}", lasting
 
 
+def file_chunks(states: FileStates, folder: Path) -> dict[str, str]:
+    """Return the digest of each file of a folder, by its place there."""
+    found = {}
+    for file in states:
+        with Path(file).open("rb") as content:
+            digest = hashlib.file_digest(content, "blake2b").hexdigest()[:64]
+        found[f"file:{Path(file).relative_to(folder)}"] = digest
+    return found
+
+
 class RowMark:
     """Adds up the rows of a table, batch by batch, in any order.
+
+    Parameters
+    ----------
+    keep : bool, default=False
+        Whether :meth:`chunks` will be asked for: 16 bytes a row are kept.
 
     Examples
     --------
@@ -87,10 +106,11 @@ class RowMark:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep: bool = False) -> None:
         self._count = 0
         self._sums = [0] * len(_LANES)
         self._names: tuple[str, ...] = ()
+        self._rows: list[Words] | None = [] if keep else None
 
     def __repr__(self) -> str:
         return "<mark withheld>"
@@ -102,14 +122,43 @@ class RowMark:
         self._count += batch.num_rows
         for first in range(0, batch.num_rows, _ROWS):
             part = [words[first : first + _ROWS] for words in columns]
-            for lane, seed in enumerate(_LANES):
-                self._sums[lane] += int(_hashed(part, seed).sum(dtype=np.uint64))
+            lanes = [_hashed(part, seed) for seed in _LANES]
+            for lane, hashes in enumerate(lanes):
+                self._sums[lane] += int(hashes.sum(dtype=np.uint64))
+            if self._rows is not None:
+                self._rows.append(np.stack(lanes, axis=1))
 
     def text(self) -> str:
         """Return the mark of all rows so far."""
-        names = hashlib.blake2b("\0".join(self._names).encode(), digest_size=8).hexdigest()
+        names = self._named(8).hexdigest()
         sums = ":".join(f"{total % (1 << 64):016x}" for total in self._sums)
         return f"rows:{self._count}:{names}:{sums}"
+
+    def chunks(self, known: Iterable[str] = ()) -> dict[str, str]:
+        """Return a digest of each run of rows, by the number of rows up to its end.
+
+        Parameters
+        ----------
+        known : iterable of str
+            The chunks of an earlier revision: the first rows are cut as they were then, so that
+            rows that follow make chunks of their own.
+        """
+        assert self._rows is not None
+        rows = np.concatenate(self._rows) if self._rows else np.empty((0, len(_LANES)), np.uint64)
+        ends = sorted(int(label.partition(":")[2]) for label in known if label.startswith("rows:"))
+        last = ends[-1] if ends else 0
+        ends = [end for end in ends if end < len(rows)]
+        ends += [*range(last + _CHUNK, len(rows), _CHUNK), len(rows)]
+        found, first = {}, 0
+        for end in ends:
+            digest = self._named(32)
+            digest.update(np.ascontiguousarray(rows[first:end]).tobytes())
+            found[f"rows:{end}"] = digest.hexdigest()
+            first = end
+        return found
+
+    def _named(self, size: int) -> Any:
+        return hashlib.blake2b("\0".join(self._names).encode(), digest_size=size)
 
 
 def _hashed(columns: list[Words], seed: int) -> Words:

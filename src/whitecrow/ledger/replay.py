@@ -47,6 +47,7 @@ class Replay:
         self._failed: dict[int, int] = {}
         self._unreviewed: set[int] = set()
         self._fingerprints: list[str] = []
+        self._runs: dict[str, int] = {}
         self._terms: dict[str, Counter[str]] = {}
         self._open: dict[int, Entry] = {}
         self._asked: dict[str, int] | None = {}
@@ -83,6 +84,7 @@ class Replay:
             },
             "balls": f"{self.balls:064x}",
             "for_some": self.for_some,
+            **({"runs": dict(self._runs)} if self._runs else {}),
         }
 
     def _begin(self, checkpoint: Entry) -> None:
@@ -101,6 +103,7 @@ class Replay:
         self._failed = {int(closed): seq for closed, seq in state["failed"].items()}
         self._unreviewed = set(state["unreviewed"])
         self._fingerprints = list(state["fingerprints"])
+        self._runs = dict(state.get("runs", {}))
         self._terms = {analyst: Counter(counted) for analyst, counted in state["terms"].items()}
         self._asked = None  # looked up in the store
         self.balls = int(state["balls"], 16)
@@ -132,6 +135,7 @@ class Replay:
             "fail": self._fail,
             "void": self._void,
             "halt": self._halt,
+            "alarm": self._alarm,
             "review": self._review,
             "checkpoint": self._checkpoint,
         }
@@ -158,11 +162,19 @@ class Replay:
         said = content.get("data")
         if said is None:
             raise Wrong("it names no records")
-        if said["revision"] != len(self._fingerprints) + 1:
+        number = said["revision"]
+        declares = "fingerprint" not in said  # of the newest revision, that it will only grow
+        if number < 1 or number != len(self._fingerprints) + (not declares):
             raise Wrong("it skips a revision of the data")
-        if said["fingerprint"] in self._fingerprints:
-            raise Wrong("it records a revision of the data that is known already")
-        self._fingerprints.append(said["fingerprint"])
+        if not declares:
+            if said["fingerprint"] in self._fingerprints:
+                raise Wrong("it records a revision of the data that is known already")
+            self._fingerprints.append(said["fingerprint"])
+        since = said.get("since", number)
+        if since != number and (declares or self._runs.get(str(number - 1)) != since):
+            raise Wrong("it goes on with a run of revisions that does not lead to it")
+        if "growth" in said:
+            self._runs[str(number)] = since
 
     def _of_known_data(self, price: Guarantee, location: Mapping[str, Any] | None) -> None:
         """Check that zones and balls name a revision that was recorded before them."""
@@ -227,6 +239,12 @@ class Replay:
 
     def _halt(self, entry: Entry, content: Mapping[str, Any]) -> None:
         self._unreviewed.add(entry.seq)
+
+    def _alarm(self, entry: Entry, content: Mapping[str, Any]) -> None:
+        series = content["series"]
+        known = self._asked is not None and series in self._asked
+        if not known and self.account.outcome(series, before=entry.seq) is None:
+            raise Wrong("it is the alarm of a series that was not charged")
 
     def _review(self, entry: Entry, content: Mapping[str, Any]) -> None:
         if entry.closes not in self._unreviewed:

@@ -14,12 +14,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, or_, select
+from sqlalchemy import bindparam, or_, select
 
-from whitecrow.errors import DataChanged, LedgerUnusable
+from whitecrow.errors import DataChanged, LedgerBusy, LedgerUnusable
 from whitecrow.ledger.acts import custodian_act
+from whitecrow.ledger.growth import ANY, INSERT_ONLY, Chunks, Grown, checked, grown, late
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import Ledger
@@ -30,6 +33,9 @@ __all__ = ["Revision", "bind", "first_records", "revisions"]
 
 FIRST = "opened"
 """The reason of the first revision, which needs no other."""
+
+DECLARED = "declared insert-only"
+"""The reason of a declaration that was given with no other."""
 
 KEY = "data key"
 """Under which name the key is kept among the account's private states."""
@@ -47,21 +53,42 @@ class Revision:
         By which the records are recognised; keyed.
     reason, at : str
         Why and when it was recorded.
+    growth : {"insert-only", "any"}
+        What was declared of it: that it holds what the one before held, and what was added.
+    since : int
+        The first revision of its run: from there on records were only added.
+    chunks : str
+        The chain's hash over its chunks; empty unless it was declared insert-only.
     """
 
     number: int
     fingerprint: str
     reason: str
     at: str
+    growth: str = ANY
+    since: int = 0
+    chunks: str = ""
 
     @classmethod
-    def of(cls, entry: Entry) -> Revision | None:
-        """Read an entry of kind ``data`` or ``open``; None if it names no records."""
-        said = entry.content.get("data")
+    def of(cls, entry: Entry, known: Sequence[Revision]) -> Revision | None:
+        """Read an entry of kind ``data`` or ``open``; None if it names no records.
+
+        An entry without a fingerprint declares the growth of the newest revision.
+        """
+        content = entry.content
+        said = content.get("data")
         if said is None:
             return None
-        reason = entry.content.get("reason", FIRST)
-        return cls(int(said["revision"]), str(said["fingerprint"]), reason, entry.at)
+        declared: dict[str, Any] = {
+            "growth": str(said.get("growth", ANY)),
+            "since": int(said.get("since", said["revision"])),
+            "chunks": str(said.get("chunks", "")),
+        }
+        if "fingerprint" not in said:
+            return replace(known[-1], **declared)
+        reason = str(content.get("reason", FIRST))
+        fingerprint = str(said["fingerprint"])
+        return cls(int(said["revision"]), fingerprint, reason, entry.at, **declared)
 
 
 def first_records(mark: str) -> Records:
@@ -82,8 +109,9 @@ def bind(
     *,
     reason: str | None = None,
     actor: str = "",
-    connection: Connection | None = None,
-) -> int:
+    growth: str | None = None,
+    chunks: Chunks | None = None,
+) -> Revision:
     """Recognise records, or record them as a new revision; return the revision they are.
 
     Parameters
@@ -97,33 +125,62 @@ def bind(
         unless the account has no revision yet.
     actor : str, default=""
         Who acts.
-    connection : Connection, optional
-        An open transaction that this joins.
+    growth : {"insert-only", "any"}, optional
+        What is declared of the new revision; the last declaration goes on unless given.
+    chunks : callable, optional
+        Reads the chunks of the records, where insert-only growth is declared.
 
     Raises
     ------
     DataChanged
-        The records are of no revision of the account, and no reason was given.
+        The records are of no revision of the account, and no reason was given; or they were not
+        only added to.
     """
-    fingerprint = _fingerprint(_key(ledger, dataset), mark)
-    found = _number(revisions(ledger, dataset), fingerprint)
-    if found is not None:
-        return found
+    checked(growth)
+    key = _key(ledger, dataset)
+    fingerprint = _fingerprint(key, mark)
+    written = revisions(ledger, dataset)
+    known = _found(written, fingerprint)
+    if known is not None and (growth != INSERT_ONLY or known.growth == growth):
+        return known
+    if known is not None and known != written[-1]:
+        raise late()
+    if known is None and written and reason is None:
+        raise changed(dataset)
+    last = written[-1] if written else None
+    goes_on = known is None and last is not None and last.growth == INSERT_ONLY
+    held: Grown | None = None
+    if (growth or (INSERT_ONLY if goes_on else ANY)) == INSERT_ONLY:
+        # Outside the transaction: the records are read.
+        before = last.chunks if goes_on and last is not None else None
+        held = grown(ledger, dataset, key, chunks, before)
 
-    def act(account: AccountTransaction) -> int:
-        written = _written(account)
-        known = _number(written, fingerprint)
-        if known is not None:
-            return known
-        if written and reason is None:
-            raise changed(dataset)
-        body = custodian_act(actor=actor, reason=FIRST if reason is None else reason)
-        number = len(written) + 1
-        body["data"] = {"revision": number, "fingerprint": fingerprint}
+    def act(account: AccountTransaction) -> Revision:
+        now = _written(account)
+        again = _found(now, fingerprint)
+        if again is not None and again != known:
+            return again  # another process was first
+        if now != written:
+            raise LedgerBusy("Another revision was recorded meanwhile; open the data again.")
+        number = len(written) + (known is None)
+        body = custodian_act(actor=actor, reason=_why(reason, known, held))
+        body["data"] = {"revision": number}
+        if known is None:
+            body["data"]["fingerprint"] = fingerprint
+        if held is not None:
+            since = last.since if goes_on and last is not None else number
+            body["data"] |= {"growth": INSERT_ONLY, "since": since, "chunks": held.fingerprint}
+            held.keep(account)
         account.append("data", body=body)
-        return number
+        return _written(account)[-1]
 
-    return ledger.write(dataset, act, connection=connection)
+    return ledger.write(dataset, act)
+
+
+def _why(reason: str | None, known: Revision | None, held: Grown | None) -> str:
+    if reason is not None:
+        return reason
+    return FIRST if known is None or held is None else DECLARED
 
 
 def changed(dataset: str) -> DataChanged:
@@ -139,12 +196,16 @@ def changed(dataset: str) -> DataChanged:
 
 def _written(account: AccountTransaction) -> tuple[Revision, ...]:
     rows = account.session.rows(_DATA, account=account.id)
-    found = (Revision.of(Entry(**{**row._asdict(), "dataset": account.name})) for row in rows)
-    return tuple(one for one in found if one is not None)
+    found: list[Revision] = []
+    for row in rows:
+        one = Revision.of(Entry(**{**row._asdict(), "dataset": account.name}), found)
+        if one is not None:
+            found[one.number - 1 :] = [one]
+    return tuple(found)
 
 
-def _number(known: tuple[Revision, ...], fingerprint: str) -> int | None:
-    return next((one.number for one in known if one.fingerprint == fingerprint), None)
+def _found(known: Sequence[Revision], fingerprint: str) -> Revision | None:
+    return next((one for one in known if one.fingerprint == fingerprint), None)
 
 
 def _fingerprint(key: bytes, mark: str) -> str:

@@ -19,7 +19,7 @@ from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import canonical
 from whitecrow.ledger.witness.heads import state_name
 
-__all__ = ["States"]
+__all__ = ["States", "keep"]
 
 
 class States:
@@ -78,13 +78,7 @@ class States:
             row = account.session.one(_LOAD, account=account.id, key=key)
             if version != (0 if row is None else row.version + 1):
                 return False
-            account.session.run(
-                _INSERT if row is None else _UPDATE,
-                account=account.id,
-                key=key,
-                new_version=version,
-                new_state=canonical(state),
-            )
+            keep(account, key, state)
             return True
 
         witness = self._ledger.witness if self._released else None
@@ -94,6 +88,18 @@ class States:
         if saved and witness is not None:
             witness.cover(state_name(self._dataset, key), version + 1, fresh=True)
         return saved
+
+
+def keep(account: AccountTransaction, key: str, state: Mapping[str, Any]) -> None:
+    """Write a state of the account itself as part of a transaction, whatever stood there."""
+    row = account.session.one(_LOAD, account=account.id, key=key)
+    account.session.run(
+        _INSERT if row is None else _UPDATE,
+        account=account.id,
+        key=key,
+        new_version=0 if row is None else row.version + 1,
+        new_state=canonical(state),
+    )
 
 
 _LOAD = select(publishers.c.version, publishers.c.state).where(

@@ -66,7 +66,7 @@ class Entry:
         ``open``, ``amend``, ``allow``, ``data`` (the custodian's acts; the last binds the account
         to a revision of the records), ``reserve``, ``settle``, ``fail`` (a question's way),
         ``halt`` (an update of a publication failed), ``review`` (the custodian has looked at a
-        failure), ``void`` (the custodian gives a spend back).
+        failure), ``void`` (the custodian gives a spend back), ``alarm`` (a series gave one).
     at : str
         When, in UTC.
     analyst : str

@@ -259,8 +259,17 @@ def router_of(handler: RequestHandler) -> APIRouter:
     ) -> Response:
         """Record that the records changed: the next revision of the account (custodian)."""
         return await handler.act(
-            request, bearer, lambda who: service.advance(who, name, reason=body.reason)
+            request, bearer, lambda who: service.history.advance(who, name, **dict(body))
         )
+
+    @router.get(
+        "/v1/datasets/{name}/timeline",
+        responses=replies("dataset", "events", "spent", "budget"),
+        tags=["datasets"],
+    )
+    async def timeline(request: Request, bearer: Bearer, name: str) -> Response:
+        """Revisions, publications, alarms and the budget over time, as far as you may know."""
+        return await handler.act(request, bearer, lambda who: service.history.timeline(who, name))
 
     @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
     async def allow(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -252,9 +252,10 @@ class Review(_Strict):
 
 
 class Advance(_Strict):
-    """Why the records of a dataset changed."""
+    """Why the records of a dataset changed, and whether they are only ever added to."""
 
     reason: Text
+    growth: Literal["insert-only", "any"] | None = None
 
 
 class Invitation(_Strict):

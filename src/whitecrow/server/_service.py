@@ -13,7 +13,6 @@ from typing import Any
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
 from whitecrow.curator.identity import keep_unit
-from whitecrow.curator.opening import advanced
 from whitecrow.data._intake import Intake
 from whitecrow.errors import InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
@@ -26,6 +25,7 @@ from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._curator_pool import CuratorPool
 from whitecrow.server._dummies import Dummies
 from whitecrow.server._events import Events, sinks_of, told
+from whitecrow.server._history import History
 from whitecrow.server._logs import LOG
 from whitecrow.server._members import Members, need
 from whitecrow.server._onboarding import Onboarding
@@ -85,7 +85,7 @@ class Service(Replies):
         )
         self.single_sign_on = SingleSignOn(self.store, settings, self.people, self.sessions)
         self.catalogue = Catalogue(self.store, settings)
-        self.onboarding = Onboarding(self)
+        self.onboarding, self.history = Onboarding(self), History(self)
         self.witnessing = Witnessing(self.store)
         self.pool = CuratorPool(
             self.catalogue,
@@ -428,23 +428,3 @@ class Service(Replies):
         with self.store.transaction() as connection:
             self.catalogue.remove(connection, name)
             self.ledger.amend(name, reason=why, actor=by, readers=(), connection=connection)
-
-    @told("data.change", "dataset")
-    def advance(self, who: Person, name: str, *, reason: str) -> dict[str, Any]:
-        """Record the records as they are now as the account's next revision, and read them again.
-
-        Until this is done, a dataset whose records are not those of its account waits.
-        """
-        need(who, "custodian")
-        listing = self.listing(who, name)
-        revision = advanced(
-            self.catalogue.records(listing.source),
-            card=listing.card,
-            engine=listing.engine,
-            ledger=self.ledger,
-            account=name,
-            reason=reason,
-            actor=who.signature,
-        )
-        self.catalogue.reload(name)
-        return {"revision": revision}

@@ -235,32 +235,80 @@ def error_bound() -> Report:
     return tally.report(0.0, "loss: by how much ln(error) exceeds the theorem's bound")
 
 
-def many_questions() -> Report:
-    """Spatial accounting: the joint loss of a set of questions against the depth of their balls."""
-    tally, tight = Tally(), 0
-    universe, beta, k, epsilon = line(5, 1, 3), 2, 2, Fraction(1)
-    share, rate = math.log1p(math.exp(-float(epsilon))), float(epsilon)
-    everything = np.arange(len(universe.databases))
+_PLACES_BETA, _PLACES_K, _PLACES_EPSILON = 2, 2, Fraction(1)
+
+
+def _losses_at_places(universe: Universe) -> list[list[Floats]]:
+    """Return, for each place of a record, its loss on every sensitive edge by a question at each.
+
+    Independent answers: their losses add up.
+    """
+    rate = float(_PLACES_EPSILON)
+    share, everything = math.log1p(math.exp(-rate)), np.arange(len(universe.databases))
     wrong, said = [], []
     for place in range(universe.places):
-        value = _at_place(_bound(1, beta, k, tight=True), universe, place, everything)
-        wrong.append(-rate * value - share)
-        said.append(universe.anomalous(place, beta))
+        bound = _bound(1, _PLACES_BETA, _PLACES_K, tight=True)
+        wrong.append(-rate * _at_place(bound, universe, place, everything) - share)
+        said.append(universe.anomalous(place, _PLACES_BETA))
+    return [
+        [
+            flip_losses((wrong[p][before], wrong[p][after]), (said[p][before], said[p][after]))
+            for p in range(universe.places)
+        ]
+        for before, after in universe.sensitive_edges(_PLACES_BETA + 1 - _PLACES_K)
+    ]
+
+
+def _price_at(places: list[int]) -> float:
+    return float(batch_price([_ball(p) for p in places], [_PLACES_EPSILON] * len(places)))
+
+
+def _subsets(universe: Universe) -> Iterator[list[int]]:
     for chosen in range(1, 2**universe.places):
-        asked = [place for place in range(universe.places) if chosen >> place & 1]
-        price = float(batch_price([_ball(place) for place in asked], [epsilon] * len(asked)))
-        worst = 0.0
-        for smaller, larger in universe.sensitive_edges(beta + 1 - k):
-            joint = np.zeros(len(smaller))
-            for p in asked:  # independent answers: their losses add up
-                joint += flip_losses(
-                    (wrong[p][smaller], wrong[p][larger]), (said[p][smaller], said[p][larger])
-                )
+        yield [place for place in range(universe.places) if chosen >> place & 1]
+
+
+def many_questions() -> Report:
+    """Spatial accounting: the joint loss of a set of questions against the depth of their balls."""
+    tally, tight, universe = Tally(), 0, line(5, 1, 3)
+    losses = _losses_at_places(universe)
+    edges = universe.sensitive_edges(_PLACES_BETA + 1 - _PLACES_K)
+    for asked in _subsets(universe):
+        price, worst = _price_at(asked), 0.0
+        for (_, larger), lost in zip(edges, losses, strict=True):
+            joint = np.sum([lost[p] for p in asked], axis=0)
             over = np.maximum(0.0, joint - price)
             tally.add_databases(universe, larger, over, f"asked at {asked}")
             worst = max(worst, float(joint.max()))
         tight += math.isclose(worst, price)
     return tally.report(0.0, f"loss: joint loss above the price; the price is met by {tight} sets")
+
+
+def growing(*, corrected: bool = False) -> Report:
+    """The same over two revisions of which the second holds the first, under one depth.
+
+    Parameters
+    ----------
+    corrected : bool
+        Whether the person's record may have moved in between: the twin, which the depth of the
+        balls does not cover.
+    """
+    tally, universe = Tally(), line(4, 1, 2)
+    losses, tau = _losses_at_places(universe), _PLACES_BETA + 1 - _PLACES_K
+    edges = universe.sensitive_edges(tau)
+    for here in range(universe.places):
+        for there in range(universe.places) if corrected else (here,):
+            # What the others have in the second revision is what they had in the first, and more.
+            first, second = (universe.databases[edges[place][0]] for place in (here, there))
+            grown = np.argwhere((first[:, None] <= second[None]).all(axis=2))
+            for before in _subsets(universe):
+                early = np.sum([losses[here][p] for p in before], axis=0)[grown[:, 0]]
+                for after in _subsets(universe):
+                    late = np.sum([losses[there][p] for p in after], axis=0)[grown[:, 1]]
+                    over = np.maximum(0.0, early + late - _price_at([*before, *after]))
+                    seen = edges[there][1][grown[:, 1]]
+                    tally.add_databases(universe, seen, over, f"asked at {before}, then {after}")
+    return tally.report(0.0, "loss: joint loss of two revisions above the price of one")
 
 
 def _ball(place: int) -> dict[str, object]:
@@ -319,6 +367,8 @@ CHECKS = (
     _named("the question as asked, capped, differential", partial(shipped, "differential")),
     _named("Theorem 5: the error of non-sensitive records", error_bound),
     _named("many questions cost the depth of their balls", many_questions),
+    _named("data that only grow: two revisions cost the depth of one", growing),
+    _named("broken twin: a record that moved between", partial(growing, corrected=True), True),
     _named("broken twin: error probability in doubles, uncapped", underflow_twin, True),
     _named("broken twin: the record itself not counted", self_left_out_twin, True),
 )
