@@ -167,6 +167,10 @@ class Question(Declared):
         """Say an answer in words."""
         return Said(json.dumps(answer, ensure_ascii=False))
 
+    def alarm(self, answer: JSON) -> tuple[str, str] | None:
+        """Return the period and the words of an alarm that an answer gives; None if it is none."""
+        return None
+
     def keep(self, answer: JSON, path: str) -> None:
         """Write what an answer stands for into a file, where a question has such an object."""
         raise NotImplementedError

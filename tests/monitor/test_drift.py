@@ -14,6 +14,8 @@ import pytest
 from scipy.stats import binom
 
 from whitecrow.histogram.money import Noise
+from whitecrow.ledger.timeline import timeline
+from whitecrow.ledger.verification import verify
 from whitecrow.monitor.drift import Watch, Watched, groups
 from whitecrow.monitor.strategy import strategy
 from whitecrow_research.monitoring import drifting, quiet, watch_of
@@ -102,3 +104,13 @@ def test_a_period_without_records_raises_no_alarm():
                   0.05)  # fmt: skip
     nothing = [np.full(8, -5), np.zeros(8), np.zeros(8), np.zeros(8)]
     assert not any(alarmed(watch, nothing))
+
+
+def test_an_alarm_stands_on_the_timeline_once(opened, made_up, series):
+    curator = opened(made_up(3000, moved=4))
+    for step in (1, 6, 6):
+        curator.monitor(**series, through=step)
+    told = [one for one in timeline(curator.ledger, "visits").events if one.kind == "alarm"]
+    assert len(told) == 1
+    assert "moved: x" in told[0].says
+    assert verify(curator.ledger, "visits").ok

@@ -148,8 +148,7 @@ class Curator(Asks, Custody, Rehearsal):
             Why records that the account does not know are to be its next revision: they grew, or
             were corrected. Spends go on adding up. Without it such records are refused.
         growth : {"insert-only", "any"}, optional
-            Declare that records are only ever added at the end: next revisions are checked for it
-            and share the discount for places that do not meet. By default the last one holds.
+            Declare that records are only ever added at the end; see :mod:`whitecrow.ledger.growth`.
         progress : callable, optional
             Told how far the load is; it sees the number of rows, so it is for the custodian.
         most_seconds, most_bytes : float, default=inf
@@ -354,14 +353,13 @@ class Curator(Asks, Custody, Rehearsal):
         first of a run of mere additions), and records that may change unseen have none.
         """
         ball = getattr(question, "location", None)
-        if ball is None or getattr(price, "delta", None) != 0 or not self._identity.steady:
-            return None
-        found: dict[str, Any] | None = ball(self.card)
+        pure = getattr(price, "delta", None) == 0 and self._identity.steady
+        found: dict[str, Any] | None = ball(self.card) if ball is not None and pure else None
         if found is None:
             return None
-        # A person of several records may add one, and then others of theirs are kept by the card.
-        one_record = self.card.unit == "record"
-        revision = self._identity.since if one_record else self._identity.revision
+        # Of a person with several records the card may keep others once one was added.
+        held = self._identity
+        revision = held.since if self.card.unit == "record" else held.revision
         return {**found, "card": reading(self.card.fingerprint(), revision)}
 
     def _reserve(
@@ -420,12 +418,9 @@ class Curator(Asks, Custody, Rehearsal):
 
         Parameters
         ----------
-        source : object, optional
-            Where the records are now; by default where they were.
-        reason : str
-            Why they changed; the chain keeps it.
-        growth : {"insert-only", "any"}, optional
-            See :meth:`open`.
+        source, reason, growth : object, str, str
+            Where the records are now (by default where they were), why they changed, which the
+            chain keeps, and what is declared of them, see :meth:`open`.
         """
         if self._opening is None:
             raise NotAllowed("This curator's records are opened by a service; advance there.")

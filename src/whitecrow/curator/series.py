@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import failure
 from whitecrow.errors import LedgerBusy
-from whitecrow.ledger import AccountSnapshot, Reservation
+from whitecrow.ledger import AccountSnapshot, Ledger, Reservation
+from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress, Question, series_digest
 from whitecrow.questions import type_of
@@ -46,14 +47,24 @@ def next_step(
     if not isinstance(found, Reservation):
         if not found.answered:
             raise failure()
-        return _shown(curator, question, order, states, states.fail, progress), snapshot, False
+        answer = _shown(curator, question, order, states, states.fail, progress)
+        _sounded(ledger, name, question, answer, order.digest)
+        return answer, snapshot, False
     held = found
     try:
         answer = _shown(curator, question, order, states, lambda: ledger.fail(name, held), progress)
         ledger.settle(name, held, _OPENED)
     finally:
         held.release()
+    _sounded(ledger, name, question, answer, order.digest)
     return answer, snapshot, True
+
+
+def _sounded(ledger: Ledger, name: str, question: Question, answer: Any, series: str) -> None:
+    """Let the chain keep an alarm that was released, for the dataset's timeline."""
+    alarm = question.alarm(answer)
+    if alarm is not None:
+        sound(ledger, name, series=series, period=alarm[0], says=alarm[1])
 
 
 def _shown(

@@ -223,6 +223,13 @@ class Monitor(Question):
             return answer
         return Monitored.from_json(answer)
 
+    def alarm(self, answer: Any) -> tuple[str, str] | None:
+        """Return the newest period and which columns have moved; None if none has."""
+        found = self.reads(answer)
+        if not isinstance(found, Monitored) or not found.moved:
+            return None
+        return found.period, f"moved: {', '.join(found.moved)}"
+
     def keep(self, answer: Any, path: str) -> None:
         """Write the newest detector's file."""
         self.reads(answer).detector.save(path)
