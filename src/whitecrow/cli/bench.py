@@ -24,6 +24,7 @@ NAMES = (
     "ledger_size",
     "screen",
     "server",
+    "duckdb",
     "spark",
     "gpu",
 )
