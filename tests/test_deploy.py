@@ -16,7 +16,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from whitecrow.cli import whitecrow
+from whitecrow.cli import serve, whitecrow
+from whitecrow.server import Provider
 
 ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "deploy" / "chart"
@@ -104,7 +105,69 @@ def test_the_compose_file_gives_secrets_as_files_and_no_rights() -> None:
     assert service["cap_drop"] == ["ALL"]
     assert all(str(port).startswith("127.0.0.1:") for port in service["ports"])
     assert set(service["environment"]) == {"WHITECROW_LEDGER_FILE"}
-    assert set(compose["secrets"]) == {"postgres", "ledger"}
+    used = {name for one in compose["services"].values() for name in one["secrets"]}
+    assert used == set(compose["secrets"])
+    assert all(str(one["file"]).startswith("./secrets/") for one in compose["secrets"].values())
+
+
+def _compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    return found["services"]
+
+
+def test_the_provider_of_the_compose_file_is_the_one_the_service_trusts(tmp_path: Path) -> None:
+    services = _compose()
+    provider, service = services["provider"], services["whitecrow"]
+    assert provider["network_mode"] == "service:whitecrow"
+    assert "127.0.0.1:4593:4593" in service["ports"]
+    mounted = [one for one in service["volumes"] if "provider.toml" in one]
+    assert f"--provider={mounted[0].split(':')[1]}" in service["command"]
+    text = (ROOT / mounted[0].split(":")[0]).read_text(encoding="utf-8")
+    secret = tmp_path / "provider"
+    secret.write_text("hush\n")
+    (tmp_path / "provider.toml").write_text(text.replace("/run/secrets/provider", str(secret)))
+    found = Provider.from_file(str(tmp_path / "provider.toml"))
+    image = (ROOT / "deploy" / "provider" / "Containerfile").read_text(encoding="utf-8")
+    assert found.redirect in image
+    assert found.issuer == "http://127.0.0.1:4593/api/oidc"
+    assert found.client_secret == "hush"  # noqa: S105
+    assert "USER 10002:10002" in image
+    for name in provider["secrets"]:
+        assert f"/run/secrets/{name}" in image
+
+
+@pytest.mark.parametrize("whose", ["image", "compose", "chart"])
+def test_the_service_starts_with_the_very_command_that_is_deployed(
+    whose: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but listening: what is refused at the start would be refused there too."""
+    if whose == "image":
+        words = yaml.safe_load(dict(_instructions())["CMD"])
+    elif whose == "compose":
+        words = _compose()["whitecrow"]["command"]
+    else:
+        deployment = next(one for one in _chart() if one["kind"] == "Deployment")
+        words = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    secret = tmp_path / "secret"
+    secret.write_text("hush\n")
+    text = (ROOT / "deploy" / "provider" / "provider.toml").read_text(encoding="utf-8")
+    (tmp_path / "provider.toml").write_text(text.replace("/run/secrets/provider", str(secret)))
+    there = {
+        "/etc/whitecrow/provider.toml": str(tmp_path / "provider.toml"),
+        "/accounts/custodian.log": str(tmp_path / "custodian.log"),
+        "/data": str(tmp_path),
+    }
+    for before, after in there.items():
+        words = [
+            after if one == before else one.replace(f"={before}", f"={after}") for one in words
+        ]
+    began: list[int] = []
+    monkeypatch.setattr(serve, "run", lambda listening, *more: began.append(1))
+    monkeypatch.setenv("WHITECROW_SETTINGS", "")
+    monkeypatch.setenv("WHITECROW_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
+    said = CliRunner().invoke(whitecrow, [*words, "--port", "0"])
+    assert said.exit_code == 0, said.output
+    assert began == [1]
 
 
 # The chart

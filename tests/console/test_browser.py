@@ -245,6 +245,21 @@ def test_a_detector_is_learned_downloaded_and_a_dropped_file_scored(
     tab.seen("scores")
 
 
+def test_a_question_is_tried_on_made_up_records_for_nothing(tabs: Any) -> None:
+    tab = tabs(viewport={"width": 1200, "height": 900})
+    tab.sign_in("ana", PASSWORD)
+    tab.price("clinic", "count", {"beta": "5", "radius": "4", "epsilon": "1/2"})
+    left = tab.page.inner_text(".price")
+    tab.press("Try it on made-up records (free)")
+    tab.page.wait_for_selector("text=Nothing of the data was read, and nothing was spent.")
+    said = tab.page.inner_text("[role=status]")
+    assert "DUMMY" in said.upper()
+    assert tab.page.inner_text(".price") == left
+    assert tab.page.get_by_role("button", name="Ask and spend").is_enabled()
+    tab.go("/datasets/clinic/history")
+    assert "outliers" not in tab.page.inner_text("main tbody").lower()
+
+
 def test_without_scripts_everything_can_be_asked_by_keyboard_on_a_phone(tabs: Any) -> None:
     tab = tabs(java_script_enabled=False, viewport={"width": 360, "height": 700}, is_mobile=True)
     page = tab.page

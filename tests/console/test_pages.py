@@ -373,6 +373,33 @@ def test_a_person_sets_up_a_second_factor_and_ends_a_session(house: House) -> No
     assert Visitor(house).sign_in("frida", PASSWORD).status_code == 303
 
 
+def test_where_custodians_need_a_second_factor_a_password_opens_its_set_up_alone(
+    tmp_path: Path,
+) -> None:
+    import time
+
+    from whitecrow.server import _totp as totp
+
+    house = build(tmp_path, second_factor=("custodian",))
+    try:
+        carla = house.visitor("custodian")
+        for path in ("", "/people", "/datasets/clinic", "/datasets/clinic/ledger"):
+            assert carla.get(path).headers["location"].startswith("/console/me?")
+        made = {"name": "eve", "role": "analyst"}
+        for path, form in (("/people", made), ("/me/tokens", {"label": "x"})):
+            assert carla.post(path, form).headers["location"].startswith("/console/me?")
+        assert "eve" not in [one.name for one in house.service.people.all()]
+        key = hidden(carla.post("/me/factor").text, "key")
+        code = totp.code_at(key, totp.step_at(time.time()) - 1)
+        assert carla.post("/me/factor/confirm", {"key": key, "code": code}).status_code == 200
+        assert carla.get("/people").status_code == 200
+        assert carla.post("/me/factor/remove", {"password": PASSWORD}).status_code == 422
+        assert house.service.second_factor.held("custodian")
+        assert house.visitor("ana").get("").status_code == 200  # a duty of custodians alone
+    finally:
+        house.service.close()
+
+
 def test_the_custodian_removes_somebody_and_sees_it_in_the_trail(house: House) -> None:
     house.service.people.add("gina", "analyst")
     custodian = house.visitor("custodian")

@@ -17,10 +17,8 @@ from whitecrow.demo import CARD
 from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, TooMany
 from whitecrow.server import Service, create_app
 from whitecrow.server import _totp as totp
-from whitecrow.server._limits import Limits
 from whitecrow.server._tables import trail as trail_table
 from whitecrow.server._trail import Trail
-from whitecrow.server._usage import Usage
 
 from .conftest import Caller, House, settings_for, settle_in
 
@@ -332,37 +330,6 @@ def test_an_address_where_nobody_ever_answered_is_given_up_soon() -> None:
     assert time.monotonic() - began < 8
     with pytest.raises(wc.Unavailable, match="cannot be reached"):
         wc.Client("https://no-such-host.invalid", "wc_x").datasets()
-
-
-def test_machines_on_one_database_keep_one_rate_together(house: House) -> None:
-    moment = [1000.0]
-    machines = [Limits(rate=10, burst=20, clock=lambda: moment[0]) for _ in range(2)]
-    spread = [Usage(house.service.store, one) for one in machines]
-
-    def let_through(seconds: int) -> int:
-        through = 0
-        for _ in range(seconds * 10):
-            moment[0] += 0.1
-            for one in machines:
-                for _ in range(3):
-                    try:
-                        one.take("person ana")
-                        through += 1
-                    except TooMany:
-                        pass
-            if round(moment[0] * 10) % 10 == 0:
-                for one in spread:
-                    one.exchange()
-        return through
-
-    let_through(20)  # both bursts are spent
-    together = let_through(20)
-    assert together <= 20 * 10 * 1.5
-    assert together >= 20 * 10 * 0.5
-    alone = [Limits(rate=10, burst=20, clock=lambda: moment[0]) for _ in range(2)]
-    machines[:], spread[:] = alone, []
-    let_through(20)
-    assert let_through(20) >= 20 * 10 * 1.9  # what it would be if they did not tell each other
 
 
 def test_a_misspelt_column_is_refused_when_the_dataset_is_registered(house: House) -> None:

@@ -86,7 +86,9 @@ class Load:
         self.told: dict[tuple[int, int], object] = {}
         self.failed: list[str] = []
         self._threads = [
-            threading.Thread(target=self._ask, args=(proxy.url, who, tokens[name], each))
+            threading.Thread(
+                target=self._ask, args=(proxy.url, who, tokens[name], each), daemon=True
+            )
             for who, name in enumerate(ANALYSTS)
         ]
         for thread in self._threads:

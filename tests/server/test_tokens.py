@@ -18,6 +18,7 @@ from whitecrow.server import Service, Settings
 from whitecrow.server._people import People
 from whitecrow.server._store import Store
 from whitecrow.server._tables import (
+    buckets,
     flows,
     identities,
     invitations,
@@ -26,7 +27,6 @@ from whitecrow.server._tables import (
     recovery,
     statements,
     trail,
-    usage,
     witnessed,
     witnessed_marks,
 )
@@ -256,7 +256,7 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> N
         connection.exec_driver_sql("ALTER TABLE service_tokens DROP COLUMN parent")
         connection.exec_driver_sql("UPDATE service_version SET version = 2")
         connection.exec_driver_sql("DROP TABLE service_probe")
-        newer = (flows, identities, invitations, recovery, trail, overruns, usage)
+        newer = (flows, identities, invitations, recovery, trail, overruns, buckets)
         for table in (*newer, witnessed, statements, witnessed_marks):
             table.drop(connection)
     engine.dispose()

@@ -149,6 +149,12 @@ def _whole(flag: str, default: int, help: str, least: int, most: int | None = No
     help="Whether people may sign in with passwords kept here.",
 )
 @click.option(
+    "--second-factor",
+    type=click.Choice(["custodian", "auditor", "analyst"]),
+    multiple=True,
+    help="A role whose local accounts need a second factor; repeatable.",
+)
+@click.option(
     "--events",
     multiple=True,
     metavar="SINK",
@@ -189,6 +195,7 @@ def command(
     records_at_most: int,
     provider: str | None,
     local_accounts: bool,
+    second_factor: tuple[str, ...],
     events: tuple[str, ...],
     telemetry: str | None,
     console: bool,
@@ -227,6 +234,7 @@ def command(
             console=console,
             provider=None if provider is None else Provider.from_file(provider),
             local_accounts=local_accounts,
+            second_factor=second_factor,
             events=events,
             telemetry=telemetry,
             telemetry_headers=_headers(),

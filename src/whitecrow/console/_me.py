@@ -87,6 +87,11 @@ def add(site: Site) -> None:
         return Page("me.html", {**_mine(visit), "codes": codes})
 
     def remove_factor(visit: Visit) -> Page | Go:
+        if visit.who.role in service.settings.second_factor:
+            needed = (
+                "Your role needs a second factor here. A custodian takes away one that is lost."
+            )
+            return Page("me.html", {**_mine(visit), "wrong": needed}, 422)
         password = (visit.form.fields.get("password") or [""])[-1]
         try:
             address = counted_address(visit.request)
@@ -96,12 +101,12 @@ def add(site: Site) -> None:
         service.second_factor.remove(visit.who.name, by=visit.who.signature)
         return Go(f"{HOME}/me?done=factor_off")
 
-    site.get("/me", me)
-    site.post("/me/password", password)
+    site.get("/me", me, first=True)
+    site.post("/me/password", password, first=True)
     site.post("/me/tokens", token)
     site.post("/me/tokens/revoke", revoke)
     site.post("/me/tokens/revoke-all", revoke_all)
     site.post("/me/sessions/end", end_session)
-    site.post("/me/factor", begin_factor)
-    site.post("/me/factor/confirm", confirm_factor)
+    site.post("/me/factor", begin_factor, first=True)
+    site.post("/me/factor/confirm", confirm_factor, first=True)
     site.post("/me/factor/remove", remove_factor)

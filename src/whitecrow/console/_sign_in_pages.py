@@ -175,6 +175,6 @@ def add(site: Site) -> None:
     add_route(f"{HOME}/sign-in", sign_in, methods=["POST"], response_model=None)
     add_route(f"{HOME}/sign-in/provider", to_provider, methods=["GET"], response_model=None)
     add_route(f"{HOME}/sign-in/provider/back", from_provider, methods=["GET"], response_model=None)
-    site.post("/sign-out", sign_out)
+    site.post("/sign-out", sign_out, first=True)
     for method in ("GET", "POST"):
         add_route(f"{HOME}/invitation/{{code}}", invited, methods=[method], response_model=None)

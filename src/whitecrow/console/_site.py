@@ -50,6 +50,7 @@ DONE = {
     "revoked_all": "All your tokens are revoked.",
     "session_ended": "The session has ended.",
     "factor_off": "Your second factor is off: the password alone signs you in.",
+    "factor_needed": "Your role needs a second factor here: set it up below, then all is open.",
     "factor_reset": "The second factor of this person is off.",
     "removed": "This person is removed. The accounts keep what was asked in their name.",
     "dataset_removed": "The dataset is off the list. Its account stays.",
@@ -138,6 +139,8 @@ class Sent:
     octets: bytes
 
 
+_SET_UP = f"{HOME}/me?done=factor_needed"
+
 Work = Callable[[Visit], Page | Go | Sent]
 
 
@@ -175,17 +178,34 @@ class Site:
         static.add(self.router)
         self.get("/{rest:path}", _nowhere)
 
-    def get(self, path: str, work: Work, *, roles: tuple[str, ...] = ROLES) -> None:
-        """Add a page."""
-        self._add(path, work, "GET", roles, asks=False)
+    def get(
+        self, path: str, work: Work, *, roles: tuple[str, ...] = ROLES, first: bool = False
+    ) -> None:
+        """Add a page; ``first``: also for those who have yet to set up their second factor."""
+        self._add(path, work, "GET", roles, asks=False, first=first)
 
     def post(
-        self, path: str, work: Work, *, roles: tuple[str, ...] = ROLES, asks: bool = False
+        self,
+        path: str,
+        work: Work,
+        *,
+        roles: tuple[str, ...] = ROLES,
+        asks: bool = False,
+        first: bool = False,
     ) -> None:
         """Add what a form does; with ``asks``, its reply leaves at the kind's published moment."""
-        self._add(path, work, "POST", roles, asks=asks)
+        self._add(path, work, "POST", roles, asks=asks, first=first)
 
-    def _add(self, path: str, work: Work, method: str, roles: tuple[str, ...], asks: bool) -> None:
+    def _add(
+        self,
+        path: str,
+        work: Work,
+        method: str,
+        roles: tuple[str, ...],
+        *,
+        asks: bool,
+        first: bool,
+    ) -> None:
         settings = self.service.settings
         most = settings.largest_question if asks else settings.largest_body
 
@@ -200,9 +220,11 @@ class Site:
                     return RedirectResponse(f"{HOME}/sign-in", 303)
                 except InvalidInput as error:
                     return self._refused(request, error)
+                if session.lacks_factor and not first:
+                    return RedirectResponse(_SET_UP, 303)
 
             def job() -> Response:
-                return self._visit(request, form, work, method, roles)
+                return self._visit(request, form, work, method, roles, first)
 
             if not asks or session.person.role not in roles:
                 return await self.handler.threads.run(job)
@@ -225,12 +247,20 @@ class Site:
         self.router.add_api_route(HOME + path, endpoint, methods=[method], response_model=None)
 
     def _visit(
-        self, request: Request, form: Form, work: Work, method: str, roles: tuple[str, ...]
+        self,
+        request: Request,
+        form: Form,
+        work: Work,
+        method: str,
+        roles: tuple[str, ...],
+        first: bool,
     ) -> Response:
         try:
             session = self.visitor(request)
         except NotSignedIn:
             return RedirectResponse(f"{HOME}/sign-in", 303)
+        if session.lacks_factor and not first:
+            return RedirectResponse(_SET_UP, 303)
         visit = Visit(request, session, form)
         request.state.person = visit.who.name
         try:

@@ -53,11 +53,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.start()
-        if handler.usage is not None:
-            handler.usage.start()
         yield
-        if handler.usage is not None:
-            handler.usage.close()
         service.close()
         if telemetry is not None:
             telemetry.close()

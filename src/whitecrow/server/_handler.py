@@ -27,6 +27,7 @@ from whitecrow.errors import (
 from whitecrow.question import Release
 from whitecrow.questions import kinds
 from whitecrow.server import _schemas as schemas
+from whitecrow.server._buckets import Buckets
 from whitecrow.server._limits import Limits
 from whitecrow.server._metrics import Metrics
 from whitecrow.server._overruns import overrun
@@ -35,7 +36,6 @@ from whitecrow.server._proxies import counted_address
 from whitecrow.server._scheduling import Schedule
 from whitecrow.server._service import Service
 from whitecrow.server._threads import Threads
-from whitecrow.server._usage import Usage
 
 __all__ = ["BEARER", "RequestHandler", "encoded", "kind_of", "refusal"]
 
@@ -61,7 +61,9 @@ class RequestHandler:
         shared = None if settings.limits is None else Path(settings.limits)
         self.limits = Limits(settings.rate, settings.burst, shared=shared)
         # An SQLite file serves one machine, whose workers share their buckets in memory.
-        self.usage = None if settings.ledger_file else Usage(service.store, self.limits)
+        if settings.database.startswith("postgresql"):
+            shelf = Buckets(service.store, settings.rate, self.limits.capacity)
+            self.limits = Limits(settings.rate, settings.burst, shared=shared, lend=shelf.lend)
         self.schedule = Schedule(
             at_once=settings.asks_at_once, slots=settings.slots, waiting=settings.asks_waiting
         )

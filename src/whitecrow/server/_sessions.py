@@ -50,11 +50,14 @@ class Session:
         What every form of this session must send back.
     began_with : str
         ``"password"``, or ``"provider"`` for single sign-on.
+    lacks_factor : bool
+        Whether a second factor is to be set up before anything else.
     """
 
     person: Person
     csrf: str
     began_with: str = "password"
+    lacks_factor: bool = False
 
 
 class Sessions:
@@ -235,7 +238,7 @@ class Sessions:
         """
         number = self._number(cookie)
         query = (
-            select(people.c.name, people.c.role, sessions)
+            select(people.c.name, people.c.role, people.c.totp, sessions)
             .join(sessions, sessions.c.person == people.c.name)
             .where(
                 sessions.c.hash == _hash(number),
@@ -249,7 +252,8 @@ class Sessions:
             raise NotSignedIn("Please sign in.")
         credential = Credential(None, row.expires, row.acting)
         person = Person(row.name, row.role, credential=credential)
-        return Session(person, _csrf(number), row.began_with)
+        needed = row.began_with == "password" and row.role in self._settings.second_factor
+        return Session(person, _csrf(number), row.began_with, needed and row.totp is None)
 
     def sign_out(self, cookie: str | None) -> None:
         """End a session."""

@@ -110,6 +110,9 @@ class Settings:
         What is sent to it along: a token, perhaps.
     local_accounts : bool
         Whether people may sign in with passwords kept here.
+    second_factor : tuple of str
+        The roles whose local accounts need a second factor: until they have set one up, a sign-in
+        with a password leads to setting it up and to nothing else.
     """
 
     database: str = field(repr=False)
@@ -143,6 +146,7 @@ class Settings:
     custodian_log: str | None = None
     provider: Provider | None = None
     local_accounts: bool = True
+    second_factor: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     telemetry: str | None = None
     telemetry_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -163,6 +167,7 @@ class Settings:
         object.__setattr__(self, "hosts", tuple(self.hosts))
         object.__setattr__(self, "proxies", tuple(self.proxies))
         object.__setattr__(self, "events", tuple(self.events))
+        object.__setattr__(self, "second_factor", tuple(self.second_factor))
         networks(self.proxies)
         if not self.local_accounts and self.provider is None:
             raise InvalidInput("Without local accounts nobody could sign in: name a provider.")

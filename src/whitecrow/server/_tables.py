@@ -24,6 +24,7 @@ from whitecrow.server._store import Store, changes, probes
 
 __all__ = [
     "access",
+    "buckets",
     "failures",
     "flows",
     "identities",
@@ -38,7 +39,6 @@ __all__ = [
     "statements",
     "tokens",
     "trail",
-    "usage",
     "witnessed",
     "witnessed_marks",
 ]
@@ -182,15 +182,15 @@ failures = Table(
     Column("since", Float, nullable=False),
 )
 
-usage = Table(
-    "service_usage",
+buckets = Table(
+    "service_buckets",
     METADATA,
-    # How many requests each machine took from a bucket, which a hash names.
-    Column("who", String(16), nullable=False),
-    Column("machine", String(16), nullable=False),
-    Column("number", Float, nullable=False),
+    # Requests that several machines may still lend to somebody, whom a hash names.
+    Column("who", String(16), primary_key=True),
+    Column("left", Float, nullable=False),
     Column("at", Float, nullable=False),
-    PrimaryKeyConstraint("who", "machine"),
+    # Of the last loan, for whoever took it.
+    Column("granted", Float, nullable=False),
 )
 
 secrets = Table(
@@ -285,8 +285,13 @@ def _overruns(connection: Connection) -> None:
 
 
 def _usage(connection: Connection) -> None:
-    """What the machines behind one address took of a person's rate."""
-    usage.create(connection)
+    """What machines took of a person's rate; buckets came in its place."""
+
+
+def _buckets(connection: Connection) -> None:
+    """One bucket for each person, over all machines."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS service_usage")
+    buckets.create(connection)
 
 
 def _witnessing(connection: Connection) -> None:
@@ -298,7 +303,7 @@ def _witnessing(connection: Connection) -> None:
 VERSIONS = Versions(
     Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
     _make,
-    (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage, _witnessing),
+    (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage, _witnessing, _buckets),
     lock=748392016,
 )
 """The service's tables."""
