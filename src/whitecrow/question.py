@@ -198,10 +198,14 @@ class Series(Generic[Q, F]):
     show : callable
         ``show(question, card, kept)``: the answer at the question's step, computed from what was
         released; None where the step is not closed yet.
+    following : callable
+        ``following(question, kept)``: the question of the first step that is not closed yet. Steps
+        are closed one at a time, so that limits are those of one.
     """
 
     resume: Callable[[Q, F, Mapping[str, JSON], Source | None], Mapping[str, JSON]]
     show: Callable[[Q, Card, Mapping[str, JSON]], JSON | None]
+    following: Callable[[Q, Mapping[str, JSON]], Q]
 
 
 @dataclass(frozen=True)

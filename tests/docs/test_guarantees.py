@@ -25,6 +25,7 @@ LEAST = {
     "publish": {"column": "cost", "time": "day", "start": "2024-01-01", "horizon": 8},
     "lookahead": {"columns": ["ward", "insurance"], "model": {"beta": 20, "radius": 0}, "k": 2},
     "learn": {},
+    "monitor": {"time": "day", "start": "2024-01-01", "horizon": 12},
     "profile": {},
 }
 """What each question must be told, beside its price."""

@@ -97,6 +97,7 @@ def test_sets_of_cells_follow_the_order_of_the_values():
     assert Watched("x", 3, True).sets.tolist() == [[1, 0, 0], [1, 1, 0]]
     assert Watched("k", 3, False).sets.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     assert Watched("k", 2, False).sets.tolist() == [[1, 0]]
+    assert len(Watched("k", 8, False).sets) == 7  # the last cell holds all rare values together
 
 
 def test_a_period_without_records_raises_no_alarm():

@@ -17,13 +17,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow
+from pyarrow import parquet
 
+import whitecrow as wc
 from whitecrow.histogram.money import Money
 from whitecrow.monitor.drift import Watch, Watched
 from whitecrow.monitor.strategy import strategy
 from whitecrow.noise._seeded import SeededSource
 
-__all__ = ["auc_by_step", "delays", "drifting", "false_alarms", "quiet", "watch_of", "year"]
+__all__ = [
+    "TAXI_BOX",
+    "auc_by_step",
+    "delays",
+    "draw",
+    "drifting",
+    "false_alarms",
+    "quiet",
+    "taxi_month",
+    "taxi_year",
+    "watch_of",
+    "year",
+]
 
 MONTHS = 12
 CELLS = 8
@@ -150,14 +165,13 @@ def year(
     return {"values": values, "month": month, "strange": strange}
 
 
-def trips(path: Path) -> dict[str, Any]:
-    """Return the sample of New York's taxis: a month of days, with trips of other days mixed in.
+TAXI_BOX = [(0.0, 5.0), (0.0, 7.0), (0.0, 6.0), (0.0, 24.0), (0.0, 9.0)]
+"""Public bounds of distance, minutes and fare (by logarithms), hour and passengers."""
 
-    It has no labels: one trip in fifty gets the fare of another, which makes it strange.
-    """
-    import pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(path).to_pandas()
+def _taxis(path: Path) -> tuple[npt.NDArray[np.float64], Ints]:
+    """Return the trips of the sample of New York's taxis, and the day of March of each."""
+    table = parquet.read_table(path).to_pandas()
     minutes = (table["dropoff"] - table["pickup"]).dt.total_seconds() / 60.0
     values = np.stack(
         [
@@ -169,12 +183,34 @@ def trips(path: Path) -> dict[str, Any]:
         ],
         axis=1,
     ).astype(np.float64)
-    rng = np.random.default_rng(0)
+    day = np.where(table["pickup"].dt.month == 3, table["pickup"].dt.day, 0)
+    return values, np.asarray(day, dtype=np.int64)
+
+
+def _mixed(rng: np.random.Generator, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Give one trip in fifty the fare of another: the sample has no labels, and this makes some."""
     strange = rng.random(len(values)) < 0.02
     values[strange, 2] = rng.permutation(values[:, 2])[: int(strange.sum())]
-    days = table["pickup"].dt.day.to_numpy() - 1
-    month = np.where(table["pickup"].dt.month == 3, days // 3, -1)
-    return {"values": values, "month": np.minimum(month, 9), "strange": strange}
+    return strange
+
+
+def taxi_month(path: Path) -> dict[str, Any]:
+    """Return the sample as it is, one month, in ten steps of three days."""
+    values, day = _taxis(path)
+    strange = _mixed(np.random.default_rng(0), values)
+    return {"values": values, "month": np.minimum((day + 2) // 3, 10) - 1, "strange": strange}
+
+
+def taxi_year(path: Path, *, since: int) -> dict[str, Any]:
+    """Return a year of months drawn from the sample; fares rise by a fifth from a month on."""
+    known, _ = _taxis(path)
+    rng = np.random.default_rng(3)
+    values = known[rng.integers(len(known), size=MONTHS * len(known))]
+    month = np.repeat(np.arange(MONTHS), len(known))
+    strange = _mixed(rng, values)
+    dearer = month >= since
+    values[dearer, 2] = np.log1p(1.2 * np.expm1(values[dearer, 2]))
+    return {"values": values, "month": month, "strange": strange}
 
 
 def auc_by_step(
@@ -182,55 +218,56 @@ def auc_by_step(
     bounds: list[tuple[float, float]],
     steps: int,
     *,
-    epsilon: str,
-    window: int,
+    epsilon: str = "1",
+    window: int = 3,
 ) -> list[dict[str, Any]]:
-    """Learn step by step; score each step's records by the detectors of that step.
+    """Keep a detector current; score each step's records by the detectors of that step.
 
-    Beside ours an Isolation Forest without privacy, learned anew at each step from the same
-    periods.
+    Beside ours, learned anew at each step from the same periods without privacy: the same kind of
+    detector (at so large an epsilon that there is no noise), and an Isolation Forest.
     """
-    import pyarrow
     from sklearn.ensemble import IsolationForest
     from sklearn.metrics import roc_auc_score
 
-    import whitecrow as wc
-
-    names = [f"x{place}" for place in range(data["values"].shape[1])]
-    columns = [
-        wc.Column(name, lower=low, upper=high, outside="clip")
-        for name, (low, high) in zip(names, bounds, strict=True)
-    ]
-    card = wc.Card("year", (*columns, wc.Column("month", "integer", lower=-1, upper=steps)))
-    table = pyarrow.table(
-        {**dict(zip(names, data["values"].T, strict=True)), "month": data["month"]}
-    )
-    curator = wc.Curator.open(
-        table, card=card, budget=f"{epsilon}, 1e-6", ledger="sqlite://", name="year"
-    )
+    curator = _curator(data, bounds, f"{epsilon}, 1e-6")
+    asked = {"time": "month", "start": 0, "period": 1, "horizon": steps, "delta": "1e-6"}
     rows = []
     for step in range(steps):
-        asked = {"time": "month", "start": 0, "period": 1, "horizon": steps, "delta": "1e-6"}
         now = data["month"] == step
+        truth, shown = data["strange"][now], data["values"][now]
         row: dict[str, Any] = {"step": step + 1, "records": int(now.sum())}
         for name, span in (("all", 0), ("window", window)):
             found = curator.monitor(**asked, epsilon=epsilon, through=step + 1, window=span)
             first = max(0, step + 1 - span) if span else 0
             past = (data["month"] >= first) & (data["month"] <= step)
             forest = IsolationForest(random_state=0).fit(data["values"][past])
-            truth, shown = data["strange"][now], data["values"][now]
-            row[f"auc_{name}"] = round(
-                float(roc_auc_score(truth, found.answer.detector.scores(shown))), 4
+            part = {key: values[past] for key, values in data.items()}
+            exact = _curator(part, bounds, "100000, 1e-6").learn(
+                [f"x{place}" for place in range(len(bounds))], epsilon="100000", delta="1e-6"
             )
-            row[f"forest_{name}"] = round(
-                float(roc_auc_score(truth, -forest.score_samples(shown))), 4
-            )
+            for what, scores in (
+                ("ours", found.answer.detector.scores(shown)),
+                ("exact", exact.answer.scores(shown)),
+                ("forest", -forest.score_samples(shown)),
+            ):
+                row[f"{what}_{name}"] = round(float(roc_auc_score(truth, scores)), 4)
             row["moved"] = list(found.answer.moved)
-            row["ratio"] = max(
-                (m["ratio"] for m in found.answer.series[-1]["columns"]), default=0.0
-            )
+            newest = found.answer.series[-1]["columns"]
+            row["ratio"] = round(max((move["ratio"] for move in newest), default=0.0), 3)
         rows.append(row)
     return rows
+
+
+def _curator(data: dict[str, Any], bounds: list[tuple[float, float]], budget: str) -> wc.Curator:
+    names = [f"x{place}" for place in range(len(bounds))]
+    columns = [
+        wc.Column(name, lower=low, upper=high, outside="clip")
+        for name, (low, high) in zip(names, bounds, strict=True)
+    ]
+    card = wc.Card("year", (*columns, wc.Column("month", "integer", lower=-1, upper=64)))
+    values = dict(zip(names, data["values"].T, strict=True))
+    table = pyarrow.table({**values, "month": data["month"]})
+    return wc.Curator.open(table, card=card, budget=budget, ledger="sqlite://", name="year")
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -241,10 +278,10 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     steps = [row["step"] for row in rows]
     for name, words, color, style in (
-        ("auc_all", "ours, all months", "#1f4e79", "-"),
-        ("auc_window", "ours, three months", "#c55a11", "-"),
-        ("forest_all", "forest without privacy, all months", "#1f4e79", ":"),
-        ("forest_window", "forest without privacy, three months", "#c55a11", ":"),
+        ("ours_all", "ours, all months", "#1f4e79", "-"),
+        ("ours_window", "ours, three months", "#c55a11", "-"),
+        ("exact_all", "without privacy, all months", "#1f4e79", ":"),
+        ("exact_window", "without privacy, three months", "#c55a11", ":"),
     ):
         above.plot(steps, [row[name] for row in rows], style, color=color, label=words)
     above.set(ylabel="ROC-AUC of the month", title="A cluster moves in month 7")
@@ -273,11 +310,11 @@ def main() -> None:
     box = [(-10.0, 10.0)] * 6
     for name, since in (("quiet_year", MONTHS), ("drift_from_month_7", 6)):
         data = year(np.random.default_rng(1), asked.each, since=since)
-        found[name] = auc_by_step(data, box, MONTHS, epsilon="1", window=3)
+        found[name] = auc_by_step(data, box, MONTHS)
     if asked.data is not None:
-        box = [(0.0, 5.0), (0.0, 7.0), (0.0, 6.0), (0.0, 24.0), (0.0, 9.0)]
-        data = trips(asked.data / "nyc_taxi_sample.parquet")
-        found["taxis_march_2019_in_three_days"] = auc_by_step(data, box, 10, epsilon="1", window=3)
+        path = asked.data / "nyc_taxi_sample.parquet"
+        found["taxis_of_one_month"] = auc_by_step(taxi_month(path), TAXI_BOX, 10)
+        found["taxis_of_a_year_drawn"] = auc_by_step(taxi_year(path, since=8), TAXI_BOX, MONTHS)
     text = json.dumps(found, indent=1)
     if asked.out is not None:
         asked.out.write_text(text, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import failure
@@ -83,17 +84,19 @@ def _shown(
     """
     series = type_of(question).series
     assert series is not None
-    for _ in range(_TRIES):
+    lost = 0
+    while lost < _TRIES:
         version, kept = states.load(order.digest) or (-1, {})
         shown = series.show(question, curator.card, kept)
         if shown is not None:
             return shown
+        step = series.following(question, kept)
         released = curator._execution.answer(
-            question, limits=lambda: curator.limits(question), progress=progress, kept=kept
+            step, limits=partial(curator.limits, step), progress=progress, kept=kept
         )
         if released is None:
             fail()
             raise failure()
         closed: Mapping[str, Any] = released.value
-        states.save(order.digest, version + 1, closed)
+        lost += not states.save(order.digest, version + 1, closed)
     raise LedgerBusy("Another process keeps closing steps of this series; try again.")

@@ -7,11 +7,11 @@ from whitecrow.learn.question import Learn
 from whitecrow.learn.recipe import MOST_TABLES
 from whitecrow.limits import Limits, sorting, worst_case
 
-__all__ = ["cost"]
+__all__ = ["CELLS_OF_TABLES", "cost"]
 
 _LOOKS = 8
 """How often all records are sorted into the cells of columns, at the most."""
-_CELLS_OF_TABLES = 1 << 18
+CELLS_OF_TABLES = 1 << 18
 """Measured are 150 thousand."""
 _CELLS_OF_A_COLUMN = 3072
 """Over all looks; measured are 2,700."""
@@ -21,5 +21,5 @@ def cost(question: Learn, card: Card, records: int) -> Limits:
     """Records are sorted into cells of columns, then of tables; every cell gets its noise."""
     width = len(question.names(card))
     steps = _LOOKS * sorting(records, width) + 64.0 * records * MOST_TABLES
-    cells = _CELLS_OF_TABLES + _CELLS_OF_A_COLUMN * width
+    cells = CELLS_OF_TABLES + _CELLS_OF_A_COLUMN * width
     return worst_case(steps, draws=cells, values=records * width, kept=records + cells)

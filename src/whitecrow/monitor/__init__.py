@@ -5,9 +5,9 @@ from whitecrow.monitor.cost import cost
 from whitecrow.monitor.facts import MonitorFacts, gather
 from whitecrow.monitor.mechanism import release, resume
 from whitecrow.monitor.question import Monitor
-from whitecrow.monitor.showing import show
+from whitecrow.monitor.showing import following, show
 from whitecrow.question import QuestionType, Series
 
 __all__ = ["TYPE", "Monitor", "MonitorFacts", "Monitored", "gather", "release", "resume", "show"]
 
-TYPE = QuestionType(Monitor, gather, release, cost, Series(resume, show))
+TYPE = QuestionType(Monitor, gather, release, cost, Series(resume, show, following))

@@ -61,7 +61,7 @@ class Watched:
     name : str
     cells : int
     ordered : bool
-        Then sets of cells from the first on are compared; otherwise single cells.
+        Then sets of cells from the first on are compared; otherwise cells of a single value.
     """
 
     name: str
@@ -73,7 +73,9 @@ class Watched:
         """The sets of cells whose parts are compared: one row each, of zeros and ones."""
         if self.ordered:
             return np.tril(np.ones((self.cells, self.cells)))[:-1]
-        return np.eye(self.cells)[: self.cells if self.cells > 2 else 1]
+        # The last of eight may be several values, put together by what was released.
+        alone = self.cells if 2 < self.cells < _CELLS else self.cells - 1
+        return np.eye(self.cells)[:alone]
 
 
 def watched_columns(layout: Model) -> tuple[Watched, ...]:

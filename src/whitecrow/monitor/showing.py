@@ -16,7 +16,7 @@ from whitecrow.monitor.question import Monitor
 from whitecrow.monitor.streams import Streams
 from whitecrow.question import series_digest, statement
 
-__all__ = ["named", "show"]
+__all__ = ["following", "named", "show"]
 
 
 def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -68,6 +68,11 @@ def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, An
         false_alarm=str(question.false_alarm),
         series=tuple(series),
     ).to_json()
+
+
+def following(question: Monitor, kept: Mapping[str, Any]) -> Monitor:
+    """Return the question of the first step that is not closed yet."""
+    return Monitor.from_json({**question.to_json(), "through": len(kept.get("steps", ())) + 1})
 
 
 def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:
