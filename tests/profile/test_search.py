@@ -83,3 +83,51 @@ def test_a_value_that_most_records_share_is_found_to_the_last_bit() -> None:
         except StopIteration:
             break
     assert quantile(Line("number"), look.edges, counts, 0.45) == value
+
+
+def searched(data: np.ndarray, line: Line, scale: int) -> tuple[list[Look], np.ndarray]:
+    """Run a search on exact counts; return its looks and the counts of the last."""
+    going = search(line, 1 << 14)
+    found = [next(going)]
+    while True:
+        edges = found[-1].edges
+        counts = np.diff(np.concatenate([[0], np.searchsorted(data, edges), [len(data)]]))
+        try:
+            found.append(going.send((counts, Noise("laplace", Fraction(scale) / found[-1].share))))
+        except StopIteration:
+            return found, counts
+
+
+def test_a_written_decimal_is_found_in_fewer_looks_than_a_value_of_full_length() -> None:
+    spread = np.linspace(-4.0, 4.0, 5000)
+    looks = {}
+    for value in (-0.78441482, -math.log(10.0)):
+        data = np.sort(np.concatenate([np.full(5000, value), spread]))
+        looks[value], counts = searched(data, Line("number"), 3)
+        assert quantile(Line("number"), looks[value][-1].edges, counts, 0.45) == value
+    assert len(looks[-0.78441482]) < len(looks[-math.log(10.0)])
+
+
+def test_a_median_among_small_numbers_is_not_taken_for_a_power_far_below_them() -> None:
+    data = np.sort(np.linspace(-0.3, -0.001, 20_000))
+    looks, counts = searched(data, Line("number"), 100)
+    found = quantile(Line("number"), looks[-1].edges, counts, 0.5)
+    assert abs(np.searchsorted(data, found) / len(data) - 0.5) < 0.01
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False), st.integers(2, 50))
+def test_decimals_lie_inside_and_rise_and_stand_alone(
+    one: float, other: float, parts: int
+) -> None:
+    lower, upper = min(one, other) + 0.0, max(one, other) + 0.0
+    edges = Line("number").decimals(lower, upper, parts)
+    assert ((edges > lower) & (edges < upper)).all()
+    assert (np.diff(edges) > 0).all()
+    assert len(edges) <= 2 * parts + 8
+
+
+def test_fewer_cells_where_noise_would_move_a_median() -> None:
+    data = np.sort(np.random.default_rng(0).normal(size=10_000))
+    few, _ = searched(data, Line("number"), 20)
+    many, _ = searched(data, Line("number"), 1)
+    assert len(few[-1].edges) < len(many[-1].edges)

@@ -28,6 +28,7 @@ from whitecrow.errors import InvalidInput, NotReady, WhitecrowError, http_status
 from whitecrow.histogram.table import TableProfile
 from whitecrow.neighbours import METRICS, engine_names
 from whitecrow.neighbours.relation import SCALED
+from whitecrow.server._uploads import UPLOADS
 
 __all__ = ["add"]
 
@@ -47,6 +48,7 @@ def add(site: Site) -> None:
             "typed": visit.form,
             "engines": engine_names(),
             "files": _files(site),
+            "upload": service.settings.largest_upload if service.settings.folder else 0,
             "databases": sorted(service.settings.databases),
             "csv_fields": CSV_FIELDS,
             "table_fields": TABLE_FIELDS,
@@ -175,6 +177,7 @@ def add(site: Site) -> None:
             return model(visit, wrong=str(error), status=http_status(error))
 
     site.get("/register", new, roles=_CUSTODIAN)
+    site.upload(UPLOADS.removeprefix(HOME), roles=_CUSTODIAN)
     site.post("/register/columns", columns, roles=_CUSTODIAN)
     site.post("/register", register, roles=_CUSTODIAN)
     site.get("/datasets/{name}/card", card_editor, roles=_CUSTODIAN)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from whitecrow.console import _show as show
@@ -27,6 +27,7 @@ from whitecrow.server._handler import RequestHandler
 from whitecrow.server._people import ROLES, Person
 from whitecrow.server._schemas import strict_json
 from whitecrow.server._sessions import Session
+from whitecrow.server._uploads import kept
 
 __all__ = ["HOME", "Form", "Go", "Page", "Sent", "Site", "Visit", "missing", "read_form"]
 
@@ -195,6 +196,35 @@ class Site:
     ) -> None:
         """Add what a form does; with ``asks``, its reply leaves at the kind's published moment."""
         self._add(path, work, "POST", roles, asks=asks, first=first)
+
+    def upload(self, path: str, *, roles: tuple[str, ...]) -> None:
+        """Add an address that takes in a data file, for a script of a page; it replies with JSON.
+
+        Role and form token are checked by the headers, before anything of the file is read.
+        """
+        threads = self.handler.threads
+
+        async def endpoint(request: Request) -> Response:
+            def admitted() -> None:
+                session = self.visitor(request)
+                request.state.person = session.person.name
+                self.handler.limits.take(f"person {session.person.name}")
+                if session.lacks_factor or session.person.role not in roles:
+                    raise missing()
+                self.service.sessions.check_form(session, request.headers.get("x-csrf"))
+
+            try:
+                await threads.run(admitted)
+                kind = request.query_params.get("kind", "")
+                folder = self.service.settings.folder
+                found = await kept(request.stream(), kind, folder, threads)
+            except NotSignedIn:
+                return RedirectResponse(f"{HOME}/sign-in", 303)
+            except WhitecrowError as error:
+                return JSONResponse({"reason": str(error)}, http_status(error))
+            return JSONResponse({"file": found})
+
+        self.router.add_api_route(HOME + path, endpoint, methods=["POST"], response_model=None)
 
     def _add(
         self,

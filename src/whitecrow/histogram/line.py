@@ -1,8 +1,8 @@
 """The line of values of one column, and how it is cut into cells: all doubles, no known bounds.
 
 Doubles in their order are whole numbers in theirs: sign, exponent and mantissa, read as one number.
-Cut into equal parts on that scale, a wide interval falls into powers of two and a narrow one into
-equal steps; no rounding is involved, so that every engine puts a value into the same cell.
+Cut into equal parts on that scale, a wide interval falls into powers of two and a narrow one, or
+one that reaches zero, into equal steps; no rounding is involved, so that every engine puts a value into the same cell.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ _POWERS = (
 """Octaves where values usually are, and wider cells beyond; either sign."""
 _YEARS = (1000, 1500, 1700, 1800, *range(1850, 2151, 10), 2200, 2500, 3000, 5000)
 _SIGN = -(1 << 63)
+_OCTAVE = float(1 << 52)
+_MOST_PLACES = 22  # ten to that power is a double
 
 
 def _place(value: float) -> int:
@@ -105,18 +107,38 @@ class Line:
         """Return the inner edges of about so many parts of a cell."""
         if self.single(lower, upper):
             return np.empty(0)
-        if self.kind == "date":
-            step = (upper - lower) / parts
+        if self._even(lower, upper):
+            step = upper / parts - lower / parts
             return self._inside(lower + step * np.arange(1.0, parts), lower, upper)
         first, last = _place(lower), _place(upper)
         count = min(parts, last - first)
         places = [first + (last - first) * part // count for part in range(1, count)]
         return self._inside(_at(places), lower, upper)
 
+    def decimals(self, lower: float, upper: float, parts: int) -> Edges:
+        """Return edges that set decimal numbers of a cell apart, each from what follows it.
+
+        About so many, with as few digits as can be: a value that many records share was mostly
+        written down, and is alone in its cell long before the last bit is reached.
+        """
+        width = upper - lower
+        if self.whole or not 0.0 < width < math.inf or _place(upper) - _place(lower) <= parts:
+            return self.cut(lower, upper, parts)
+        places = math.ceil(math.log10(parts) - math.log10(width))
+        # Whole numbers times or over a power of ten are rounded once where both are doubles.
+        tens = 10.0 ** min(abs(places), _MOST_PLACES)
+        first, last = (end * tens if places >= 0 else end / tens for end in (lower, upper))
+        if abs(places) > _MOST_PLACES or max(abs(first), abs(last)) >= 2.0**52:
+            return self.cut(lower, upper, parts)
+        step = next((one for one in (1.0, 2.0, 5.0) if (last - first) / one <= parts), 10.0)
+        steps = step * np.arange(math.floor(first / step) - 1.0, math.ceil(last / step) + 2.0)
+        values = steps / tens if places >= 0 else steps * tens
+        return self._inside(np.concatenate([values, np.nextafter(values, math.inf)]), lower, upper)
+
     def within(self, lower: float, upper: float, part: float) -> float:
         """Return the value at a part of the way through a cell, on the scale of the cuts."""
-        if self.kind == "date":
-            return lower + part * (upper - lower)
+        if self._even(lower, upper):
+            return (1.0 - part) * lower + part * upper
         first, last = _place(lower), _place(upper)
         return float(_at([min(last, first + round(part * (last - first)))])[0])
 
@@ -125,6 +147,12 @@ class Line:
         if self.whole and upper - lower <= 1.0:
             return True
         return _place(upper) - _place(lower) <= 1
+
+    def _even(self, lower: float, upper: float) -> bool:
+        """Whether a cell is cut into equal steps: at zero there is no end of ever smaller powers."""
+        if self.kind == "date":
+            return True
+        return lower <= 0.0 <= upper and math.isfinite(lower) and math.isfinite(upper)
 
     def borders(self, edges: Edges) -> Edges:
         """Return the edges with the ends of the line."""
@@ -135,8 +163,12 @@ class Line:
         borders = self.borders(edges)
         if self.kind == "date":
             return np.diff(borders)
-        places = [_place(one) for one in borders]
-        return np.array([float(above - below) for below, above in pairwise(places)])
+        return np.array(
+            [
+                _OCTAVE if self._even(lower, upper) else float(_place(upper) - _place(lower))
+                for lower, upper in pairwise(borders.tolist())
+            ]
+        )
 
     def _inside(self, edges: Edges, lower: float, upper: float) -> Edges:
         """Move edges up to whole numbers where only those occur; keep each once, and inner ones."""

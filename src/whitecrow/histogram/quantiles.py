@@ -13,7 +13,7 @@ __all__ = ["quantile", "rank_deviation", "running"]
 
 Floats = npt.NDArray[np.float64]
 _DIGITS = 17
-_NEAR = 1 / 16
+_NEAR = 1 / 64
 
 
 def running(counts: npt.NDArray[np.int64]) -> Floats:

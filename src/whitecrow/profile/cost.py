@@ -8,10 +8,10 @@ from whitecrow.profile.question import Profile
 
 __all__ = ["cost"]
 
-_LOOKS = 8
+_LOOKS = 10
 """How often all records are sorted into the cells of columns, at the most."""
-_CELLS = 1 << 21
-"""Twice what the last count may have over all columns."""
+_CELLS = 1 << 22
+"""Four times what a count may have over all columns."""
 _CELLS_OF_A_COLUMN = 1024
 """Of the looks before it."""
 

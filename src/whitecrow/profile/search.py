@@ -6,18 +6,20 @@ column's price that it names, and together they never cost more than all of it.
 
 1. *Powers*: octaves of either sign, where no bounds are known.
 2. *Two looks*: cells that hold much are cut finer.
-3. *Heavy values*, up to four looks: a narrow cell that holds much may be one value that many
-   records share; it is cut into thousands until that value is alone. Left out where there is none.
-4. *The count*: some forty cells of about equal weight, at all that is left of the price. Quantiles
-   and pictures come from this histogram.
+3. *Heavy values*, up to six looks: a narrow cell that holds much may be one value that many
+   records share; it is cut into thousands until that value is alone, first at numbers with few
+   digits. Left out where there is none.
+4. *The count*: some thirty cells of about equal weight, fewer where noise would move medians too
+   far, at all that is left of the price. Quantiles and pictures come from this histogram.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -30,17 +32,19 @@ __all__ = ["LAST_SHARE", "LEAST_SHARE", "Look", "Search", "search", "usual_share
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_POWERS = Fraction(8, 100)
-_TWO_LOOKS = (Fraction(10, 100), Fraction(8, 100))
+_POWERS = Fraction(7, 100)
+_TWO_LOOKS = (Fraction(8, 100), Fraction(6, 100))
 _HEAVY = Fraction(4, 100)
-_HEAVY_LOOKS = 5
+_HEAVY_LOOKS = 6
+_DECIMAL_LOOKS = 2  # of these look for numbers with few digits, the others for the last bit
 LAST_SHARE = 1 - _POWERS
 """What is left for the last histogram where the first has shown all that there is."""
 
 LEAST_SHARE = _HEAVY
 """The smallest part of a column's price that a histogram gets."""
 
-_CELLS = 32
+_MOST_CELLS, _LEAST_CELLS = 32, 16  # of about equal weight, in the last histogram
+_BEARABLE = 0.003  # of the records: so far noise may move a median before cells become wider
 _TAIL = 0.1  # of the records at either end, where cells are finer
 _FINER = 2
 _FINEST = 64  # cells that the two looks aim at
@@ -52,7 +56,7 @@ _ABOUT = 0.03  # so near to such a rank, a value that many share keeps its own c
 _MOST_HEAVY = 16
 _NEAR = 8.0  # times what was found: so far about it rarer values are looked for
 _SELDOM = 8  # once in so many columns noise may feign a power where there is nothing
-_BEYOND = 3  # cells outside the bulk, for the bounds
+_BEYOND = 2  # cells outside the bulk, for the bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,43 +87,53 @@ def search(line: Line, most_cells: int) -> Search:
     line : Line
         Where its values may lie.
     most_cells : int
-        How many cells a histogram may have, for the sake of time.
+        How many cells a histogram may have, or twice as many, for the sake of time.
     """
     left = 1 - _POWERS
     edges = line.root
     counts, noise = yield Look(edges, _POWERS)
     # Scales and variances go with the inverse of what is paid.
     looked = Noise(noise.law, noise.size * _POWERS / _HEAVY)
-    feigned = _feigned(looked, most_cells)
+    feigned = _feigned(looked, 2 * most_cells)
     edges, weight = _around(line, edges, counts, noise)
     outline = edges
     for share in _TWO_LOOKS:
         finer = _halved(line, edges, weight)
         if len(finer) == len(edges):
             break
-        guess = _spread(line, edges, weight, finer)
+        group = _group(edges, finer)
+        guess = _spread(line, weight, finer, group)
         counts, noise = yield Look(finer, share)
         left -= share
-        edges, weight = finer, _updated(guess, counts, noise)
-    for _ in range(_HEAVY_LOOKS):
+        edges, weight = finer, _updated(guess, counts, noise, group)
+    for look in range(_HEAVY_LOOKS):
         heavy = _heavy_cells(line, edges, weight, feigned)
         if not heavy:
             break
-        finer = _cut(line, edges, [(cell, most_cells // len(heavy)) for cell in heavy])
+        each = most_cells // len(heavy)
+        cut = line.decimals if look < _DECIMAL_LOOKS else line.cut
+        finer = _cut(line, edges, [(cell, each) for cell in heavy], cut)
         counts, noise = yield Look(finer, _HEAVY)
         left -= _HEAVY
         found = _alone(edges, finer, counts, heavy, feigned)
         if not len(found):
             break
         edges, weight = _set_apart(line, edges, weight, finer, counts, found)
-    yield Look(_even(line, edges, weight, outline), left)
+    last = Noise(looked.law, looked.size * _HEAVY / left)
+    yield Look(_even(line, edges, weight, outline, _affordable(float(weight.sum()), last)), left)
+
+
+def _affordable(records: float, noise: Noise) -> int:
+    """Return how many cells keep a median's noise bearable: it is that of half the cells' sum."""
+    cells = (2.0 * _BEARABLE * records / noise.deviation) ** 2
+    return int(min(_MOST_CELLS, max(_LEAST_CELLS, cells)))
 
 
 def _feigned(noise: Noise, cells: int) -> float:
     """Return what the noise of so many empty cells seldom exceeds."""
     if noise.law == "laplace":
         return float(noise.size) * (math.log(cells) + 1.0)
-    return noise.deviation * math.sqrt(2.0 * (math.log(cells) + 1.0))
+    return noise.deviation * NormalDist().inv_cdf(1.0 - 0.5 / math.e / cells)
 
 
 def _around(line: Line, edges: Edges, counts: Ints, noise: Noise) -> tuple[Edges, Floats]:
@@ -149,30 +163,45 @@ def _around(line: Line, edges: Edges, counts: Ints, noise: Noise) -> tuple[Edges
 def _halved(line: Line, edges: Edges, weight: Floats) -> Edges:
     """Cut cells into parts by how much they hold."""
     parts = np.minimum(_MOST_PARTS, np.ceil(weight / weight.sum() * _FINEST)).astype(int)
-    return _cut(line, edges, [(int(cell), int(parts[cell])) for cell in np.flatnonzero(parts > 1)])
+    wanted = [(int(cell), int(parts[cell])) for cell in np.flatnonzero(parts > 1)]
+    return _cut(line, edges, wanted, line.cut)
 
 
-def _cut(line: Line, edges: Edges, wanted: list[tuple[int, int]]) -> Edges:
+def _cut(
+    line: Line,
+    edges: Edges,
+    wanted: list[tuple[int, int]],
+    cut: Callable[[float, float, int], Edges],
+) -> Edges:
     borders = line.borders(edges)
-    added = [line.cut(float(borders[at]), float(borders[at + 1]), parts) for at, parts in wanted]
+    added = [cut(float(borders[at]), float(borders[at + 1]), parts) for at, parts in wanted]
     return np.unique(np.concatenate([edges, *added]))
 
 
-def _spread(line: Line, edges: Edges, weight: Floats, finer: Edges) -> Floats:
+def _group(edges: Edges, finer: Edges) -> Ints:
+    """Return for each finer cell the cell that it is a part of."""
+    return np.searchsorted(edges, np.concatenate([[-np.inf], finer]), side="right")
+
+
+def _spread(line: Line, weight: Floats, finer: Edges, group: Ints) -> Floats:
     """Guess the weights of finer cells: those of the cells they are parts of, by their widths."""
-    group = np.searchsorted(edges, np.concatenate([[-np.inf], finer]), side="right")
     widths = np.maximum(line.widths(finer), 1.0)
     found: Floats = weight[group] * widths / np.bincount(group, weights=widths)[group]
     return found
 
 
-def _updated(guess: Floats, counts: Ints, noise: Noise) -> Floats:
+def _updated(guess: Floats, counts: Ints, noise: Noise, group: Ints) -> Floats:
     """Move guesses towards noisy counts, as far as noise allows.
 
-    A guess may be wrong by as much as itself, so a count counts the more, the larger the guess.
+    A guess may be wrong by as much as itself, and where a count is far from it surely is; so a
+    count counts the more, the larger the guess or what noise does not explain. What the parts of a
+    cell then hold in excess of it is taken from all of them, by how unsure each is.
     """
-    trust = guess**2 / (guess**2 + noise.deviation**2)
-    return np.maximum(guess + trust * (counts - guess), noise.deviation / 16.0)
+    off = np.maximum(guess, np.abs(counts - guess) - 2.0 * noise.deviation)
+    trust = off**2 / (off**2 + noise.deviation**2)
+    moved = trust * (counts - guess)
+    excess = np.bincount(group, weights=moved) / np.bincount(group, weights=trust)
+    return np.maximum(guess + moved - trust * excess[group], noise.deviation / 16.0)
 
 
 def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> list[int]:
@@ -193,8 +222,7 @@ def _heavy_cells(line: Line, edges: Edges, weight: Floats, feigned: float) -> li
 
 def _alone(edges: Edges, finer: Edges, counts: Ints, heavy: list[int], feigned: float) -> Ints:
     """Return which of the finer cells surely hold something by themselves."""
-    group = np.searchsorted(edges, np.concatenate([[-np.inf], finer]), side="right")
-    return np.flatnonzero((counts > feigned) & np.isin(group, heavy))
+    return np.flatnonzero((counts > feigned) & np.isin(_group(edges, finer), heavy))
 
 
 def _set_apart(
@@ -204,8 +232,8 @@ def _set_apart(
     borders = line.borders(finer)
     both = np.concatenate([edges, borders[found], borders[found + 1]])
     joined = np.unique(both[(both > line.lower) & (both < line.end)])
-    guess = _spread(line, edges, weight, joined)
-    group = np.searchsorted(edges, np.concatenate([[-np.inf], joined]), side="right")
+    group = _group(edges, joined)
+    guess = _spread(line, weight, joined, group)
     at = np.searchsorted(joined, borders[found], side="right")
     taken = np.bincount(group[at], weights=counts[found], minlength=len(weight))
     rest = np.maximum(weight - taken, weight / _FINEST) / weight
@@ -214,7 +242,7 @@ def _set_apart(
     return joined, guess
 
 
-def _even(line: Line, edges: Edges, weight: Floats, outline: Edges) -> Edges:
+def _even(line: Line, edges: Edges, weight: Floats, outline: Edges, cells: int) -> Edges:
     """Return the edges of cells of about equal weight; those of heavy values stay."""
     borders = line.borders(edges)
     total = float(weight.sum())
@@ -222,7 +250,7 @@ def _even(line: Line, edges: Edges, weight: Floats, outline: Edges) -> Edges:
     found: list[float] = [float(edges[0]), float(edges[-1])] if len(edges) else []
     for cell, mine in enumerate(weight.tolist()):
         rank = (below + mine / 2.0) / total
-        wanted = total / (_CELLS * (_FINER if min(rank, 1.0 - rank) < _TAIL else 1))
+        wanted = total / (cells * (_FINER if min(rank, 1.0 - rank) < _TAIL else 1))
         below += mine
         lower, upper = float(borders[cell]), float(borders[cell + 1])
         alone = line.single(lower, upper) and mine > _HEAVY_AT_RANKS * total / 2.0

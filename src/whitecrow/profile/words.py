@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["described"]
 
-_CELLS = 40
+_CELLS = 36
 _TAIL_CELLS = 6
 
 

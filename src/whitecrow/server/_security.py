@@ -19,6 +19,7 @@ from whitecrow.server._logs import LOG
 from whitecrow.server._metrics import Metrics
 from whitecrow.server._people import is_name
 from whitecrow.server._settings import Settings
+from whitecrow.server._uploads import UPLOADS
 
 __all__ = ["HEADERS", "SecurityMiddleware"]
 
@@ -129,7 +130,11 @@ class SecurityMiddleware:
         if not self._known_host(headers.get(b"host", b"").decode("latin-1")):
             await _say(reply, 400, "InvalidInput", "This service does not answer to that host.")
             return
-        largest, begun, size, complete = self._settings.largest_body, False, 0, False
+        settings = self._settings
+        largest, seconds = settings.largest_body, settings.body_seconds
+        if scope["path"] == UPLOADS:
+            largest, seconds = settings.largest_upload, settings.upload_seconds
+        begun, size, complete = False, 0, False
         until: float | None = None
         too_large = f"The body is larger than {largest} bytes."
         length = headers.get(b"content-length", b"0")
@@ -142,7 +147,7 @@ class SecurityMiddleware:
             if complete:  # waiting for the caller to hang up, which takes as long as it takes
                 return await receive()
             loop = asyncio.get_running_loop()
-            until = until or loop.time() + self._settings.body_seconds
+            until = until or loop.time() + seconds
             try:
                 async with asyncio.timeout_at(until):
                     message = await receive()

@@ -85,6 +85,8 @@ class Settings:
         In bytes: of any body, and of one that holds a single question or a few fields.
     body_seconds : float
         How long a body may take to arrive.
+    largest_upload, upload_seconds : int, float
+        The same for a data file that a custodian sends; 0 bytes: none is taken in.
     proxies : tuple of str
         Addresses and networks of proxies in front: only from them is ``X-Forwarded-For`` believed.
     custodian_log : str or None
@@ -137,6 +139,8 @@ class Settings:
     largest_body: int = 1_000_000
     largest_question: int = 65_536
     body_seconds: float = 10.0
+    largest_upload: int = 200_000_000
+    upload_seconds: float = 600.0
     patience: float = 10.0
     longest_seconds: float = 600.0
     most_bytes: float = 8e9

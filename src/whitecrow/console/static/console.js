@@ -35,3 +35,30 @@ for (const form of document.querySelectorAll("form[data-drop]")) {
   form.addEventListener("dragover", (event) => event.preventDefault());
   form.addEventListener("drop", (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); });
 }
+
+// A data file goes to the service as it is; the reply says under which name it is kept there.
+for (const area of document.querySelectorAll("[data-upload]")) {
+  const form = area.closest("form"), chooser = area.querySelector("input"), said = area.querySelector("[role=status]");
+  const send = async (file) => {
+    if (!file) return;
+    if (file.size > Number(area.dataset.most)) { said.textContent = "This file is too large."; return; }
+    said.textContent = `Sending ${file.name} …`;
+    const kind = /\.(parquet|pq)$/i.test(file.name) ? "parquet" : "csv";
+    const headers = { "X-CSRF": form.elements.csrf.value };
+    try {
+      const reply = await fetch(`${area.dataset.upload}?kind=${kind}`, { method: "POST", headers, body: file });
+      const found = await reply.json();
+      if (!reply.ok) throw new Error(found.reason ?? found.error?.reason);
+      const field = form.elements.file;
+      if (field.tagName === "SELECT") field.add(new Option(found.file));
+      field.value = found.file;
+      said.textContent = `${file.name} is kept as ${found.file}, and chosen below.`;
+    } catch (error) {
+      said.textContent = `${file.name} was not kept. ${error.message ?? ""}`;
+    }
+  };
+  area.hidden = false;
+  chooser.addEventListener("change", () => send(chooser.files[0]));
+  area.addEventListener("dragover", (event) => event.preventDefault());
+  area.addEventListener("drop", (event) => { event.preventDefault(); send(event.dataTransfer.files[0]); });
+}
