@@ -55,6 +55,7 @@ POSTS = (
     "/me/factor/remove",
     "/register",
     "/register/columns",
+    "/register/upload",
     "/people",
     "/people/password",
     "/people/disable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from .test_browser import CHROMIUM, FLAGS, PASSWORD, Tab, listening
 ROWS = 4000
 
 
-def visits(folder: Path) -> None:
+def visits(file: Path) -> None:
     draw = np.random.default_rng(3)
     lines = ["age;pay;ward;seen"]
     for _ in range(ROWS):
@@ -23,7 +24,7 @@ def visits(folder: Path) -> None:
         ward = draw.choice(["north", "south", "east"])
         day = f"2023-{draw.integers(1, 13):02d}-{draw.integers(1, 28):02d}"
         lines.append(f"{draw.integers(18, 95)};{pay};{ward};{day}")
-    (folder / "visits.csv").write_text("\n".join(lines) + "\n", encoding="latin-1")
+    file.write_text("\n".join(lines) + "\n", encoding="latin-1")
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +32,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = Path(tmp_path_factory.mktemp("wizard"))
     data = folder / "data"
     data.mkdir()
-    visits(data)
+    visits(data / "visits.csv")
     (folder / "secret.csv").write_text("a,b\n1,2\n")
     (data / "link.csv").symlink_to(folder / "secret.csv")
-    found = build(folder, listed=False, data=str(data), patience=120.0)
+    found = build(folder, listed=False, data=str(data), patience=120.0, largest_upload=3_000_000)
     found.service.start()
     yield found
     found.service.close()
@@ -73,10 +74,16 @@ def _walk(tab: Tab, house: House) -> None:
 
     tab.go("/register")
     assert not page.locator("textarea").is_visible()  # it is behind a fold
-    tab.seen("wizard-1-file")
     form = page.locator("form").filter(has=page.get_by_role("button", name="Show its columns"))
+    sent = Path(house.settings.data or "").parent / "sent from a desk.csv"
+    visits(sent)
+    page.set_input_files("#upload", sent)
+    page.wait_for_selector("text=and chosen below")
+    kept = form.locator('[name="file"]').input_value()
+    assert re.fullmatch(r"upload-[0-9a-f]{16}\.csv", kept)
+    tab.seen("wizard-1-file")
     form.locator("details").evaluate("one => one.open = true")
-    for name, value in STEP_ONE.items():
+    for name, value in {**STEP_ONE, "file": kept}.items():
         field = form.locator(f'[name="{name}"]')
         if field.evaluate("one => one.tagName") == "SELECT":
             field.select_option(value)
@@ -156,6 +163,56 @@ def test_a_path_from_a_form_is_never_opened_outside_the_data_folder(
     assert reply.status_code == 422
     assert "Please look again." in reply.text
     assert 'name="column"' not in reply.text
+
+
+def send(visitor: Visitor, body: bytes, kind: str = "csv", csrf: str | None = None) -> Any:
+    address = f"/console/register/upload?kind={kind}"
+    secret = visitor.csrf if csrf is None else csrf
+    return visitor.send("POST", address, content=body, headers={"X-CSRF": secret})
+
+
+def folder(house: House) -> list[str]:
+    return sorted(path.name for path in Path(house.settings.data or "").iterdir())
+
+
+def test_a_file_that_is_sent_is_kept_under_a_name_of_the_services_own(house: House) -> None:
+    before = folder(house)
+    reply = send(carl(house), b"a,b\n1,2\n")
+    assert reply.status_code == 200
+    name = reply.json()["file"]
+    assert folder(house) == sorted([*before, name])
+    path = Path(house.settings.data or "") / name
+    assert path.read_bytes() == b"a,b\n1,2\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    shown = carl(house).post("/register/columns", {**STEP_ONE, "file": name, "csv.delimiter": ","})
+    assert shown.status_code == 200, shown.text
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "csrf", "status"),
+    [
+        (b"", "csv", None, 422),
+        (b"a\n1\n", "../../etc/passwd", None, 422),
+        (b"a\n1\n", "exe", None, 422),
+        (b"a\n1\n", "csv", "0" * 64, 403),
+        (b"x" * 3_000_001, "csv", None, 413),
+    ],
+)
+def test_a_file_that_may_not_be_kept_leaves_nothing_behind(
+    house: House, body: bytes, kind: str, csrf: str | None, status: int
+) -> None:
+    before = folder(house)
+    assert send(carl(house), body, kind, csrf).status_code == status
+    assert folder(house) == before
+
+
+def test_only_custodians_send_files(house: House) -> None:
+    before = folder(house)
+    for name, status in (("ana", 404), ("auditor", 404), ("", 303)):
+        reply = send(house.visitor(name) if name else Visitor(house), b"a\n1\n")
+        assert reply.status_code == status
+    assert folder(house) == before
 
 
 @pytest.mark.parametrize(

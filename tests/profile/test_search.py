@@ -116,9 +116,7 @@ def test_a_median_among_small_numbers_is_not_taken_for_a_power_far_below_them() 
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False), st.integers(2, 50))
-def test_decimals_lie_inside_and_rise_and_stand_alone(
-    one: float, other: float, parts: int
-) -> None:
+def test_decimals_lie_inside_and_rise_and_stand_alone(one: float, other: float, parts: int) -> None:
     lower, upper = min(one, other) + 0.0, max(one, other) + 0.0
     edges = Line("number").decimals(lower, upper, parts)
     assert ((edges > lower) & (edges < upper)).all()

@@ -16,11 +16,14 @@ from whitecrow.audit.tester import Law, visible
 from whitecrow.count import Count
 from whitecrow.counting.calibration import Calibration
 from whitecrow.counting.facts import OutlierFacts
+from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.data import Card, Column
 from whitecrow.verify.point_sets import (
     Database,
     Universe,
     law,
+    mixed,
+    mixed_records,
     outliers,
     shipped,
     short,
@@ -33,9 +36,24 @@ BETA = 1
 LINE = ((0.0,), (1.0,), (2.0,), (9.0,))
 """Where the global sensitivity of a line is attained (:mod:`whitecrow.verify.count`)."""
 
+MIXED = Card(
+    "points",
+    (
+        Column("x", "integer", -9, 9, scale=1),
+        *(Column(name, "category", categories=("0", "1")) for name in "ab"),
+    ),
+)
+"""A number and two categories, as :func:`whitecrow.verify.point_sets.mixed` lays them out."""
+
+_WRITTEN = {point: record for record, point in mixed_records()}
+
 Pair = tuple[Database, Database]
 Spoil = Callable[[Calibration], Calibration]
 """What a broken twin does to the noise."""
+
+
+def _numbers(width: int) -> Card:
+    return Card("points", tuple(Column(name, "integer", 0, 9) for name in "xyz"[:width]))
 
 
 class _Asking:
@@ -54,17 +72,23 @@ class _Asking:
         self.view = clipped(*ends)
         self.spoil = spoil
         self.given = {**given, "relation": universe.relation, "raw": True}
-        self.columns = "xyz"[: len(universe.domain[0])]
-        self.card = Card("points", tuple(Column(name, "integer", 0, 9) for name in self.columns))
+        self.card = MIXED if universe.categories else _numbers(len(universe.domain[0]))
         self.law = lru_cache(maxsize=None)(self._law)
         self.noise = lru_cache(maxsize=None)(self._noise)
 
     def question(self, factor: Fraction = Fraction(1)) -> Count:
-        model = DistanceAnomaly(BETA, 1.0)
-        return Count(list(self.columns), model=model, epsilon=self.epsilon * factor, **self.given)
+        metric = "mixed" if self.universe.categories else "euclidean"
+        model = DistanceAnomaly(BETA, 1.0, metric)
+        names = list(self.card.names)
+        return Count(names, model=model, epsilon=self.epsilon * factor, **self.given)
 
     def records(self, x: Database) -> Records:
-        return {name: [int(point[place]) for point in x] for place, name in enumerate(self.columns)}
+        rows = [_WRITTEN[point] for point in x] if self.universe.categories else x
+        found: dict[str, list[Any]] = {}
+        for place, column in enumerate(self.card.columns):
+            values = [int(row[place]) for row in rows]
+            found[column.name] = list(map(str, values)) if column.categories else values
+        return found
 
     def _noise(self, factor: Fraction) -> Calibration:
         return self.question(factor).calibration(self.card)
@@ -151,6 +175,12 @@ def _as_drawn(noise: Calibration) -> Calibration:
     return replace(noise, multiplier=noise.multiplier / 50)
 
 
+def _of_its_numbers(noise: Calibration) -> Calibration:
+    """The noise that a count over the number alone would need: categories separate records too."""
+    alone = global_sensitivity(BETA, 1, "add_remove", metric="manhattan", radius=1.0, exactly=True)
+    return replace(noise, multiplier=noise.multiplier * alone / noise.cap)
+
+
 def cases() -> Iterator[Case]:
     """Yield the rows of the audit."""
     yield (case := _case("global", "2", mechanism="global"))
@@ -163,6 +193,13 @@ def cases() -> Iterator[Case]:
     yield _case(name, "2", mechanism="smooth", spoil=_half)
     cube = space(3, "add_remove")
     yield _case("smooth, three columns", "2", universe=cube, mechanism="smooth", most=10_000)
+    both: dict[str, Any] = {"universe": mixed(5, "add_remove"), "ends": (0, 4)}
+    name = "a number and two categories"
+    yield _case(f"global, {name}", "2", mechanism="global", **both)
+    yield _case(f"smooth, {name}", "2", mechanism="smooth", most=10_000, **both)
+    for mechanism in ("global", "smooth"):
+        twin = f"broken twin: {mechanism}, {name} with the noise of the number alone"
+        yield _case(twin, "2", mechanism=mechanism, spoil=_of_its_numbers, **both)
     gaussian: dict[str, Any] = {"delta": "1/10", "mechanism": "analytic_gaussian", "ends": (-1, 4)}
     yield _case("analytic Gaussian", "2", most=75_000, **gaussian)
     name = "broken twin: analytic Gaussian, the noise of one record"

@@ -2,7 +2,8 @@
 
 Doubles in their order are whole numbers in theirs: sign, exponent and mantissa, read as one number.
 Cut into equal parts on that scale, a wide interval falls into powers of two and a narrow one, or
-one that reaches zero, into equal steps; no rounding is involved, so that every engine puts a value into the same cell.
+one that reaches zero, into equal steps. Cells lie between doubles, so that every engine puts a
+value into the same cell.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Line:
         return _place(upper) - _place(lower) <= 1
 
     def _even(self, lower: float, upper: float) -> bool:
-        """Whether a cell is cut into equal steps: at zero there is no end of ever smaller powers."""
+        """Whether a cell is cut into equal steps: towards zero, powers never end."""
         if self.kind == "date":
             return True
         return lower <= 0.0 <= upper and math.isfinite(lower) and math.isfinite(upper)

@@ -28,6 +28,7 @@ __all__ = [
     "law",
     "line",
     "mixed",
+    "mixed_records",
     "outliers",
     "plane",
     "shipped",
@@ -108,12 +109,18 @@ def space(most: int, relation: str) -> Universe:
     return Universe(f"space, {relation}", domain, 1.0, most, relation)
 
 
-def mixed(most: int, relation: str) -> Universe:
-    """Return a number and two categories of two values, around one place, as they are laid out."""
+def mixed_records() -> list[tuple[tuple[int, int, int], Point]]:
+    """Return the records of :func:`mixed`, and the points as which they are laid out."""
     layout = Layout("mixed", (1.0, 1.0, 1.0), (0, 2, 2))
     records = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1))
     laid_out = layout.placed(np.array(records, dtype=np.float64)).tolist()
-    domain = tuple(tuple(map(float, point)) for point in sorted(laid_out))
+    points = [tuple(map(float, point)) for point in laid_out]
+    return list(zip(records, points, strict=True))
+
+
+def mixed(most: int, relation: str) -> Universe:
+    """Return a number and two categories of two values, around one place, as they are laid out."""
+    domain = tuple(sorted(point for _, point in mixed_records()))
     categories = ((2, 1.0), (2, 1.0))
     name = f"a number and two categories, {relation}"
     return Universe(name, domain, 1.0, most, relation, True, "manhattan", 1, categories)
