@@ -2,15 +2,20 @@
 
 1,132 records of the thyroid set (30 %) are screened beside the other 2,640, as
 ``whitecrow screen --records`` does it. The exact model answers the same questions; the ratio of
-equal answers is the agreement. Without the data (``--data``, or the variable WHITECROW_DATA)
-made-up records of the same number and width stand in.
+equal answers is the agreement. With ``--server`` the terminal asks a service over HTTP, too.
+Without the data (``--data``, or the variable WHITECROW_DATA) made-up records of the same number and
+width stand in.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +24,8 @@ import pyarrow.parquet as pq
 
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
+from benchmarks.service import in_folder, running
+from whitecrow.server import Service, Settings
 
 ASKED = 1132
 MODEL = wc.DistanceAnomaly(beta=20, radius=0.148)
@@ -41,9 +48,62 @@ def exact(data: np.ndarray, asked: np.ndarray) -> np.ndarray:
     return np.array(near) <= MODEL.beta
 
 
+def judged(said: np.ndarray, truth: np.ndarray) -> tuple[float, str, str]:
+    """How often answers agree with the exact model, outliers found, and false alarms."""
+    return (
+        float((said == truth).mean()),
+        f"{int((said & truth).sum())} of {int(truth.sum())}",
+        f"{int((said & ~truth).sum())} of {int((~truth).sum())}",
+    )
+
+
+def over_http(
+    asked: np.ndarray, data: np.ndarray, epsilon: str
+) -> tuple[float, float, np.ndarray, float]:
+    """Ask a service by ``whitecrow screen --records --server``; return price, answers, seconds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, values in (("bench.parquet", data), ("asked.parquet", asked)):
+            pq.write_table(pa.table(dict(zip(COLUMNS, values.T, strict=True))), folder / file)
+        address = in_folder(folder)
+        token = _listed(address, folder)
+        with running(address, "--data", name) as service:
+            command = [
+                *(sys.executable, "-c", "from whitecrow.cli import main; main()", "screen"),
+                *("bench", "--server", service.url, "--records", str(folder / "asked.parquet")),
+                *("--beta", str(MODEL.beta), "--radius", str(MODEL.radius)),
+                *("--epsilon", epsilon, "--json"),
+            ]
+            environment = {**os.environ, "WHITECROW_TOKEN": token}
+            start = time.perf_counter()
+            done = subprocess.run(
+                command, env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8"
+            )
+            seconds = time.perf_counter() - start
+    told = json.loads(done.stdout)
+    said = np.array([one["answer"] for one in told["answers"]])
+    plan = told["plan"]
+    price = float(Fraction(plan["price"]["differential"])), float(Fraction(plan["apart"]))
+    return *price, said, seconds
+
+
+def _listed(address: str, folder: Path) -> str:
+    """Put an analyst and the records into an empty service; returns the analyst's token."""
+    service = Service(Settings(database=address, data=str(folder)))
+    try:
+        custodian = service.people.add("custodian", "custodian")
+        service.members.invite(custodian, "ana", "analyst")
+        source = {"file": "bench.parquet"}
+        service.register(custodian, "bench", source, budget="1000", readers=["*"])
+        return service.members.issue(custodian, "ana")[0]
+    finally:
+        service.close()
+
+
 def main() -> None:
     """Print a table, then lines for programs."""
     arguments = parser(__doc__ or "")
+    arguments.add_argument("--server", action="store_true", help="ask a service over HTTP, too")
     arguments.add_argument("--data", default=os.environ.get("WHITECROW_DATA"))
     given = arguments.parse_args()
     values = records(given.data)
@@ -71,18 +131,12 @@ def main() -> None:
                 curator.ask_all(questions)
                 seconds["resume_s"] = time.perf_counter() - start
         said = np.array([release.answer for release in releases])
-        agreement = float((said == truth).mean())
-        rows.append(
-            (
-                epsilon,
-                float(plan.price["differential"]),
-                float(plan.apart),
-                agreement,
-                f"{int((said & truth).sum())} of {int(truth.sum())}",
-                f"{int((said & ~truth).sum())} of {int((~truth).sum())}",
-                seconds["ask_s"],
-            )
-        )
+        price = float(plan.price["differential"]), float(plan.apart)
+        rows.append((epsilon, *price, *judged(said, truth), seconds["ask_s"]))
+    if given.server:
+        over = over_http(asked, data, "1/10")
+        rows.append(("1/10, HTTP", *over[:2], *judged(over[2], truth), over[3]))
+        emit("http_s", over[3])
     print_table(
         ("epsilon", "price", "apart", "agreement", "found", "false alarms", "seconds"), rows
     )

@@ -177,14 +177,14 @@ def folder(house: House) -> list[str]:
 
 def test_a_file_that_is_sent_is_kept_under_a_name_of_the_services_own(house: House) -> None:
     before = folder(house)
-    reply = send(carl(house), b"a,b\n1,2\n")
+    reply = send(carl(house), b"a;b\n1;2\n")
     assert reply.status_code == 200
     name = reply.json()["file"]
     assert folder(house) == sorted([*before, name])
     path = Path(house.settings.data or "") / name
-    assert path.read_bytes() == b"a,b\n1,2\n"
+    assert path.read_bytes() == b"a;b\n1;2\n"
     assert path.stat().st_mode & 0o777 == 0o600
-    shown = carl(house).post("/register/columns", {**STEP_ONE, "file": name, "csv.delimiter": ","})
+    shown = carl(house).post("/register/columns", {**STEP_ONE, "file": name})
     assert shown.status_code == 200, shown.text
     path.unlink()
 

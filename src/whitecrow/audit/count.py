@@ -196,7 +196,7 @@ def cases() -> Iterator[Case]:
     both: dict[str, Any] = {"universe": mixed(5, "add_remove"), "ends": (0, 4)}
     name = "a number and two categories"
     yield _case(f"global, {name}", "2", mechanism="global", **both)
-    yield _case(f"smooth, {name}", "2", mechanism="smooth", most=10_000, **both)
+    yield _case(f"smooth, {name}", "2", mechanism="smooth", **both)
     for mechanism in ("global", "smooth"):
         twin = f"broken twin: {mechanism}, {name} with the noise of the number alone"
         yield _case(twin, "2", mechanism=mechanism, spoil=_of_its_numbers, **both)

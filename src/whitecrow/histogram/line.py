@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -153,7 +152,7 @@ class Line:
         """Whether a cell is cut into equal steps: towards zero, powers never end."""
         if self.kind == "date":
             return True
-        return lower <= 0.0 <= upper and math.isfinite(lower) and math.isfinite(upper)
+        return bool(_about_zero(np.array(lower), np.array(upper)))
 
     def borders(self, edges: Edges) -> Edges:
         """Return the edges with the ends of the line."""
@@ -164,18 +163,22 @@ class Line:
         borders = self.borders(edges)
         if self.kind == "date":
             return np.diff(borders)
-        return np.array(
-            [
-                _OCTAVE if self._even(lower, upper) else float(_place(upper) - _place(lower))
-                for lower, upper in pairwise(borders.tolist())
-            ]
-        )
+        bits = (borders + 0.0).view(np.int64)
+        # From the first double to the last is more than a signed number holds, and wraps to it.
+        found = np.diff(np.where(bits >= 0, bits, _SIGN - bits)).view(np.uint64).astype(np.float64)
+        return np.where(_about_zero(borders[:-1], borders[1:]), _OCTAVE, found)
 
     def _inside(self, edges: Edges, lower: float, upper: float) -> Edges:
         """Move edges up to whole numbers where only those occur; keep each once, and inner ones."""
         found = np.unique(np.ceil(edges) + 0.0 if self.whole else edges + 0.0)
         inner: Edges = found[(found > lower) & (found < upper)]
         return inner
+
+
+def _about_zero(lower: Edges, upper: Edges) -> npt.NDArray[np.bool_]:
+    """Return which cells reach zero, but not the ends of the line."""
+    found: npt.NDArray[np.bool_] = (lower <= 0.0) & (upper >= 0.0) & np.isfinite(upper - lower)
+    return found
 
 
 def _first_of_year(year: int) -> float:

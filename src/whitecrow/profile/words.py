@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
+from whitecrow.histogram.money import Money
 from whitecrow.histogram.quantiles import rank_deviation
 from whitecrow.profile.search import usual_share
 from whitecrow.profile.values import threshold
@@ -24,7 +26,10 @@ def described(question: Profile, card: Card) -> Description:
     """Return the words and the figures of a description."""
     price = question.price(card)
     parts = question.parts(card)
-    figures = {part.name: _figures(part, question, card) for part in parts}
+    # Once for all columns: each of these goes through all of them.
+    money, discovers = question.money(card), any(part.discovers for part in parts)
+    delta = question.value_delta(card) if discovers else Fraction(0)
+    figures = {part.name: _figures(part, money, card.contribution, delta) for part in parts}
     words = [f"A profile of {len(parts)} columns."]
     ordered = [part for part in parts if part.ordered]
     if ordered:
@@ -45,7 +50,7 @@ def described(question: Profile, card: Card) -> Description:
         words.append(
             f"Values that the card does not list are named where a noisy count reaches {least:,}; "
             f"a value that one person alone has is named with a probability of at most "
-            f"{float(question.value_delta(card)):.1g} a column."
+            f"{float(delta):.1g} a column."
         )
     left = [
         column.name
@@ -83,14 +88,13 @@ def _split(parts: tuple[Part, ...]) -> str:
     return f"Of the price, columns get: {said}{', ...' if len(parts) > 6 else ''}."
 
 
-def _figures(part: Part, question: Profile, card: Card) -> dict[str, float]:
+def _figures(part: Part, money: Money, contribution: int, delta: Fraction) -> dict[str, float]:
     """The expected errors of one column."""
-    money = question.money(card)
     if not part.ordered:
         noise = money.histograms(part.share, 1)
         found = {"share": float(part.share), "count_error": noise.deviation}
         if part.discovers:
-            found["threshold"] = threshold(noise, card.contribution, question.value_delta(card))
+            found["threshold"] = threshold(noise, contribution, delta)
         return found
     off = money.histograms(part.share * usual_share(), 1).deviation
     return {
