@@ -30,6 +30,7 @@ ACTS = {
     "review": "looked at a failure",
     "void": "gave a spend back",
     "checkpoint": "found everything right up to here",
+    "alarm": "gave an alarm",
 }
 
 

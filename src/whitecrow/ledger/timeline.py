@@ -20,6 +20,7 @@ from whitecrow.ledger.schema import entries
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import Entry
+from whitecrow.ledger.verification import newest_checkpoint
 from whitecrow.privacy import guarantee
 from whitecrow.terms import LINES, Budget
 
@@ -155,10 +156,9 @@ def _walked(account: AccountTransaction, analyst: str | None) -> tuple[Account, 
         return Account(unit=unit), sorted(found, key=lambda entry: entry.seq)
     start, after = Account(unit=unit), 0
     if account.seq > _MOST_WALKED:
-        row = account.session.one(_CHECKPOINT, account=account.id)
-        if row is not None:
-            checkpoint = Entry(**{**row._asdict(), "dataset": account.name})
-            start, after = Account.from_json(checkpoint.content["state"]["spent"]), row.seq
+        checkpoint = newest_checkpoint(account)
+        if checkpoint is not None:
+            start, after = Account.from_json(checkpoint.content["state"]["spent"]), checkpoint.seq
     moves = (one for one in account.entries(after) if one.kind in ("reserve", "void"))
     return start, list(moves)
 
@@ -241,14 +241,4 @@ _ACTS = (
         or_(*(entries.c.kind == kind for kind in ("open", "amend", "data", "alarm", "halt"))),
     )
     .order_by(entries.c.seq)
-)
-_CHECKPOINT = (
-    select(entries)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest == "",
-        entries.c.kind == "checkpoint",
-    )
-    .order_by(entries.c.seq.desc())
-    .limit(1)
 )

@@ -25,7 +25,7 @@ from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import Entry
 
-__all__ = ["Atlas", "Finding", "checkpoint", "verify"]
+__all__ = ["Atlas", "Finding", "checkpoint", "newest_checkpoint", "verify"]
 
 WORTH_A_CHECKPOINT = 1000
 """How many entries a check must have read for a checkpoint to be worth its own entry."""
@@ -129,7 +129,7 @@ def checkpoint(
         return finding
 
     def act(account: AccountTransaction) -> Finding:
-        newest = _newest(account)
+        newest = newest_checkpoint(account)
         if account.seq - (0 if newest is None else newest.seq) < least:
             return finding
         # Only what came since the check is read here, while nobody else can write.
@@ -147,7 +147,7 @@ def checkpoint(
 def _checked(
     account: AccountTransaction, atlas: Atlas | None, full: bool
 ) -> tuple[Finding, Replay]:
-    start = None if full else _newest(account)
+    start = None if full else newest_checkpoint(account)
     since = 0 if start is None else start.seq
     if start is not None and start.seal() != start.hash:
         wrong = "its content does not match its hash"
@@ -178,7 +178,8 @@ def _brought_forward(account: AccountTransaction, replay: Replay, since: int) ->
     return Finding(account.name, replay.seq, account.head, None, reason, since)
 
 
-def _newest(account: AccountTransaction) -> Entry | None:
+def newest_checkpoint(account: AccountTransaction) -> Entry | None:
+    """Return the newest checkpoint of an account."""
     row = account.session.one(_NEWEST, account=account.id)
     return None if row is None else Entry(**{**row._asdict(), "dataset": account.name})
 
