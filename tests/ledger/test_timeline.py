@@ -142,7 +142,7 @@ def test_the_picture_shows_spends_revisions_and_alarms_and_escapes_their_words(
     series = next(one.digest for one in store.entries("ages", kind="reserve") if one.digest)
     sound(store, "ages", series=series, period="<b>", says="<script>")
     drawn = history(timeline(store, "ages").to_json()).svg()
-    assert drawn.count('class="rule accent"') == 2
+    assert drawn.count('class="rule ink"') == 2
     assert drawn.count('class="rule bad"') == 1
     assert "<script>" not in drawn
     empty: dict[str, Any] = {"events": [], "spent": [], "budget": []}

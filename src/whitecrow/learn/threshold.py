@@ -91,7 +91,7 @@ def read_off(
         high, low = np.log(np.maximum(above[place : place + 2], 0.5))
         part = 0.0 if high <= low else (high - math.log(wanted)) / (high - low)
         lower, upper = float(edges[place]), float(edges[place + 1])
-        found[rate] = lower + min(max(part, 0.0), 1.0) * (upper - lower)
+        found[rate] = lower + min(max(float(part), 0.0), 1.0) * (upper - lower)
     return found
 
 

@@ -107,7 +107,15 @@ class Plot:
         path = "L".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in values)
         return self._add(f'<path class="line {tone}" d="M{path}"/>', tone, name, frame, shown)
 
-    def dots(self, points: Iterable[Dot], *, radius: float = 3, of: str = "") -> Plot:
+    def dots(
+        self,
+        points: Iterable[Dot],
+        *,
+        radius: float = 3,
+        of: str = "",
+        tone: str = "",
+        name: str = "",
+    ) -> Plot:
         """Dots, the last on top; ``of`` names the figure's table that dots with an ``n`` obey."""
         found = []
         for dot in points:
@@ -116,7 +124,7 @@ class Plot:
                 f'<circle class="dot {dot.tone}" cx="{self._x(dot.x):.1f}" '
                 f'cy="{self._y(dot.y):.1f}" r="{radius:g}"{by}{_tip(dot.tip)}/>'
             )
-        return self._add(f'<g data-of="{escaped(of)}">{"".join(found)}</g>')
+        return self._add(f'<g data-of="{escaped(of)}">{"".join(found)}</g>', tone, name)
 
     def bars(
         self,

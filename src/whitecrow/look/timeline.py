@@ -12,8 +12,8 @@ from whitecrow.look.chart import Axis, Dot, Plot
 __all__ = ["history"]
 
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
-_TONES = {"revision": "accent", "declared": "accent", "publication": "ok", "alarm": "bad"}
-_NAMES = {"revision": "revision", "publication": "publication", "alarm": "alarm"}
+_TONES = {"revision": "ink", "declared": "ink", "publication": "ok", "alarm": "bad"}
+_RULED = ("revision", "alarm")
 
 
 def history(found: Mapping[str, Any], line: str = "differential") -> Plot:
@@ -37,22 +37,27 @@ def history(found: Mapping[str, Any], line: str = "differential") -> Plot:
 
     spent = _steps(found["spent"], line, when, end)
     cap = _steps(found["budget"], line, when, end, begin=False)
-    top = max((y for _, y in (*spent, *cap)), default=1.0) or 1.0
+    # An earlier cap may have been far larger; what is left now is to be seen.
+    top = max((y for _, y in (*spent, *cap[-1:])), default=1.0) or 1.0
     label = f"{len(found['events'])} events; ε spent and the cap over {end:,.3g} {unit}"
     since = min(moments, key=_seconds)[:16].replace("T", " ") if moments else ""
     plot = Plot(Axis(f"{unit} since {since}", 0, end), Axis("ε", 0, 1.1 * top), label)
     if cap:
         plot.line(cap, "muted", name="cap")
     plot.line(spent, "accent", name="spent")
-    dots = []
-    for event in found["events"]:
-        kind, x = event["kind"], when(event["at"])
-        if kind in ("revision", "alarm"):
-            plot.rule(x, _TONES[kind], name=_NAMES[kind])
-        if kind in _TONES:
+    for kind, tone in _TONES.items():
+        dots = []
+        for event in found["events"]:
+            if event["kind"] != kind:
+                continue
+            x = when(event["at"])
             height = next((y for at, y in reversed(spent) if at <= x), 0.0)
-            dots.append(Dot(x, height, f"{event['at'][:16]}: {event['says']}", _TONES[kind]))
-    return plot.dots(dots, radius=4)
+            dots.append(Dot(x, height, f"{event['at'][:16]}: {event['says']}", tone))
+            if kind in _RULED:
+                plot.rule(x, tone, name=kind)
+        if dots:
+            plot.dots(dots, radius=4, tone=tone, name="" if kind in _RULED else kind)
+    return plot
 
 
 def _steps(
