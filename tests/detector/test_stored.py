@@ -79,6 +79,17 @@ def test_a_file_from_another_machine_scores_with_the_same_bits(stored, monkeypat
     assert stored.to_bytes()[:8] == octets[:8]
 
 
+def test_a_file_of_the_version_before_is_read_and_written_as_the_present_one(stored):
+    """Its two newer numbers are those that leave scores as they were."""
+    octets = (FOLDER / "visits.detector").read_bytes()
+    assert struct.unpack_from("<H", octets, 8) == (2,)
+    assert (stored.model.far, stored.model.ranks) == (0.0, 1.0)
+    again = stored.to_bytes()
+    assert struct.unpack_from("<H", again, 8) == (3,)
+    assert Detector.from_bytes(again) == stored
+    assert (Detector.from_bytes(again).scores(RECORDS) == stored.scores(RECORDS)).all()
+
+
 def _sealed(body: bytes) -> bytes:
     return body + hashlib.sha256(body).digest()
 

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from whitecrow_research.detection.claims import planted
-from whitecrow_research.detection.measures import mean_ranks, roc_auc
+from whitecrow_research.detection.measures import average_precision, mean_ranks, roc_auc
 from whitecrow_research.detection.mst import synthetic
 from whitecrow_research.detection.page import BEGIN, END, write
 from whitecrow_research.detection.pictures import critical_difference
 from whitecrow_research.detection.private import SETTINGS, scored
 from whitecrow_research.detection.run import run
 from whitecrow_research.detection.sets import chosen_on, load, split
-from whitecrow_research.detection.shapes import cluster
+from whitecrow_research.detection.shapes import cluster, far_cluster
 
 Matrix = npt.NDArray[np.float64]
 
@@ -100,3 +100,10 @@ def test_a_dense_cluster_of_far_outliers_is_ranked_high() -> None:
     part = split(*cluster(1, 30_000), 0)
     own = scored(SETTINGS["(1, 1e-6)"], part, 0)[0]
     assert roc_auc(part.truth, own) > 0.97
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_a_far_cluster_is_ranked_above_single_odd_records(seed: int) -> None:
+    part = split(*far_cluster(seed, 60_000), seed)
+    own = scored(SETTINGS["(1, 1e-6)"], part, seed)[0]
+    assert average_precision(part.truth, own) > 0.8

@@ -3,7 +3,7 @@
 | part | bytes | |
 |---|---|---|
 | mark | 8 | ``WCROWDET`` |
-| version | 2 | little-endian, 2 |
+| version | 2 | little-endian, 3; files of version 2, without two of the numbers, are read too |
 | length of the header | 4 | little-endian |
 | header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
 | arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
@@ -33,7 +33,7 @@ from whitecrow.errors import InvalidInput
 __all__ = ["packed", "unpacked"]
 
 MARK = b"WCROWDET"
-VERSION = 2
+VERSION = 3
 _HEAD = struct.Struct("<8sHI")
 _MOST = 1 << 28  # a detector is far smaller than this
 
@@ -79,7 +79,9 @@ def _part(model: Model) -> tuple[dict[str, Any], bytes]:
     return header, b"".join(planes)
 
 
-_NUMBERS = ("records", "noise", "marginal_noise", "peak", "tail")
+_SINCE_3 = {"far": 0.0, "ranks": 1.0}
+"""Numbers that files of version 2 do not have, and what they mean there."""
+_NUMBERS = ("records", "noise", "marginal_noise", "peak", "tail", *_SINCE_3)
 
 
 def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
@@ -93,8 +95,8 @@ def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
     if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
         raise _refused("is not one")
     _, version, length = _HEAD.unpack_from(octets)
-    if version != VERSION:
-        raise _refused(f"is of version {version}; this whitecrow reads version {VERSION}")
+    if version not in (2, VERSION):
+        raise _refused(f"is of version {version}; this whitecrow reads versions 2 and {VERSION}")
     body, checksum = octets[:-32], octets[-32:]
     if hashlib.sha256(body).digest() != checksum:
         raise _refused("is damaged: its checksum is another")
@@ -138,7 +140,8 @@ def _model(header: dict[str, Any], octets: bytes) -> Model:
         )
         for one in header["grids"]
     )
-    numbers = {name: float(header["numbers"][name]) for name in _NUMBERS}
+    given = {**_SINCE_3, **header["numbers"]}
+    numbers = {name: float(given[name]) for name in _NUMBERS}
     ends = np.cumsum([grid.cells for grid in grids])[:-1]
     looks = [
         np.stack([np.cumsum(one), np.cumsum(two)]).astype(np.int32)

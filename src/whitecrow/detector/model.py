@@ -59,6 +59,11 @@ class Model:
         How much more than its share a very strange cell counts.
     tail : float
         The weight of the columns' tails beside the tables.
+    far : float
+        How much stranger a cell is for each unit of the logarithmic coordinate that it lies from
+        the middle.
+    ranks : float
+        The weight of tables that see columns by their ranks beside the others.
     """
 
     grids: tuple[Grid, ...]
@@ -71,6 +76,8 @@ class Model:
     marginal_noise: float
     peak: float
     tail: float
+    far: float
+    ranks: float
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,15 +89,25 @@ class Model:
         """For each cell of each table how much stranger it is than usual, in deviations.
 
         Below one record in 256 cells hardly differ: outliers that come in clusters are as strange
-        as single ones (an Isolation Forest learns from so many records a tree).
+        as single ones (an Isolation Forest learns from so many records a tree). Cells are even in
+        the logarithm of a distance, so those far out are wide: the same count is a thinner density.
         """
         floor = max(self.noise, 1.0, self.records / _RARE)
-        surprise = -softlog(self.counts, floor)
+        surprise = -softlog(self.counts, floor) + self.far * self.tables.reaches(self._begins)
         weight = np.maximum(self.counts - self.noise, 0.0)
         base = self.tables.base
         for first, last in pairwise(base):
             surprise[first:last] = _standard(surprise[first:last], weight[first:last])
         return surprise
+
+    @cached_property
+    def _begins(self) -> npt.NDArray[np.int32]:
+        """For each coordinate where values with a distance begin: after the missing ones.
+
+        Ranks and categories have no distances.
+        """
+        begins = [grid.apart * UNIT if grid.ordered else SPAN for grid in self.grids]
+        return np.array([*begins, *len(begins) * [SPAN]], dtype=np.int32)
 
     @cached_property
     def tails(self) -> tuple[Floats, ...]:
@@ -117,7 +134,8 @@ class Model:
     @cached_property
     def worths(self) -> npt.NDArray[np.int32]:
         """What each cell of each table adds to a score."""
-        return self._worth(self.surprises, 1.0)
+        weights = np.where(self.by_rank, self.ranks, 1.0)
+        return self._worth(self.surprises, np.repeat(weights, self.tables.sizes))
 
     @cached_property
     def alone(self) -> tuple[npt.NDArray[np.int32], ...]:
@@ -141,6 +159,12 @@ class Model:
         found: npt.NDArray[np.bool_] = np.diff(self.tables.start) == 1
         return found
 
+    @property
+    def by_rank(self) -> npt.NDArray[np.bool_]:
+        """Which tables see columns by their ranks."""
+        found: npt.NDArray[np.bool_] = self.tables.axis[self.tables.start[:-1]] >= len(self.grids)
+        return found
+
     @cached_property
     def joint(self) -> tuple[Tables, npt.NDArray[np.int32]]:
         """The tables of several columns, and the worths of their cells."""
@@ -157,7 +181,7 @@ class Model:
             self.worths[cells],
         )
 
-    def _worth(self, deviations: Floats, weight: float) -> npt.NDArray[np.int32]:
+    def _worth(self, deviations: Floats, weight: float | Floats) -> npt.NDArray[np.int32]:
         high = np.maximum(deviations, 0.0)
         worth = deviations + self.peak * (high * high)
         return np.rint(worth * (POINTS * weight)).astype(np.int32)

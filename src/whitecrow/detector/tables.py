@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,36 @@ class Tables:
         table = np.repeat(np.arange(len(self)), np.diff(self.start))
         found[table, self.axis % columns] = True
         return found
+
+    def reaches(self, least: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return for each cell of each table how far from the middle its farthest axis lies.
+
+        In units of the logarithmic coordinate, on average over the cell.
+
+        Parameters
+        ----------
+        least : int32 array
+            For each coordinate where values with a distance begin; beyond ``SPAN`` if none has one.
+        """
+        parts = []
+        for first, last in pairwise(self.start):
+            reach = np.zeros(1)
+            for place in range(first, last):
+                # The first axis of a table runs fastest.
+                own = self._reach(place, int(least[self.axis[place]]))
+                reach = np.maximum(own[:, None], reach[None, :]).ravel()
+            parts.append(reach)
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _reach(self, place: int, least: int) -> npt.NDArray[np.float64]:
+        """Return how far from the middle the bins of one axis lie on average."""
+        edges = np.arange(self.bins[place] + 1.0) * (1 << SHIFT) / self.pace[place]
+        edges = np.clip(edges - self.offset[place], min(least, SPAN), SPAN)
+        low, high = (edges[:-1] - SPAN // 2) / UNIT, (edges[1:] - SPAN // 2) / UNIT
+        width = np.maximum(high - low, 1.0 / UNIT)
+        across = (low * low + high * high) / (2.0 * width)
+        found = np.where((low < 0.0) & (high > 0.0), across, np.abs(low + high) / 2.0)
+        return np.where(high > low, found, 0.0)
 
     def cells(self, table: int, coordinates: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Return the cell of each record, numbered through all tables.

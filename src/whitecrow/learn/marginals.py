@@ -56,6 +56,11 @@ class Marginals:
     records: float
     noise: float
 
+    @property
+    def doubt(self) -> float:
+        """Which part of the records noise may hide in a column's distribution."""
+        return max(self.noise, 1.0) / self.records
+
 
 def learn_marginals(
     grids: tuple[Grid, ...],

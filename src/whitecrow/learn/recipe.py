@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
+from typing import TypedDict
 
 import numpy as np
 
@@ -18,16 +19,17 @@ from whitecrow.detector.tables import SHIFT, SPAN, UNIT, Tables
 __all__ = [
     "MOST_TABLES",
     "Family",
+    "Weights",
     "draw_tables",
     "families",
     "marginal_share",
-    "peak_of",
     "rounds",
-    "tail_of",
+    "weights_of",
 ]
 
 _ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
-_FEW_COLUMNS = 12
+_FEW_COLUMNS = 6
+_DROWNED = 10.0
 
 MOST_TABLES = 12 * 24
 """How many tables there are at the most, whatever the records are."""
@@ -94,17 +96,37 @@ def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, i
     return tuple((family, family.parts * unit) for family in _FAMILIES)
 
 
-def peak_of(columns: int) -> float:
-    """Return how much single strange cells count beside the mean of all tables.
+class Weights(TypedDict):
+    """What counts how much in a score; the fields of the model have the same names."""
 
-    With few columns an outlier shows in few tables, and strongly; with many, weakly in many.
+    peak: float
+    tail: float
+    far: float
+    ranks: float
+
+
+def weights_of(columns: int, doubt: float) -> Weights:
+    """Return what counts how much in a score.
+
+    With few columns an outlier shows in few tables, and strongly: single strange cells count for
+    more, and so do far ones; ranks, which see no distances, count for less, and tails for nothing,
+    since the tables see them. With many columns it shows weakly in many tables.
+
+    Parameters
+    ----------
+    columns : int
+    doubt : float
+        Which part of the records noise may hide in a column's distribution. Where that is much, the
+        middle is not known, nor what is far from it.
     """
-    return min(4.0, (_FEW_COLUMNS / columns) ** 2)
-
-
-def tail_of(columns: int) -> float:
-    """Return the weight of the tails of single columns beside the tables."""
-    return 0.3 * min(1.0, _FEW_COLUMNS / columns)
+    few = min(1.0, (_FEW_COLUMNS / columns) ** 2)
+    clear = few / (1.0 + (_DROWNED * doubt) ** 2)
+    return Weights(
+        peak=4.0 * few,
+        tail=0.3 * min(1.0, 2 * _FEW_COLUMNS / columns) * (1.0 - clear),
+        far=2.0 * clear,
+        ranks=1.0 - 0.5 * clear,
+    )
 
 
 def draw_tables(columns: int, wanted: tuple[tuple[Family, int], ...], seed: int) -> Tables:

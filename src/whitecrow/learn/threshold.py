@@ -16,10 +16,10 @@ from whitecrow.privacy import Unit
 
 __all__ = ["allotted", "candidates", "choose", "few", "read_off", "score_edges", "utilities"]
 
-_WITHIN, _BEYOND = 512, 64
+_WITHIN, _BEYOND = 512, 256
 _MISSED = 0.15
-_SURE = 2 * math.log(7)
 _FEW = 40
+_FEW_BEYOND = 5
 
 Counts = npt.NDArray[np.int64]
 
@@ -33,23 +33,26 @@ def candidates(scores: Counts) -> Counts:
     """Return candidates for a threshold, in increasing order, from made-up scores.
 
     The upper half of the made-up scores by ranks in a geometric row, so that neighbours differ by
-    some two percent of their alarms, also between the few highest; then some beyond the last, to
-    four times as far, since the data's own tail may be longer. Few lie where nothing is: each draws
-    a share of the choice.
+    some two percent of their alarms, also between the few highest; then some beyond the last, near
+    it at first, to four times as far, since the data's own tail may be longer. Those where nothing
+    is draw next to nothing of the choice: a rate is refused where they would draw more.
     """
     ordered = np.sort(scores)[::-1]
     ranks = np.geomspace(1, len(ordered) / 2, _WITHIN)
     within = np.interp(ranks, np.arange(1, len(ordered) + 1), ordered)
     last = int(ordered[0])
     reach = max(last - int(np.median(ordered)), _BEYOND)
-    beyond = last + np.geomspace(reach / 32, 3 * reach, _BEYOND)
+    beyond = last + np.geomspace(reach / 2048, 3 * reach, _BEYOND)
     edges: Counts = np.unique(np.rint(np.concatenate([within, beyond])).astype(np.int64))
     return edges
 
 
 def few(edges: Counts) -> Counts:
     """Return some of the candidates, for a histogram whose noise adds up from cell to cell."""
-    return edges[np.unique(np.linspace(0, len(edges) - 1, _FEW).round().astype(np.int64))]
+    last = len(edges) - 1
+    inner = min(_WITHIN, last)
+    within, beyond = np.linspace(0, inner, _FEW - _FEW_BEYOND), np.linspace(inner, last, _FEW_BEYOND)
+    return edges[np.unique(np.concatenate([within, beyond]).round().astype(np.int64))]
 
 
 def read_off(
@@ -128,9 +131,10 @@ def allotted(
 
     Rates share by their inverses: the rarer the alarms, the more precisely they must be counted.
     A choice misses its alarms by more than ``m`` with a chance of about ``exp(-m epsilon / 2)``.
-    For 15 % of the alarms, or for their root if that is more (chance alone moves the alarms among
-    other records by as much), it may be one in seven. Where it is more, the least rate is given up
-    and leaves its part to the others. Only the released number of records is looked at.
+    For 15 % of the alarms it may be one in twenty. Where alarms are few, it may be one in seven for
+    their root: chance alone moves the alarms among other records by as much. Where it is more, the
+    least rate is given up and leaves its part to the others. Only the released number of records is
+    looked at.
     """
     kept = sorted(set(rates))
     while kept:
@@ -139,7 +143,7 @@ def allotted(
         short = [
             rate
             for rate in kept
-            if float(found[rate]) * _tolerance(float(rate) * records) < _SURE * money.contribution
+            if not _carried(float(found[rate]) / money.contribution, float(rate) * records)
         ]
         if not short:
             return found
@@ -149,6 +153,11 @@ def allotted(
 
 def _tolerance(alarms: float) -> float:
     return max(_MISSED * alarms, math.sqrt(max(alarms, 0.0)))
+
+
+def _carried(epsilon: float, alarms: float) -> bool:
+    missed = max(alarms, 0.0) * _MISSED / math.log(20)
+    return epsilon * max(missed, math.sqrt(max(alarms, 0.0)) / math.log(7)) >= 2.0
 
 
 def choose(

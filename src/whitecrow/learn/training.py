@@ -14,7 +14,7 @@ from whitecrow.detector.scoring import Encoder
 from whitecrow.detector.tables import Tables
 from whitecrow.histogram.money import Money
 from whitecrow.learn.marginals import CountBy, learn_marginals, look_of
-from whitecrow.learn.recipe import draw_tables, families, marginal_share, peak_of, tail_of
+from whitecrow.learn.recipe import draw_tables, families, marginal_share, weights_of
 from whitecrow.noise import Source
 
 __all__ = ["CountIn", "train"]
@@ -74,6 +74,5 @@ def train(
         records=marginals.records,
         noise=noise.deviation,
         marginal_noise=marginals.noise,
-        peak=peak_of(len(grids)),
-        tail=tail_of(len(grids)),
+        **weights_of(len(grids), marginals.doubt),
     )

@@ -15,7 +15,7 @@ from whitecrow.detector.grid import Grid
 from whitecrow.detector.scoring import Encoder
 from whitecrow.detector.tables import Tables
 from whitecrow.learn.marginals import learn_marginals, look_of
-from whitecrow.learn.recipe import Family, draw_tables, families, marginal_share, peak_of, tail_of
+from whitecrow.learn.recipe import Family, draw_tables, families, marginal_share, weights_of
 from whitecrow.monitor.drift import groups
 from whitecrow.monitor.streams import Reader
 from whitecrow.noise import Source
@@ -81,8 +81,7 @@ def assemble(
         records=marginals.records,
         noise=noise.deviation,
         marginal_noise=marginals.noise,
-        peak=peak_of(width),
-        tail=tail_of(width),
+        **weights_of(width, marginals.doubt),
     )
     alarm = reader.histograms(question.drift_share, width)
     watched = [

@@ -41,7 +41,7 @@ def learned(part: Split, question: Learn) -> Detector:
     return learn(question, gather(question, read(table, card)))
 
 
-def alarm_rates(folder: Path, seeds: int) -> Iterator[tuple[str, int, list[float | None]]]:
+def alarm_rates(folder: Path, seeds: range) -> Iterator[tuple[str, int, list[float | None]]]:
     """Yield a set, a seed and the realised part of alarms at each of the rates, None if refused.
 
     On sets of more than 10,000 records, at (1, 1e-6), a fifth of it for both thresholds; counted on
@@ -52,7 +52,7 @@ def alarm_rates(folder: Path, seeds: int) -> Iterator[tuple[str, int, list[float
         records, truth = load(folder, name)
         if len(records) <= LARGE:
             continue
-        for seed in range(seeds):
+        for seed in seeds:
             part = split(records, truth, seed)
             detector = learned(part, question)
             scores = detector.scores(part.train)
@@ -86,7 +86,7 @@ def planted(part: Split, seed: int) -> tuple[Split, Matrix, npt.NDArray[np.int64
 
 
 def named_columns(
-    folder: Path, seeds: int, least: int = 1000
+    folder: Path, seeds: range, least: int = 1000
 ) -> Iterator[tuple[str, float, float]]:
     """Yield a set, how often the planted column is named first, and among the first three."""
     question = Learn(epsilon="1", delta="1e-6")
@@ -95,7 +95,7 @@ def named_columns(
         if len(records) < least:
             continue
         places = []
-        for seed in range(seeds):
+        for seed in seeds:
             part, rows, columns = planted(split(records, truth, seed), seed)
             added = learned(part, question).contributions(rows)
             values = np.stack([column.to_numpy() for column in added.columns], axis=1)
