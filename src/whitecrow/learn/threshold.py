@@ -51,7 +51,10 @@ def few(edges: Counts) -> Counts:
     """Return some of the candidates, for a histogram whose noise adds up from cell to cell."""
     last = len(edges) - 1
     inner = min(_WITHIN, last)
-    within, beyond = np.linspace(0, inner, _FEW - _FEW_BEYOND), np.linspace(inner, last, _FEW_BEYOND)
+    within, beyond = (
+        np.linspace(0, inner, _FEW - _FEW_BEYOND),
+        np.linspace(inner, last, _FEW_BEYOND),
+    )
     return edges[np.unique(np.concatenate([within, beyond]).round().astype(np.int64))]
 
 
