@@ -93,17 +93,17 @@ def test_counts_by_column_and_by_table_are_the_same(device: Device) -> None:
     values, model = rows(20_000), detector.model
     columns = scoring.encoders(model)
     for grids in (tuple(map(grid_of, COLUMNS)), model.grids):
-        here = learn_facts._ByColumn(grids)
-        there = learn_facts._ByColumn(grids, device)
+        here = learn_facts.ByColumn(grids)
+        there = learn_facts.ByColumn(grids, device)
         expected, found = np.zeros((2, here.size), np.int64)
         here.count(values, expected)
         there.count(values, found)
         assert (found == expected).all()
         assert found.sum() == len(values) * len(grids)
-    by_table = learn_facts._ByTable(columns, model.tables)
+    by_table = learn_facts.ByTable(columns, model.tables)
     expected, found = np.zeros((2, by_table.size), np.int64)
     by_table.count(values, expected)
-    learn_facts._ByTable(columns, model.tables, device).count(values, found)
+    learn_facts.ByTable(columns, model.tables, device).count(values, found)
     assert (found == expected).all()
 
 

@@ -6,8 +6,8 @@ send back sums.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from whitecrow.data import Dataset, Records
 from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.neighbours._parallel import side_by_side
 
 __all__ = ["Counting", "Counts", "Matrix", "counted_by", "every_counted_by", "every_text"]
 
@@ -41,27 +42,54 @@ class _Work:
     """A counting as a warehouse's workers take it: yields cells and their counts."""
 
     counting: Counting
+    alone: bool
+    """Whether other cores have work of their own."""
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        counts = np.zeros(self.counting.size, dtype=np.int64)
-        for rows in batches:
-            self.counting.count(rows, counts)
+        counts = _added_up(self.counting, batches, alone=self.alone)
         filled = np.flatnonzero(counts)
         yield np.stack([filled, counts[filled]], axis=1).astype(np.float64)
 
 
+def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> Counts:
+    """Count batches, on several cores unless told otherwise: the loops release Python's lock."""
+    if alone:
+        counts = np.zeros(counting.size, dtype=np.int64)
+        for rows in batches:
+            counting.count(rows, counts)
+        return counts
+    # Each batch adds to sums that nobody else adds to meanwhile.
+    sums: deque[Counts] = deque()
+
+    def count(rows: Matrix) -> None:
+        try:
+            own = sums.pop()
+        except IndexError:
+            own = np.zeros(counting.size, dtype=np.int64)
+        counting.count(rows, own)
+        sums.append(own)
+
+    side_by_side(count, batches)
+    return sum(sums, np.zeros(counting.size, dtype=np.int64))
+
+
 def counted_by(
-    counting: Counting, dataset: Records, names: Sequence[str], *, batch: int = _BATCH
+    counting: Counting,
+    dataset: Records,
+    names: Sequence[str],
+    *,
+    batch: int = _BATCH,
+    alone: bool = False,
 ) -> Counts:
     """Count the records that pass the card by some columns, here or where they are."""
     if isinstance(dataset, RemoteDataset):
         return _counted_there(counting, dataset, dataset.relation(names), len(names))
     assert isinstance(dataset, Dataset)
-    counts = np.zeros(counting.size, dtype=np.int64)
-    for first in range(0, dataset.size, batch):
-        places = np.arange(first, min(first + batch, dataset.size))
-        counting.count(dataset.rows(names, places), counts)
-    return counts
+    places = (
+        np.arange(first, min(first + batch, dataset.size))
+        for first in range(0, dataset.size, batch)
+    )
+    return _added_up(counting, (dataset.rows(names, each) for each in places), alone=alone)
 
 
 def every_counted_by(
@@ -70,12 +98,12 @@ def every_counted_by(
     """Count all records by columns of numbers or dates; NaN is a missing value."""
     if isinstance(dataset, RemoteDataset):
         return _counted_there(counting, dataset, dataset.every_relation(names), len(names))
-    counts = np.zeros(counting.size, dtype=np.int64)
     columns = [dataset.every_value(name) for name in names]
-    for first in range(0, len(columns[0]), _BATCH):
-        rows = np.stack([values[first : first + _BATCH] for values in columns], axis=1)
-        counting.count(rows, counts)
-    return counts
+    batches = (
+        np.stack([values[first : first + _BATCH] for values in columns], axis=1)
+        for first in range(0, len(columns[0]), _BATCH)
+    )
+    return _added_up(counting, batches, alone=False)
 
 
 def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, int]:
@@ -91,7 +119,8 @@ def _counted_there(
     counts = np.zeros(counting.size, dtype=np.int64)
     listed = ", ".join(f"x{place}" for place in range(columns))
     query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
-    for part in dataset.warehouse.work(query, _Work(counting), 2, totals=True):
+    work = _Work(counting, alone=dataset.warehouse.spread)
+    for part in dataset.warehouse.work(query, work, 2, totals=True):
         cells = part.astype(np.int64)
         np.add.at(counts, cells[:, 0], cells[:, 1])
     return counts

@@ -128,10 +128,12 @@ def gather(
     """Hold the records behind counting functions; nothing is counted yet."""
     names = question.names(dataset.card)
     device = device_of(engine)
-    together = {} if device is None else {"batch": on_gpu.BATCH}
 
     def counted(counting: _Counting, what: str) -> Counts:
-        counts = counted_by(counting, dataset, names, **together)
+        if device is None:
+            counts = counted_by(counting, dataset, names)
+        else:
+            counts = counted_by(counting, dataset, names, batch=on_gpu.BATCH, alone=True)
         if progress is not None:
             progress(1, 1, what)
         return counts

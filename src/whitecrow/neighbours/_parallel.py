@@ -7,12 +7,13 @@ may be used from several threads at once and after a fork, which servers do.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
-__all__ = ["chunks", "limit", "results", "run", "workers"]
+__all__ = ["chunks", "limit", "results", "run", "side_by_side", "workers"]
 
 T = TypeVar("T")
 
@@ -57,6 +58,21 @@ def results(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
     else:
         for future in [_executor().submit(task) for task in tasks]:
             yield future.result()
+
+
+def side_by_side(act: Callable[[T], object], parts: Iterable[T]) -> None:
+    """Do something with each part as it comes; few more parts are held than there are cores."""
+    if workers() == 1:
+        for part in parts:
+            act(part)
+        return
+    begun: deque[Future[object]] = deque()
+    for part in parts:
+        if len(begun) > workers():
+            begun.popleft().result()
+        begun.append(_executor().submit(act, part))
+    for one in begun:
+        one.result()
 
 
 def _executor() -> ThreadPoolExecutor:
