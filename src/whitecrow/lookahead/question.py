@@ -168,12 +168,15 @@ class Lookahead(Question):
         return Description(f"{words} {price.statement()}", price, figures)
 
     def says(self, answer: Any) -> Said:
-        """List the combinations that were released with a count above 0."""
-        names, cells = answer["columns"], answer["cells"]
-        rows = [[*map(str, cell[:-1]), f"{cell[-1]:,}"] for cell in cells]
+        """List the combinations that were released with a count above 0, the rarest first."""
+        names, cells = answer["columns"], sorted(answer["cells"], key=lambda cell: cell[-1])
         rare = sum(cell[-1] <= self.model.beta for cell in cells)
+        rows = [
+            [*map(str, cell[:-1]), f"{cell[-1]:,}", "yes" if place < rare else "no"]
+            for place, cell in enumerate(cells)
+        ]
         headline = f"{len(cells):,} combinations of {', '.join(names)}, {rare:,} of them rare"
         detail = f"Those with a released count above 0; rare is 1 to {self.model.beta} records."
         if not self.covers_everyone:
             detail += f" Counts below {self.threshold} are exact, others have noise."
-        return Said(headline, detail, [[*names, "Records, about"], *rows])
+        return Said(headline, detail, [[*names, "Records, about", "Rare"], *rows])
