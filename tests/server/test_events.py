@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from whitecrow.demo import CARD, DATA
+from whitecrow.demo import DATA
 from whitecrow.errors import InvalidInput, MissingExtra, WhitecrowError
 from whitecrow.server import Service, Settings, create_app
 from whitecrow.server._events import EVENTS, SCHEMA, Events, sinks_of
@@ -119,22 +119,6 @@ def test_every_event_has_the_documented_form_and_says_who_did_what(
 
 def test_no_secret_is_in_any_event(told: list[dict[str, Any]], tmp_path: Path) -> None:
     assert "wc_" not in (tmp_path / "events").read_text()
-
-
-def test_on_neighbouring_records_the_same_acts_leave_the_same_events(tmp_path: Path) -> None:
-    lines = DATA.read_text(encoding="utf-8").splitlines(keepends=True)
-    seen = []
-    for name, kept in (("one", lines), ("other", lines[:1] + lines[2:])):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "clinic.csv").write_text("".join(kept), encoding="utf-8")
-        (folder / "clinic.toml").write_text(CARD.read_text(encoding="utf-8"), encoding="utf-8")
-        house = opened(folder, folder / "clinic.csv")
-        house.service.start()
-        one_of_each(house)
-        house.service.close()
-        seen.append([{**one, "at": ""} for one in read(folder)])
-    assert seen[0] == seen[1]
 
 
 def test_the_documented_events_are_those_of_the_code() -> None:

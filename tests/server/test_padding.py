@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from whitecrow import questions
 from whitecrow.data import Card
 from whitecrow.demo import CARD
+from whitecrow.server import Service
 from whitecrow.server._padding import due
 
 from .conftest import House, identify, listening
@@ -245,6 +246,40 @@ def test_an_answer_that_is_ready_and_not_yet_due_is_told_nobody(
     time.sleep(0.01)
     assert newest()[0] == "answered"
     assert service.stored(ana, "clinic", body, 0.001) is not None
+
+
+def test_reply_times_that_were_shortened_release_nothing_that_was_asked_before(
+    slowly: None, opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart with other deadlines, or a card that shortens them: old questions keep theirs."""
+    monkeypatch.setattr("whitecrow.ledger.lookup._SKEW_SECONDS", 0.0)
+    house = _loaded(opened, deadlines={"slowly": 3600.0})
+    ana = house.service.people.get("ana")
+    house.service.ask(ana, "clinic", _slow(False, 1))
+    shorter = replace(house.settings, deadlines={"slowly": 0.001})
+    same, other = Service(house.settings), Service(shorter)
+    try:
+        assert same.reply_times_since == house.service.reply_times_since
+        other.start()
+        other.ask(ana, "clinic", _slow(False, 2))
+        time.sleep(0.01)
+        told = [one["outcome"] for one in other.account(ana, "clinic")["questions"]]
+        assert told == ["open", "answered"]
+        assert other.stored(ana, "clinic", _slow(False, 1), 0.001) is None
+        assert other.stored(ana, "clinic", _slow(False, 2), 0.001) is not None
+        custodian = other.people.get("custodian")
+        other.amend(custodian, "clinic", reason="a better card", card=_card_with_size(other))
+        told = [one["outcome"] for one in other.account(ana, "clinic")["questions"]]
+        assert told == ["open", "open"]
+    finally:
+        same.close()
+        other.close()
+
+
+def _card_with_size(service: Service) -> dict[str, Any]:
+    custodian = service.people.get("custodian")
+    found: dict[str, Any] = service.dataset(custodian, "clinic")["card"]
+    return {**found, "records_at_most": 5000}
 
 
 def test_a_reply_time_follows_from_the_question_and_the_card(opened: Callable[..., House]) -> None:

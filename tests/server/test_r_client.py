@@ -44,7 +44,6 @@ def _has_r() -> bool:
     ).returncode
 
 
-@pytest.mark.study
 def test_the_client_for_r_prices_tries_asks_and_tells_refusals(
     opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
 ) -> None:

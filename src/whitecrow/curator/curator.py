@@ -21,7 +21,7 @@ from whitecrow.curator.series import next_step, series_order
 from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
-from whitecrow.ledger.lookup import stored
+from whitecrow.ledger.lookup import ReplyTime, stored
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.look import notebook
 from whitecrow.neighbours import Engine
@@ -304,7 +304,7 @@ class Curator(Asks, Custody, Rehearsal):
         said = self._wording.said(question, price, self.card, self._identity.revision)
         return released(question, price, who, answer, snapshot, said, charged=charged)
 
-    def stored(self, question: Question, *, analyst: str, deadline: float) -> Release | None:
+    def stored(self, question: Question, *, analyst: str, deadline: ReplyTime) -> Release | None:
         """Return an answer that is out already, free; None if there is none, or not yet due.
 
         Nothing is computed or written. ``deadline`` is the published reply time of the question:

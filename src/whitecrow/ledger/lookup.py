@@ -11,7 +11,11 @@ from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import AccountSnapshot, RecordedOutcome
 
-__all__ = ["Stored", "is_out", "stored"]
+__all__ = ["ReplyTime", "Stored", "is_out", "stored"]
+
+
+ReplyTime = Callable[[datetime], float]
+"""The reply time of a question that was asked at a moment; it may have been another then."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,13 @@ class Stored:
     asked: datetime
     settled: datetime
 
-    def out(self, now: datetime, deadline: float) -> bool:
+    def out(self, now: datetime, deadline: ReplyTime) -> bool:
         """Whether its reply was due by now, at a multiple of its deadline after it was asked.
 
         Before that moment it must not be told: when an answer is there is when its computation
         ended. Afterwards it is history.
         """
-        return is_out(self.asked, self.settled, now, deadline)
+        return is_out(self.asked, self.settled, now, deadline(self.asked))
 
 
 def is_out(asked: datetime, settled: datetime, now: datetime, deadline: float) -> bool:

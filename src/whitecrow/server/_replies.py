@@ -27,6 +27,9 @@ __all__ = ["Replies"]
 _LONG_AGO = 7200.0
 """Seconds. No reply that was ready before waits any more: no deadline is longer than an hour."""
 
+_ACTS = 100
+"""Of so many acts of a custodian the newest change of the card is looked for."""
+
 
 class Replies:
     """The part of a service that knows when an answer is out."""
@@ -35,6 +38,7 @@ class Replies:
     pool: CuratorPool
     dummies: Dummies
     ledger: Ledger
+    reply_times_since: float
 
     if TYPE_CHECKING:
 
@@ -54,8 +58,13 @@ class Replies:
         """Return an answer that is out already: public history, whose time need not be hidden."""
         need(who, "analyst", "custodian")
         curator, question = self.curator(who, name), question_from(written)
+        since = self.reply_times_since
+
+        def then(asked: datetime) -> float:
+            return deadline if asked.timestamp() >= since else _LONG_AGO
+
         try:
-            return curator.stored(question, analyst=who.name, deadline=deadline)
+            return curator.stored(question, analyst=who.name, deadline=then)
         except WhitecrowError:
             return None  # asking in the ordinary way says why, when that is due
 
@@ -66,14 +75,28 @@ class Replies:
         card = views.card(listing, self.pool.state(listing))
         return self.dummies.answer(listing, card, written)
 
-    def told(self, who: Person, name: str, asked: Entry, closed: Entry | None) -> Entry | None:
-        """What became of a question, once its reply was due: not when its computation ended."""
+    def unchanged_since(self, name: str) -> float:
+        """Since when the reply times of a dataset are what they are now: by settings and card."""
+        acts = self.ledger.entries(name, kind="amend", newest_first=True, limit=_ACTS)
+        cards = [datetime.fromisoformat(one.at) for one in acts if "card" in one.content]
+        return max([self.reply_times_since, *(one.timestamp() for one in cards)])
+
+    def told(
+        self, who: Person, name: str, asked: Entry, closed: Entry | None, *, since: float
+    ) -> Entry | None:
+        """What became of a question, once its reply was due: not when its computation ended.
+
+        ``since`` is when the reply times came into force; what was asked before had others, which
+        are long over when the longest possible is.
+        """
         now = datetime.now(UTC)
         if closed is None or (now - datetime.fromisoformat(closed.at)).total_seconds() > _LONG_AGO:
             return closed
         written = asked.content["question"]
         deadline = self.deadline(who, name, {"kind": written["kind"], **written["question"]})
         begun, ended = datetime.fromisoformat(asked.at), datetime.fromisoformat(closed.at)
+        if begun.timestamp() < since:
+            deadline = _LONG_AGO
         return closed if deadline is None or is_out(begun, ended, now, deadline) else None
 
     def detector(self, who: Person, name: str, entry: str) -> Detector:
@@ -91,6 +114,7 @@ class Replies:
         mine = asked is not None and asked.analyst == who.name
         if mine and isinstance(answer, dict) and "detector" in answer:
             assert asked is not None
-            if self.told(who, name, asked, closed) is not None:
+            since = self.unchanged_since(name)
+            if self.told(who, name, asked, closed, since=since) is not None:
                 return Detector.from_json(answer)
         raise NotKnown(f"You learned no detector {entry[:80]!r} from this dataset.")

@@ -26,6 +26,7 @@ from whitecrow.server._curator_pool import CuratorPool
 from whitecrow.server._dummies import Dummies
 from whitecrow.server._events import Events, sinks_of, told
 from whitecrow.server._history import History
+from whitecrow.server._in_force import in_force_since
 from whitecrow.server._logs import LOG
 from whitecrow.server._members import Members, need
 from whitecrow.server._onboarding import Onboarding
@@ -76,6 +77,7 @@ class Service(Replies):
         self.ledger.database.label = "of this service"  # analysts do not read where it lies
         self.store = Store(settings.database)
         migrate(self.store)
+        self.reply_times_since = in_force_since(self.store, settings)
         self.events = Events(sinks_of(settings.events))
         self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
@@ -275,7 +277,10 @@ class Service(Replies):
         """A person's own newest questions and what became of them, the oldest of them first."""
         self.listing(who, name)
         history = self.ledger.history(name, who.name, limit=limit, skip=skip)
-        return views.own((one, self.told(who, name, one, end)) for one, end in history[::-1])
+        since = self.unchanged_since(name)
+        return views.own(
+            (one, self.told(who, name, one, end, since=since)) for one, end in history[::-1]
+        )
 
     def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
         """Check the account's chain and sums, since the newest checkpoint or from the beginning.
