@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from whitecrow.audit.case import Case, Laws, clipped, doubled, viewed
+from whitecrow.audit.case import Case, Laws, clipped, viewed
 from whitecrow.audit.learn import counts_of, high_law
 from whitecrow.audit.shipped import Asked
 from whitecrow.audit.tester import Law
@@ -20,6 +20,7 @@ from whitecrow.data import Card, Column
 from whitecrow.histogram.money import Noise
 from whitecrow.learn.recipe import draw_tables, families, marginal_share
 from whitecrow.monitor import Monitor, Monitored, MonitorFacts, release
+from whitecrow.monitor.streams import BlockNoise, Reader
 
 __all__ = ["cases"]
 
@@ -66,12 +67,39 @@ def _law(question: Monitor, factor: Fraction, x: Database) -> Law:
     return high_law(noise, tables, x.count("b"))
 
 
+class _OneForAll(Reader):
+    """Broken: the noise of one table for all of them."""
+
+    def histograms(self, share: Fraction, tables: int) -> BlockNoise:
+        return super().histograms(share, 1)
+
+
+class _Cheap(Monitor):
+    """The question of the twin that draws so little noise."""
+
+    def reader(self, card: Card, past: tuple[Any, ...], span: tuple[int, int]) -> Reader:
+        return _OneForAll(self.money(card), self.plan(card), past, span, False)
+
+
+def _one_for_all(question: Monitor, facts: MonitorFacts, source: Any) -> Any:
+    return release(_Cheap.from_json(question.to_json()), facts, source)
+
+
+def _one_for_all_law(question: Monitor, factor: Fraction, x: Database) -> Law:
+    noise, tables = _noise(question, factor)
+    return high_law(Noise("laplace", noise.size / tables), tables, x.count("b"))
+
+
 def _exact_window(question: Monitor, facts: MonitorFacts, source: Any) -> Any:
     """Answer with the newest period's counts as they are."""
     found = release(question, facts, source)
     model = Monitored.from_json(found).detector.model
     (counts,) = facts.by_column((0, 1), model.grids)
     return {**found, "exact": int(counts[1])}
+
+
+def _exact_law(question: Monitor, factor: Fraction, x: Database) -> Law:
+    return {x.count("b"): 1.0}
 
 
 def _case(
@@ -106,15 +134,10 @@ def _case(
 
 def cases() -> Iterator[Case]:
     """Yield the rows of the audit."""
-    dear, cheap = _question(16), _question(3)
-    shipped = _case("the newest of two steps, Laplace", dear, _law, _in_tables, clipped(5, 6))
-    yield shipped
-    again = _case("the newest of two steps, Laplace", cheap, _law, _in_tables, clipped(5, 6))
-    yield replace(doubled(again), name="broken twin: a step drawn again after it was shown")
-    yield _case(
-        "broken twin: a window from exact counts",
-        cheap,
-        lambda question, factor, x: {x.count("b"): 1.0},
-        lambda answer: answer["exact"],
-        release=_exact_window,
-    )
+    dear, cheap = _question(16), _question(2)
+    name, cut = "the newest of two steps, Laplace", clipped(5, 6)
+    yield _case(name, dear, _law, _in_tables, cut)
+    name = "broken twin: the noise of one table for all"
+    yield _case(name, cheap, _one_for_all_law, _in_tables, cut, release=_one_for_all)
+    name = "broken twin: a window from exact counts"
+    yield _case(name, cheap, _exact_law, lambda answer: answer["exact"], release=_exact_window)
