@@ -50,7 +50,7 @@ def questions(turn: int) -> list[wc.question.Question]:
         wc.Count(model=model, columns=("a", "b"), epsilon=epsilon),
         wc.Subspaces(size=2, model=model, epsilon=epsilon),
         wc.Lookahead(["group"], model=wc.DistanceAnomaly(beta=20, radius=0), k=1, epsilon=epsilon),
-        wc.Tune(("a", "b"), share="0.05", radii=("1", "2", "4"), beta=20, epsilon=epsilon),
+        wc.Tune(("a", "b"), share="0.05", radii=(1.0, 2.0, 4.0), beta=20, epsilon=epsilon),
         wc.Profile(epsilon=epsilon),
         wc.Learn(epsilon=epsilon),
     ]
