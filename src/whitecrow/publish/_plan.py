@@ -113,16 +113,20 @@ def best_mechanism(noise: str, horizon: int | None) -> str:
     return min(("square_root", "tree", "independent"), key=lambda name: _worst(name, noise, length))
 
 
-def _finite(value: Fraction) -> float:
-    """Return a double; what lies beyond the doubles is moved to the last one.
+def _finite(above: int, below: int) -> float:
+    """Return a quotient as the nearest double; what lies beyond is moved to the last one.
 
     Sums may grow past every double, by their values or by their noise, and whether they do must
     not decide whether there is an answer.
     """
-    return float(max(-_LAST_DOUBLE, min(_LAST_DOUBLE, value)))
+    try:
+        found = above / below  # of whole numbers: rounded once, however long they are
+    except OverflowError:
+        found = math.inf if above > 0 else -math.inf
+    return max(-_LAST_DOUBLE, min(_LAST_DOUBLE, found))
 
 
-_LAST_DOUBLE = Fraction(math.nextafter(math.inf, 0.0)) / 4
+_LAST_DOUBLE = math.nextafter(math.inf, 0.0) / 4
 """With room for the sum of two."""
 
 
@@ -386,11 +390,15 @@ class PublicationPlan:
         label, deviation = self.calendar.label(t - 1), self.deviation_at(t)
         refined = 1 << self.stage(0).counter.bits
         lower, step, _ = self._floats
+        unit, of = self.step.as_integer_ratio()
         if self.statistic != "mean":
-            return Point(label, _finite(Fraction(released[0], refined) * self.step), deviation)
-        above, below = (_finite(Fraction(value, refined)) for value in released)
+            return Point(label, _finite(released[0] * unit, refined * of), deviation)
+        above, below = _finite(released[0], refined), _finite(released[1], refined)
         count = (above + below) / self.levels
-        total = _finite(Fraction(above) * self.step + Fraction(count) * self.lower)
+        # above step + count lower, exactly.
+        (a, b), (c, d) = above.as_integer_ratio(), count.as_integer_ratio()
+        first, under = self.lower.as_integer_ratio()
+        total = _finite(a * unit * d * under + c * first * b * of, b * of * d * under)
         if count <= 0:
             return Point(label, None, None, count, total)
         part = min(1.0, max(0.0, above / (above + below)))
