@@ -31,7 +31,7 @@ from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.relation import lower
 
-__all__ = ["METRICS", "as_points", "ball_cover", "cover"]
+__all__ = ["METRICS", "as_points", "ball_cover", "cover", "crowding"]
 
 Points = NDArray[np.float64]
 
@@ -42,6 +42,7 @@ _WIDER = 1.0 + 2.0**-40
 _TINY = 2.0**-500
 _FEW = 1000
 _MANY = 0.98
+_CROWD = 512
 _CHUNK = 1 << 14
 _SIDE = 1.0 + 2.0**-9
 _EDGE = 1 << 29
@@ -83,16 +84,14 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
         return floor
     # mu is at most the number of points; a cap of any length (3^d) would not fit a kernel's int.
     ceiling = min(ceiling, len(points))
-    # Two points within the radius of one place are never found further apart than this.
-    width = 2.0 * radius * _WIDER + _TINY
     if points.shape[1] == 1:
         from whitecrow.counting._kernels.disc import longest_window
 
-        found = int(longest_window(np.sort(points[:, 0]), width))
-    elif points.shape[1] == 2 and radius > 0:
-        found = _fullest_disc(points, radius, metric, floor)
+        found = int(longest_window(np.sort(points[:, 0]), _width(radius)))
+    elif _peels(points, radius):
+        found = _deepest_core(points, _width(radius), metric, floor, ceiling)
     else:
-        found = _deepest_core(points, width, metric, floor, ceiling)
+        found = _fullest_disc(points, radius, metric, floor)
     return max(floor, min(found, ceiling))
 
 
@@ -109,22 +108,63 @@ def as_points(points: ArrayLike, owner: str) -> Points:
     return found
 
 
+def crowding(points: Points, radius: float, metric: str) -> NDArray[np.int64] | None:
+    """Return numbers that say which points cannot raise mu, or None where they would not help.
+
+    A subset of the points whose mu beats a floor holds no point whose number is at most the floor:
+    all points within two radii are counted, itself included, and a subset has no more. Where
+    counting was cut short the number is beyond any floor.
+    """
+    if len(points) <= _FEW or not _peels(points, radius):
+        return None
+    found = count_all(points, _width(radius), metric, cap=_CROWD)
+    found[found == _CROWD] = np.iinfo(np.int64).max
+    return found
+
+
+def _peels(points: Points, radius: float) -> bool:
+    """Say whether mu is the one that is found by peeling."""
+    return points.shape[1] > 2 or (points.shape[1] == 2 and radius == 0)
+
+
+def _width(radius: float) -> float:
+    """Return what two points within the radius of one place are never found further apart than."""
+    return 2.0 * radius * _WIDER + _TINY
+
+
 def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
     """Peel the graph of close pairs: in rounds while many points go, then one by one.
 
     A subset that beats the floor has at least ``floor`` others close to each of its points.
     Counting up to that number decides which points stay, and what order they go in is all one.
+    A floor that is too high leaves nothing after a few rounds, and one just below mu leaves little:
+    of many points the floor is found from above, by halving.
     """
     from whitecrow.counting._kernels.core import deepest_core
 
+    form = lower(metric, width, (), points.shape[1])
+    left = _peeled(points, width, metric, floor)
+    low = floor
+    while len(left) > low:
+        many = len(left) > _FEW and ceiling - low > 1
+        guess = (low + ceiling) // 2 if many else low
+        kept = _peeled(left, width, metric, guess) if many else left
+        found = int(deepest_core(kept.copy(), form.kind, form.threshold, guess, ceiling))
+        if found > guess or guess == low:
+            return found
+        ceiling = guess
+    return low
+
+
+def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
+    """Drop points that are in no subset that beats the floor, in rounds while many go."""
     left = points
-    while len(left) > _FEW:
+    while len(left) > max(_FEW, floor):
         kept = left[count_all(left, width, metric, cap=floor + 1) > floor]
         if len(kept) > _MANY * len(left):
-            break
+            return kept
         left = kept
-    form = lower(metric, width, (), points.shape[1])
-    return int(deepest_core(left.copy(), form.kind, form.threshold, floor, ceiling))
+    return left
 
 
 def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:

@@ -29,7 +29,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.counting.ball_cover import METRICS, Points, as_points, cover
+from whitecrow.counting.ball_cover import METRICS, Points, as_points, cover, crowding
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all
@@ -190,6 +190,8 @@ class _Maximum:
         self._weights = weights
         self._rough = np.array([float(weight) for weight in weights])
         self._extras = np.arange(len(weights), dtype=np.float64)
+        self._crowding = crowding(points, radius, metric)
+        self._floors: list[tuple[int, int]] = []
         self.best = Fraction(0)
 
     def raise_to(self, best: Fraction) -> None:
@@ -227,7 +229,11 @@ class _Maximum:
         extras = self._extras[: len(weights)]
         enough = float((self._low() / weights - extras).min())
         least = max(0, min(math.floor(enough), len(self._points)))
-        most = self._mu(0, high, least, self._cap)
+        # mu grows with the set: what that of fewer removals has is a floor.
+        floor = max([least, *(mu for below, mu in self._floors if below <= high)])
+        most = self._mu(0, high, floor, self._cap)
+        if most > floor:
+            self._floors.append((high, most))
         if most <= least:
             return len(self._points) > least
         values = weights * np.minimum(float(min(self._cap, _FAR)), most + extras)
@@ -250,8 +256,10 @@ class _Maximum:
         """Return mu(P[low, high]), cut to ``floor .. ceiling``."""
         if floor >= ceiling:
             return floor
-        chosen = self._points[(low <= self._others) & (self._others <= high)]
-        return cover(chosen, self._radius, self._metric, floor, ceiling)
+        chosen = (low <= self._others) & (self._others <= high)
+        if self._crowding is not None:
+            chosen &= self._crowding > floor
+        return cover(self._points[chosen], self._radius, self._metric, floor, ceiling)
 
 
 _MARGIN = 1 - 2.0**-40

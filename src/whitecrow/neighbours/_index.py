@@ -158,25 +158,44 @@ def count_in(
     rows : int32
         For each lane that holds a record, the place of its count in the result.
     """
-    from whitecrow.neighbours._kernels.count import count_blocks
-
     counts = np.empty(len(rows), np.int64)
     given = (index.tables, relation_of(form, index, asked), asked, rows, cap)
     if len(rows) <= _WORTH:
-        count_blocks(*given, 0, len(asked), counts)
+        _count_span(*given, 0, len(asked), counts)
         return counts
     report = progress or _silent
     done = 0
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        count_blocks(*given, first, last, counts)
+        _count_span(*given, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")
 
     spans = parallel.chunks(len(asked), _WORTH // asked.shape[2])
     parallel.run([partial(task, *span) for span in spans])
     return counts
+
+
+def _count_span(
+    tables: Index,
+    relation: Relation,
+    asked: Matrix,
+    rows: Rows,
+    cap: int,
+    first: int,
+    last: int,
+    counts: Counts,
+) -> None:
+    """Count for some blocks: in groups, and one by one for those that have little in common."""
+    from whitecrow.neighbours._kernels.count import ALONE, count_blocks
+
+    count_blocks(tables, relation, asked, rows, cap, first, last, counts)
+    lanes = asked.shape[2]
+    if lanes > 1:
+        places = first * lanes + np.flatnonzero(counts[rows[first * lanes : last * lanes]] == ALONE)
+        alone = asked[places // lanes, :, places % lanes][:, :, None]
+        count_blocks(tables, relation, alone, rows[places], cap, 0, len(alone), counts)
 
 
 def _halved(

@@ -37,7 +37,7 @@ from whitecrow.neighbours._kernels.search import (
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
 from whitecrow.neighbours.relation import MIXED, SQUARES
 
-__all__ = ["count_blocks"]
+__all__ = ["ALONE", "count_blocks"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,6 +47,16 @@ _QUARTER = LANES // 4
 
 _PATIENCE = 3
 """Pivots look at this many times the leaves that could bring them to the cap."""
+
+
+_TRIAL = 16
+"""A group looks at this many leaves before it asks whether that was worth it."""
+
+_WORTH = 20
+"""Records of a group that a leaf leaves open, on average, for looking together to be worth it."""
+
+ALONE = -1
+"""The count of a record that is better counted alone."""
 
 
 class Group(NamedTuple):
@@ -85,7 +95,8 @@ def count_blocks(
     rows : int32
         Where each lane's count goes; lanes after the last one hold no record.
     counts : int64
-        Receives min(neighbours, cap).
+        Receives min(neighbours, cap). A record of a group whose others need other leaves receives
+        ALONE; one that is asked about in a single lane never does.
     """
     columns, leaves = len(relation.scales), len(index.blocks)
     group = Group(np.empty((columns, LANES)), np.empty(LANES, np.int64), np.empty(LANES, np.int64))
@@ -182,7 +193,7 @@ def _count(
             tried += before
             settled += before - active
 
-        replayed = 0
+        replayed, looked, opened = 0, 0, 0
         while active > 0:
             if 2 * active <= boxed:
                 # Fewer records are left: their smaller box decides more.
@@ -195,9 +206,16 @@ def _count(
                 leaf = next_leaf(index, relation, search, cap)
                 if leaf < 0:
                     break
-            most = _look(index, relation, group, space, active, leaf)
+            most, count = _look(index, relation, group, space, active, leaf)
             if search.state[EVERYONE] + most >= cap:
                 active = _retire(group, search, active, cap, counts)
+            looked += 1
+            opened += count
+            if take > 1 and looked >= _TRIAL + 2 * (cap // LANES) and opened < _WORTH * looked:
+                # The few that are left, each in its own small box, meet far fewer leaves.
+                for i in range(active):
+                    counts[group.rows[i]] = ALONE
+                active = 0
         for i in range(active):
             total = search.state[EVERYONE] + group.found[i]
             counts[group.rows[i]] = min(cap, total)
@@ -220,11 +238,18 @@ def _gather(group: Group, asked: Floats, rows: Rows, first: int, take: int) -> i
 @inner
 def _look(
     index: Index, relation: Relation, group: Group, space: Workspace, active: int, leaf: int
-) -> int:
-    """Count a leaf's records close to each record of the group; return the most anyone has."""
+) -> tuple[int, int]:
+    """Count a leaf's records close to each record of the group.
+
+    Returns
+    -------
+    most, count : int
+        The most that anyone has, and how many had to be compared with the leaf's records.
+    """
     found, sizes, opened = group.found, space.sizes, space.opened
     here = min(LANES, index.size - leaf * LANES)
     rho, reach, slack, error = margins(index, relation, leaf)
+    count = active
     if rho == 0.0:
         for i in range(active):
             for lane in range(here):
@@ -253,7 +278,7 @@ def _look(
     most = 0
     for i in range(active):
         most = max(most, found[i])
-    return most
+    return most, count
 
 
 @inner
