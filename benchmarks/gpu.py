@@ -37,11 +37,10 @@ from benchmarks.neighbours import (
     Matrix,
     case,
     check,
-    learn_tree,
     measured,
     mixture,
-    scipy_tree,
 )
+from benchmarks.peers import Build, learn_tree, scipy_tree
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import NeighbourRelation, _tiles, count_all
 from whitecrow.neighbours._devices import Device, cupy_device, find_device, torch_device
@@ -101,7 +100,7 @@ def nearest_on_gpu(data: Matrix, cap: int, radius: float) -> Counts:
     return np.concatenate(found)
 
 
-PEERS: dict[str, Callable[[Matrix], Callable[[Matrix, float], Counts]]] = {
+PEERS: dict[str, Build] = {
     "cKDTree": partial(scipy_tree, cores=CORES),
     "KDTree": partial(learn_tree, "KDTree", cores=CORES),
     "BallTree": partial(learn_tree, "BallTree", cores=CORES),
@@ -112,7 +111,7 @@ def peers(this: Case, seconds: float) -> dict[str, tuple[list[float], list[Any]]
     """Return the times and the counts of the peers on the processor."""
     found = {}
     for name, build in PEERS.items():
-        times, counts, _ = measured(build, this.data, [this.radius, this.small], seconds)
+        times, counts, _ = measured(build, this.data, this.cap, [this.radius, this.small], seconds)
         found[name] = times, counts
     return found
 

@@ -1,4 +1,4 @@
-"""Neighbour counts against the best of scipy, scikit-learn and float32 matrix products.
+"""Neighbour counts against the best of nine peers: trees, products of matrices, a join.
 
 Data are heavy-tailed Gaussian mixtures; beta = 0.0048 n, cap = beta + 880, and the radius is such
 that half a percent of the records has at most beta neighbours. Ours counts for every record, up
@@ -14,7 +14,6 @@ half of the records have at most beta neighbours. `growth_exponent` is fitted in
 from __future__ import annotations
 
 import math
-import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import best_of, emit, parser, print_table
+from benchmarks.peers import PEERS, ROUGH, SINGLE, Build, Peer
 from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
 
 Matrix = NDArray[np.float64]
@@ -38,8 +38,6 @@ SHAPES = {
     (1_000_000, 3): 1000,
 }
 BETA, EXTRA = 0.0048, 880
-SINGLE = 60
-"""Records asked one by one are handed over this many at a time, and take one core."""
 
 
 @dataclass(frozen=True)
@@ -80,98 +78,15 @@ def case(n: int, d: int, seed: int = 0) -> Case:
     return Case(data, int(BETA * n), float(radius), float(small))
 
 
-# --- peers: each takes the data and returns a function from (records, radius) to counts
-
-
-def scipy_tree(data: Matrix, cores: int = 2) -> Callable[[Matrix, float], Counts]:
-    """scipy's cKDTree on some cores."""
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(data)
-
-    def count(records: Matrix, radius: float) -> Counts:
-        workers = 1 if len(records) <= SINGLE else cores
-        return np.asarray(
-            tree.query_ball_point(records, radius, return_length=True, workers=workers)
-        )
-
-    return count
-
-
-def learn_tree(name: str, data: Matrix, cores: int = 2) -> Callable[[Matrix, float], Counts]:
-    """scikit-learn's KDTree or BallTree, count_only, in some processes."""
-    import sklearn.neighbors
-
-    global _tree
-    _tree = getattr(sklearn.neighbors, name)(data)
-    pool = multiprocessing.get_context("fork").Pool(cores)
-    pool.map(_ready, range(cores))
-
-    def count(records: Matrix, radius: float) -> Counts:
-        if len(records) <= SINGLE:
-            return np.asarray(_tree.query_radius(records, radius, count_only=True))
-        parts = [(part, radius) for part in np.array_split(records, 4 * cores)]
-        return np.concatenate(pool.map(_count_in_tree, parts, chunksize=1))
-
-    return count
-
-
-_tree: Any = None
-
-
-def _ready(_: int) -> None:
-    time.sleep(0.01)
-
-
-def _count_in_tree(asked: tuple[Matrix, float]) -> Counts:
-    return np.asarray(_tree.query_radius(asked[0], asked[1], count_only=True))
-
-
-def matrix_product(data: Matrix) -> Callable[[Matrix, float], Counts]:
-    """|a|^2 + |b|^2 - 2ab in float32 blocks: fast, and not exact."""
-    single = (data - data.mean(axis=0)).astype(np.float32)
-    squares = np.einsum("ij,ij->i", single, single)
-    shift = data.mean(axis=0)
-
-    def count(records: Matrix, radius: float) -> Counts:
-        asked = (records - shift).astype(np.float32)
-        found = np.zeros(len(records), np.int64)
-        own = np.einsum("ij,ij->i", asked, asked)
-        limit = np.float32(radius * radius)
-        for first in range(0, len(records), 512):
-            rows = slice(first, first + 512)
-            for start in range(0, len(data), 16_384):
-                part = slice(start, start + 16_384)
-                apart = asked[rows] @ single[part].T
-                apart *= -2.0
-                apart += squares[part]
-                apart += own[rows, None]
-                found[rows] += np.count_nonzero(apart <= limit, axis=1)
-        return found
-
-    return count
-
-
-PEERS: dict[str, Callable[[Matrix], Callable[[Matrix, float], Counts]]] = {
-    "cKDTree": scipy_tree,
-    "KDTree": partial(learn_tree, "KDTree"),
-    "BallTree": partial(learn_tree, "BallTree"),
-    "GEMM": matrix_product,
-}
-
-
 def measured(
-    build: Callable[[Matrix], Callable[[Matrix, float], Counts]],
-    data: Matrix,
-    radii: Sequence[float],
-    seconds: float,
-) -> tuple[list[float], list[tuple[Counts, Counts]], Callable[[Matrix, float], Counts]]:
+    build: Build, data: Matrix, cap: int, radii: Sequence[float], seconds: float
+) -> tuple[list[float], list[tuple[Counts, Counts]], Peer]:
     """Time a peer for all records at each radius; return seconds, (rows, counts), the counter."""
     import scipy.spatial  # noqa: F401, loaded before the clock starts
     import sklearn.neighbors  # noqa: F401
 
     start = time.perf_counter()
-    count = build(data)
+    count = build(data, cap)
     built = time.perf_counter() - start
     rng = np.random.default_rng(9)
     times, found = [], []
@@ -193,11 +108,11 @@ def measured(
 
 
 def check(name: str, ours: Counts, cap: int, found: tuple[Counts, Counts]) -> None:
-    """Compare counts: equal for the exact peers, nearly so for float32."""
+    """Compare counts: equal for the exact peers, nearly so for the rough ones."""
     rows, counts = found
     theirs = np.minimum(counts, cap)
-    if name == "GEMM":
-        assert np.abs(theirs - ours[rows]).max() <= 0.001 * len(ours), "GEMM is far off"
+    if name in ROUGH:
+        assert np.abs(theirs - ours[rows]).max() <= 0.001 * len(ours), f"{name} is far off"
     else:
         assert (theirs == ours[rows]).all(), f"{name} counts otherwise"
 
@@ -239,7 +154,11 @@ def shape_rows(n: int, d: int, seconds: float, small: bool) -> dict[str, Any]:
         result[regime]["ours"] = one_by_one(ask, len(records))
 
     for name, build in PEERS.items():
-        times, found, count = measured(build, this.data, radii, seconds)
+        try:
+            times, found, count = measured(build, this.data, this.cap, radii, seconds)
+        except ImportError:
+            print(f"{name}: not installed", flush=True)
+            continue
         for counts, pair in zip(ours, found, strict=True):
             check(name, counts, this.cap, pair)
         result["peers"][name] = times

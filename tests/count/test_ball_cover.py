@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from whitecrow.counting.ball_cover import ball_cover, cover
+from whitecrow.counting import ball_cover as ball_cover_module
+from whitecrow.counting.ball_cover import ball_cover, cover, crowding
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import count_close
+from whitecrow.neighbours._plans import Kernels
 
 
 def most_in_a_disc(points: np.ndarray, radius: float) -> int:
@@ -50,9 +52,9 @@ def test_in_one_column_the_cover_is_the_longest_window():
     assert ball_cover(values, 100.0) == 8
 
 
-def degeneracy(points: np.ndarray, width: float) -> int:
+def degeneracy(points: np.ndarray, width: float, norm: float = 2) -> int:
     """Take away a point with the fewest close ones, again and again; return the most met."""
-    near = np.linalg.norm(points[:, None] - points[None], axis=2) <= width
+    near = np.linalg.norm(points[:, None] - points[None], ord=norm, axis=2) <= width
     left, most = np.ones(len(points), dtype=bool), 0
     for _ in points:
         numbers = np.where(left, (near & left).sum(axis=1), len(points) + 1)
@@ -115,6 +117,56 @@ def test_floor_and_ceiling_cut_and_change_nothing_else():
             for ceiling in range(floor, whole + 3):
                 found = cover(points, 0.8, "euclidean", floor, ceiling)
                 assert found == max(floor, min(whole, ceiling))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_numpy_and_the_kernels_find_the_same_windows_and_discs(metric, monkeypatch):
+    generator = np.random.default_rng(4)
+    for n in (5, 60, 400):
+        points = np.round(generator.standard_t(3, size=(n, 2)), int(generator.integers(1, 9)))
+        radius = float(generator.uniform(0.2, 1.5))
+        found = []
+        for after in (0, 1 << 60):
+            monkeypatch.setattr("whitecrow.counting.ball_cover.KERNELS", Kernels(after))
+            ball_cover_module.KERNELS.pay(1)
+            monkeypatch.setattr(ball_cover_module, "_LOOPED", 0 if after == 0 else 1000)
+            found.append([ball_cover(points, radius, metric), ball_cover(points[:, 0], radius)])
+        assert found[0] == found[1]
+
+
+def test_a_search_that_takes_many_boxes_is_left_to_the_kernel(monkeypatch):
+    points = np.random.default_rng(1).normal(size=(300, 2))
+    whole = ball_cover(points, 0.3)
+    monkeypatch.setattr(ball_cover_module, "_BOXES", 3)
+    monkeypatch.setattr(ball_cover_module, "KERNELS", Kernels())
+    assert ball_cover(points, 0.3) == whole
+    assert ball_cover_module.KERNELS.loaded
+
+
+@pytest.mark.parametrize("floor", [0, 5, 12, 40])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_among_many_points_the_search_from_above_finds_the_degeneracy(floor, compiled, monkeypatch):
+    """Of the bounds some are too low, some too high; cores are peeled with numpy and compiled."""
+    kernels = Kernels(0 if compiled else 1 << 60)
+    monkeypatch.setattr("whitecrow.counting.ball_cover.KERNELS", kernels)
+    generator = np.random.default_rng(floor)
+    for metric, width in (("euclidean", 4), ("manhattan", 3), ("chebyshev", 5)):
+        points = generator.standard_t(4, size=(1600, width))
+        apart = {"euclidean": 2, "manhattan": 1, "chebyshev": np.inf}[metric]
+        whole = degeneracy(points, 0.9, apart)
+        for ceiling in (whole - 1, whole, whole + 60, 1600):
+            if floor < ceiling:
+                found = cover(points, 0.45, metric, floor, ceiling)
+                assert found == max(floor, min(whole, ceiling))
+
+
+def test_points_that_the_crowding_rules_out_never_raise_the_cover():
+    points = np.random.default_rng(8).standard_t(3, size=(1500, 4))
+    numbers = crowding(points, 0.5, "euclidean")
+    assert numbers is not None
+    for floor in range(0, 60, 6):
+        found = cover(points[numbers > floor], 0.5, "euclidean", floor, 1500)
+        assert found == cover(points, 0.5, "euclidean", floor, 1500)
 
 
 def test_points_far_out_do_no_harm():

@@ -10,6 +10,10 @@ from neighbour_tools import agree, brute, mixture
 
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import copies, count_all, count_close, count_related
+from whitecrow.neighbours._index import arranged, relation_of, weights_for
+from whitecrow.neighbours._kernels.count import ALONE, count_blocks
+from whitecrow.neighbours._plans import count_indexed
+from whitecrow.neighbours.relation import checked_form
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "gower", "haversine")
 
@@ -41,6 +45,27 @@ def test_every_way_counts_like_brute_force(metric: str, cap: int | None) -> None
 def test_any_number_of_records(n: int) -> None:
     agree(mixture(n, 3), 3.0)
     agree(mixture(n, 3), 3.0, cap=5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "gower"])
+@pytest.mark.parametrize("cap", [3, 30, 300])
+def test_groups_that_share_little_are_counted_one_by_one_and_alike(metric: str, cap: int) -> None:
+    """Many columns, few neighbours: a group's box touches most leaves, a record's own only some."""
+    data = np.random.default_rng(cap).standard_t(5, (5000, 7))
+    radius = {"euclidean": 1.9, "manhattan": 4.0, "chebyshev": 1.1, "gower": 0.06}[metric]
+    ranges = (10.0,) * 7 if metric == "gower" else ()
+    form = checked_form(metric, radius, ranges, 7, "test")
+    index = arranged(data, weights_for(form))
+    together = np.zeros(len(data), np.int64)
+    relation = relation_of(form, index, index.tables.blocks)
+    count_blocks(
+        index.tables, relation, index.tables.blocks, index.ids, cap, 0, len(index.tables.blocks),
+        together,
+    )  # fmt: skip
+    assert (together == ALONE).any(), "otherwise this is no such case"
+    expected = brute(data, data, radius, metric, cap, ranges)
+    assert (count_indexed(index, form, cap) == expected).all()
+    assert (together[together != ALONE] == expected[together != ALONE]).all()
 
 
 @pytest.mark.parametrize("d", [30, 64, 200])

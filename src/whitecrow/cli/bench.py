@@ -11,6 +11,8 @@ import click
 from whitecrow.errors import MissingExtra
 
 NAMES = (
+    "ratios",
+    "cold_start",
     "noise",
     "neighbours",
     "count",

@@ -24,12 +24,17 @@ constants below are margins that no rounding of a double reaches (see `count/pro
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whitecrow.counting import plain
 from whitecrow.errors import invalid
+from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours import count_all
-from whitecrow.neighbours.relation import lower
+from whitecrow.neighbours._plans import KERNELS, measures
+from whitecrow.neighbours.relation import Form, lower
 
 __all__ = ["METRICS", "as_points", "ball_cover", "cover", "crowding"]
 
@@ -43,6 +48,10 @@ _TINY = 2.0**-500
 _FEW = 1000
 _MANY = 0.98
 _CROWD = 512
+_SPAN = 4096
+_STEP = 8
+_LOOPED = 20_000
+_BOXES = 10_000
 _CHUNK = 1 << 14
 _SIDE = 1.0 + 2.0**-9
 _EDGE = 1 << 29
@@ -85,9 +94,7 @@ def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) 
     # mu is at most the number of points; a cap of any length (3^d) would not fit a kernel's int.
     ceiling = min(ceiling, len(points))
     if points.shape[1] == 1:
-        from whitecrow.counting._kernels.disc import longest_window
-
-        found = int(longest_window(np.sort(points[:, 0]), _width(radius)))
+        found = _longest_window(np.sort(points[:, 0]), _width(radius))
     elif _peels(points, radius):
         found = _deepest_core(points, _width(radius), metric, floor, ceiling)
     else:
@@ -133,27 +140,59 @@ def _width(radius: float) -> float:
 
 
 def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
-    """Peel the graph of close pairs: in rounds while many points go, then one by one.
+    """Return the degeneracy of the graph of close pairs plus 1, cut to ``floor .. ceiling``.
 
-    A subset that beats the floor has at least ``floor`` others close to each of its points.
-    Counting up to that number decides which points stay, and what order they go in is all one.
-    A floor that is too high leaves nothing after a few rounds, and one just below mu leaves little:
-    of many points the floor is found from above, by halving.
+    That is the largest c such that some subset has at least c members close to each member, itself
+    included; peeling away points with fewer leaves the largest such subset, in whatever order they
+    go. A floor that is too high leaves nothing after a few rounds, and one just below the answer
+    leaves little: among many points such a floor is looked for first, in steps and by halving.
     """
-    from whitecrow.counting._kernels.core import deepest_core
-
-    form = lower(metric, width, (), points.shape[1])
     left = _peeled(points, width, metric, floor)
-    low = floor
-    while len(left) > low:
-        many = len(left) > _FEW and ceiling - low > 1
-        guess = (low + ceiling) // 2 if many else low
-        kept = _peeled(left, width, metric, guess) if many else left
-        found = int(deepest_core(kept.copy(), form.kind, form.threshold, guess, ceiling))
-        if found > guess or guess == low:
-            return found
-        ceiling = guess
-    return low
+    core, low, high = left, floor, ceiling
+    while len(core) > _FEW and high - low > 1:
+        guess = min((low + high) // 2, low + max(_STEP, low // 4))
+        kept = _peeled(core, width, metric, guess)
+        if len(kept) > guess:
+            # Perhaps a core: it is looked at closely when none is found above.
+            core, low = kept, guess
+        else:
+            high = guess
+    found = _core(core, width, metric, low, high)
+    return found if found > low or low == floor else _core(left, width, metric, floor, low)
+
+
+def _core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
+    """Peel point by point: the same number, exactly, from degrees that are kept current."""
+    if len(points) <= floor:
+        return floor
+    form = lower(metric, width, (), points.shape[1])
+    degrees = count_all(points, width, metric)
+    living = np.ascontiguousarray(points.T)
+    best = floor
+    while best < ceiling:
+        stay = degrees > best
+        if stay.all():
+            best = int(degrees.min())
+            continue
+        gone = np.ascontiguousarray(living[:, ~stay])
+        living, degrees = np.ascontiguousarray(living[:, stay]), degrees[stay]
+        if len(degrees) <= best:
+            return best
+        _take_away(living, gone, form, degrees)
+    return ceiling
+
+
+def _take_away(living: Points, gone: Points, form: Form, degrees: NDArray[np.int64]) -> None:
+    """Take 1 off a living point's degree for each close one that has gone."""
+    if not KERNELS.pay(living.size * gone.shape[1]):
+        for point in gone.T:
+            degrees -= measures(form, living, point) <= form.threshold
+        return
+    from whitecrow.counting._kernels.core import take_away
+
+    given = (living, gone, form.kind, form.threshold, degrees)
+    spans = parallel.chunks(len(degrees), _SPAN)
+    parallel.run([partial(take_away, *given, *span) for span in spans])
 
 
 def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
@@ -167,10 +206,16 @@ def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
     return left
 
 
+def _longest_window(values: Points, width: float) -> int:
+    if len(values) <= _LOOPED:
+        return plain.longest_window(values, width)
+    from whitecrow.counting._kernels.disc import longest_window
+
+    return int(longest_window(values, width))
+
+
 def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:
     """Sort the points into a grid and search the boxes of centres, the most promising first."""
-    from whitecrow.counting._kernels.disc import densest_disc
-
     form = lower(metric, radius, (), 2)
     side = radius * _SIDE
     # Moving far points to the edge of the grid brings no two points further apart, so mu stays
@@ -198,19 +243,22 @@ def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int
     boxes, starts, stops, bounds = (np.concatenate(each) for each in zip(*kept, strict=True))
     ranked = np.argsort(-bounds, kind="stable")
     roots = np.stack([(boxes >> 32) - _ORIGIN, (boxes & _MASK) - _ORIGIN], axis=1)
-    return int(
-        densest_disc(
-            np.ascontiguousarray(inside[order]),
-            starts[ranked],
-            stops[ranked],
-            bounds[ranked],
-            roots[ranked],
-            side,
-            form.kind,
-            form.threshold,
-            floor,
-        )
+    search = (
+        np.ascontiguousarray(inside[order]),
+        starts[ranked],
+        stops[ranked],
+        bounds[ranked],
+        roots[ranked],
+        side,
     )
+    if len(points) <= _LOOPED and not KERNELS.loaded:
+        found = plain.densest_disc(*search, form, floor, _BOXES)
+        if found is not None:
+            return found
+    from whitecrow.counting._kernels.disc import densest_disc
+
+    KERNELS.use()
+    return int(densest_disc(*search, form.kind, form.threshold, floor))
 
 
 def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:

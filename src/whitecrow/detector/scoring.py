@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,15 @@ Coordinates = npt.NDArray[np.int32]
 Matrix = npt.NDArray[np.float64]
 
 COMPILED = importlib.util.find_spec("numba") is not None
-"""Whether loops are compiled; a test sets it to compare."""
+"""Whether loops can be compiled; a test sets it to compare."""
+
+_FEW = 20_000
+"""Up to so many records numpy is sooner done than the compiler is loaded."""
+
+
+def _compiles(records: int) -> bool:
+    """Say whether to use compiled loops: for many records, or where they are loaded already."""
+    return COMPILED and (records > _FEW or "whitecrow.detector._kernels" in sys.modules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +73,7 @@ class Encoder:
 
     def write(self, values: npt.NDArray[np.float64], target: Coordinates) -> None:
         """Write the rows of each value's cell."""
-        if COMPILED:
+        if _compiles(len(values)):
             from whitecrow.detector import _kernels
 
             origin, pace, marks = self.guesses
@@ -103,7 +112,7 @@ def count_rows(
 
 def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np.int64]) -> None:
     """Add one to a cell of every table for each record."""
-    if COMPILED:
+    if _compiles(coordinates.shape[1]):
         from whitecrow.detector import _kernels
 
         _kernels.add_counts(coordinates, *_layout(tables), counts)  # type: ignore[call-arg]
@@ -123,7 +132,7 @@ def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> npt.
         coordinates = coordinates_of(columns, rows[first : first + BLOCK])
         part = scores[first : first + BLOCK]
         part[:] = coordinates[2 * width :].sum(axis=0, dtype=np.int64)
-        if COMPILED:
+        if _compiles(len(rows)):
             from whitecrow.detector import _kernels
 
             _kernels.add_scores(coordinates, *_layout(tables), worths, part)  # type: ignore[call-arg]

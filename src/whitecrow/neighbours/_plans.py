@@ -36,6 +36,7 @@ __all__ = [
     "count_records",
     "count_through",
     "equality",
+    "measures",
 ]
 
 Matrix = NDArray[np.float64]
@@ -68,6 +69,11 @@ class Kernels:
     def __init__(self, after: int = 200_000_000) -> None:
         self._after = after
         self._done = 0
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the kernels are in use."""
+        return self._done > self._after
 
     def use(self) -> None:
         """Use the kernels from now on: a service does at its start, and whoever has them loaded."""
@@ -188,7 +194,7 @@ def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
     with np.errstate(all="ignore"):
         for i, record in enumerate(records):
             for first in range(0, len(data), _ROWS):
-                near = _measure(form, data[first : first + _ROWS].T, record) <= form.threshold
+                near = measures(form, data[first : first + _ROWS].T, record) <= form.threshold
                 counts[i] += np.count_nonzero(near)
                 if counts[i] >= cap:
                     break
@@ -221,7 +227,7 @@ def _count_one(index: Index, form: Form, record: Matrix, cap: int) -> int:
         if total >= cap:
             break
         some = leaves[start : start + _LEAVES]
-        near = _measure(form, np.moveaxis(index.blocks[some], 1, 0), record) <= form.threshold
+        near = measures(form, np.moveaxis(index.blocks[some], 1, 0), record) <= form.threshold
         real = np.minimum(LANES, index.size - some * LANES)
         total += int((near & (np.arange(LANES) < real[:, None])).sum())
     return total
@@ -242,7 +248,8 @@ def _verdicts(
     return most <= form.threshold, least > form.threshold
 
 
-def _measure(form: Form, columns: Matrix, record: Matrix) -> Matrix:
+def measures(form: Form, columns: Matrix, record: Matrix) -> Matrix:
+    """Return the measure between one record and many, given column by column."""
     total = np.zeros(columns.shape[1:])
     for c, scale in enumerate(form.scales):
         total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)

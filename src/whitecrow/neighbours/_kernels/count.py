@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.filter import approach, limits, margins
-from whitecrow.neighbours._kernels.inner import inner, kernel
+from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile
 from whitecrow.neighbours._kernels.metric import measure
 from whitecrow.neighbours._kernels.pivots import (
@@ -75,7 +75,6 @@ class Group(NamedTuple):
     found: Ints
 
 
-@kernel
 def count_blocks(
     index: Index,
     relation: Relation,
@@ -138,7 +137,7 @@ def count_blocks(
     )
 
 
-@inner
+@bare
 def _count(
     index: Index,
     relation: Relation,

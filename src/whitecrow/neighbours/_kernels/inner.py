@@ -12,12 +12,18 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["inner", "kernel"]
+__all__ = ["bare", "inner", "kernel"]
 
 _compiled: Any = njit
 
-inner: Any = _compiled(_nrt=False, forceinline=True)
-"""For a function that kernels call."""
+inner: Any = _compiled(_nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""For a function that kernels call: nobody else does, so it needs no way in from outside."""
+
+bare: Any = _compiled(cache=True, nogil=True, _nrt=False)
+"""For a large function that Python calls with all the memory it needs.
+
+A small one around it, which allocates, would have it compiled a second time.
+"""
 
 kernel: Any = _compiled(cache=True, nogil=True)
 """For a function that Python calls."""

@@ -1,0 +1,62 @@
+"""A few ratios against peers on small shapes, in seconds: what continuous integration watches.
+
+Ratios inside one run mean the same on a slow and a fast machine, within a factor of a few. The
+kernels are compiled before the clock starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.common import best_of, emit, parser
+from benchmarks.neighbours import case
+from benchmarks.peers import PEERS
+from whitecrow.counting.ball_cover import ball_cover
+from whitecrow.neighbours import count_all, use_compiled
+
+
+def times_faster(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
+    """Return how many times longer the peer takes, each at its best of a few."""
+    ours()
+    return best_of(theirs, 2) / best_of(ours, 5)
+
+
+def against_tree(n: int, d: int) -> tuple[float, float]:
+    """Return how many times faster than scipy's tree all records are counted, at two radii.
+
+    The tree counts for a sample, scaled up; where half of the records stay below the cap ours has
+    the most to do.
+    """
+    this = case(n, d)
+    some = this.data[:: max(1, n // 1_000)]
+    peer = PEERS["cKDTree"](this.data, this.cap)
+    wide, narrow = (
+        times_faster(
+            partial(count_all, this.data, radius, cap=this.cap), partial(peer, some, radius)
+        )
+        for radius in (this.radius, this.small)
+    )
+    return wide * n / len(some), narrow * n / len(some)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser(__doc__ or "").parse_args()
+    use_compiled()
+    wide, narrow = against_tree(3_772, 6)
+    emit("ratio_wide_3772", wide)
+    emit("ratio_narrow_3772", narrow)
+    wide, narrow = against_tree(20_000, 7)
+    emit("ratio_wide_20000", wide)
+    emit("ratio_narrow_20000", narrow)
+    points = np.random.default_rng(0).standard_t(5, size=(4_000, 5))
+    ball_cover(points, 1.0)
+    once = best_of(partial(count_all, points, 2.0), 3)
+    emit("cover_over_count", best_of(partial(ball_cover, points, 1.0), 2) / once)
+
+
+if __name__ == "__main__":
+    main()
