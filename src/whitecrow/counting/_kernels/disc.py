@@ -7,14 +7,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from whitecrow.counting._kernels.measure import add
+from whitecrow.counting.plain import DEPTH
 
-__all__ = ["DEPTH", "densest_disc", "longest_window"]
+__all__ = ["densest_disc", "longest_window"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-DEPTH = 26
-"""Halvings from a root box (about one radius wide) to a finest box of centres."""
 
 _FINE = 1 << DEPTH
 
