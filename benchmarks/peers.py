@@ -169,8 +169,9 @@ def intel_nearest(data: Matrix, cap: int) -> Peer:
 
 def duckdb_join(data: Matrix, cap: int) -> Peer:
     """A join in DuckDB, in SQL."""
-    import duckdb
     import pyarrow as pa
+
+    import duckdb
 
     names = [f"c{k}" for k in range(data.shape[1])]
     connection = duckdb.connect()
