@@ -147,8 +147,8 @@ def nanoflann_tree(data: Matrix, cap: int) -> Peer:
 
     def count(records: Matrix, radius: float) -> Counts:
         jobs = 1 if len(records) <= SINGLE else 2
-        squared = np.nextafter(radius * radius, np.inf)  # it compares squares, with "below"
-        found = tree.radius_neighbors(records, squared, return_distance=False, n_jobs=jobs)
+        beyond = np.nextafter(radius, np.inf)  # it compares with "below"
+        found = tree.radius_neighbors(records, beyond, return_distance=False, n_jobs=jobs)
         return np.array([len(some) for some in found], np.int64)
 
     return _in_chunks(count)
