@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.errors import InvalidInput
+from whitecrow.histogram.columns import Categories, Numbers
 from whitecrow.histogram.line import Line
 from whitecrow.privacy.overlap import joint_promise
 
 if TYPE_CHECKING:
-    from whitecrow.histogram.table import Categories, Numbers, TableProfile
+    from whitecrow.histogram.table import TableProfile
 
 __all__ = ["merged"]
 
@@ -30,8 +31,6 @@ Ints = npt.NDArray[np.int64]
 
 def merged(parts: Sequence[TableProfile], apart: bool, overlap: int) -> dict[str, Any]:
     """Return the fields of the merged profile; a person is in at most ``overlap`` of the data."""
-    from whitecrow.histogram.table import Categories, Numbers
-
     first = parts[0]
     for one in parts[1:]:
         same = one.basis.fingerprint() == first.basis.fingerprint()
@@ -58,8 +57,6 @@ def merged(parts: Sequence[TableProfile], apart: bool, overlap: int) -> dict[str
 
 def _numbers(parts: Sequence[Numbers], line: Line) -> Numbers:
     """Add histograms up on common cells."""
-    from whitecrow.histogram.table import Numbers
-
     edges: Floats = np.unique(np.concatenate([np.array(one.edges) for one in parts]))
     widths = line.widths(edges)
     cells, shares, full = [], [], np.zeros(len(widths), dtype=np.bool_)
@@ -110,8 +107,6 @@ def _groups(counts: Floats, full: npt.NDArray[np.bool_], target: float) -> Ints:
 
 def _categories(parts: Sequence[Categories]) -> Categories:
     """Add the counts of values up; one that a site did not name counts as 0 there."""
-    from whitecrow.histogram.table import Categories
-
     counts: dict[str, int] = {}
     for one in parts:
         for value, count in zip(one.values, one.counts, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 
 from whitecrow._figures import can_draw, new_figure
 from whitecrow.errors import MissingExtra
-from whitecrow.histogram.table import Categories
+from whitecrow.histogram.columns import Categories
 
 if TYPE_CHECKING:
     from whitecrow.histogram.table import TableProfile

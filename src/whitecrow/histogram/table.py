@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,99 +16,18 @@ from whitecrow.column import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data._template import written
 from whitecrow.errors import InvalidInput
+from whitecrow.histogram.columns import Categories, Numbers
 from whitecrow.histogram.line import Line, line_of
+from whitecrow.histogram.merging import merged
 from whitecrow.histogram.quantiles import quantile, rank_deviation, running
 from whitecrow.privacy import DifferentialPrivacy
 
-__all__ = ["PROFILE_FORM", "Categories", "Numbers", "TableProfile"]
+__all__ = ["PROFILE_FORM", "TableProfile"]
 
 _SURE = 4.0
 """Standard deviations of noise above which a count is taken for more than noise."""
 _MISSING = "(missing)"
 PROFILE_FORM = "whitecrow-profile 1"
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What was released of a column of numbers or dates.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "integer", "date"}
-    edges : tuple of float
-        Where a new cell begins.
-    counts : tuple of int
-        The noisy count of each cell; there is one cell more than edges.
-    missing : int
-        The noisy count of missing values.
-    deviation : float
-        The standard deviation of the noise of each count.
-    """
-
-    name: str
-    kind: str
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-    missing: int
-    deviation: float
-
-    @property
-    def total(self) -> int:
-        """How many records the counts add up to."""
-        return sum(self.counts) + self.missing
-
-    @property
-    def total_deviation(self) -> float:
-        """The standard deviation of the total's noise."""
-        return self.deviation * math.sqrt(len(self.counts) + 1)
-
-
-@dataclass(frozen=True)
-class Categories:
-    """What was released of a column of categories or texts.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"category", "text"}
-    values : tuple of str
-        Those of the card, then those that were found.
-    counts : tuple of int
-        Their noisy counts.
-    missing : int
-        The noisy count of missing values.
-    deviation : float
-        The standard deviation of the noise of each count.
-    listed : int
-        How many of the values were on the card.
-    threshold : int, optional
-        The noisy count from which on a value was named that the card does not list.
-    others : int, optional
-        The noisy count of values that the card does not list, where none of them is named.
-    """
-
-    name: str
-    kind: str
-    values: tuple[str, ...]
-    counts: tuple[int, ...]
-    missing: int
-    deviation: float
-    listed: int
-    threshold: int | None = None
-    others: int | None = None
-
-    @property
-    def total(self) -> int | None:
-        """How many records the counts add up to; unknown where rare values are not counted."""
-        if self.others is None:
-            return None
-        return sum(self.counts) + self.missing + self.others
-
-    @property
-    def total_deviation(self) -> float:
-        """The standard deviation of the total's noise."""
-        return self.deviation * math.sqrt(len(self.counts) + 2)
 
 
 @dataclass(frozen=True)
@@ -269,8 +187,6 @@ class TableProfile:
         overlap : int, optional
             In how many datasets one person may have records: so many promises add up.
         """
-        from whitecrow.histogram.merging import merged
-
         return TableProfile(**merged((self, *others), apart, overlap))
 
     def _drafted(self, column: Column) -> Column:

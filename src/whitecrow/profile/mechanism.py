@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from whitecrow.data import Card
+from whitecrow.histogram.columns import Categories, Numbers
 from whitecrow.histogram.counting import Counts
 from whitecrow.histogram.line import line_of
 from whitecrow.histogram.money import Money, Noise
-from whitecrow.histogram.table import Categories, Numbers, TableProfile
+from whitecrow.histogram.table import TableProfile
 from whitecrow.noise import Source
 from whitecrow.privacy import Unit
 from whitecrow.profile.facts import ProfileFacts
