@@ -169,9 +169,8 @@ def intel_nearest(data: Matrix, cap: int) -> Peer:
 
 def duckdb_join(data: Matrix, cap: int) -> Peer:
     """A join in DuckDB, in SQL."""
-    import pyarrow as pa
-
     import duckdb
+    import pyarrow as pa
 
     names = [f"c{k}" for k in range(data.shape[1])]
     connection = duckdb.connect()
