@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -20,6 +21,9 @@ from whitecrow.explain._law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.learn import threshold
 from whitecrow.learn.training import train
+from whitecrow.monitor.assembly import assemble
+from whitecrow.monitor.showing import named
+from whitecrow.monitor.streams import Streams
 from whitecrow.noise import laws as noise_laws
 from whitecrow.place import law as place_law
 from whitecrow.profile import mechanism as profiling
@@ -258,6 +262,28 @@ def _learn(question: Any, *both: Any) -> Iterator[Part]:
         yield from _thresholds(question, models[0], *both)
 
 
+def _monitor(question: Any, *both: Any) -> Iterator[Part]:
+    """All steps of a series, which one ask of its last step closes."""
+    tapes = []
+    for facts in both:
+        tape: Any = _Tape(question.money(facts.card))
+        rows, streams = question.plan(facts.card).rows, Streams()
+        for step in range(question.through):
+            plain = question.reader(facts.card, streams.steps, (0, step + 1))
+            reader = replace(plain, money=tape)
+            model, _ = assemble(
+                question,
+                facts.card,
+                reader,
+                partial(facts.by_column, rows[step]),
+                partial(facts.by_table, rows[step]),
+                streams.layout,
+            )
+            streams = streams.grown(named(question, facts.card, model, step), tuple(reader.drawn))
+        tapes.append(tape)
+    yield from _taped(tapes)
+
+
 def _thresholds(question: Any, model: Any, *both: Any) -> Iterator[Part]:
     """The choice of each threshold, once both databases released the same detector."""
     card = both[0].card
@@ -360,6 +386,7 @@ _LAWS: dict[str, Callable[..., Iterator[Part]]] = {
     "explain": _explain,
     "publish": _publish,
     "learn": _learn,
+    "monitor": _monitor,
     "profile": _profile,
 }
 

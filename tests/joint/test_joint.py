@@ -17,6 +17,7 @@ from whitecrow.curator import identity
 from whitecrow.data import _reading as reading
 from whitecrow.explain import Explain
 from whitecrow.ledger import Ledger
+from whitecrow.ledger.revisions import Revision
 from whitecrow.neighbours import _gpu, open_engine
 from whitecrow.neighbours._devices import NUMPY
 from whitecrow.place.balls import BALLS
@@ -122,7 +123,8 @@ def balls_without_the_reading(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_account_for_two_tables(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(identity, "bind", lambda *given, **named: 1)
+    first = Revision(1, "", "", "")
+    patch.setattr(identity, "bind", lambda *given, **named: first)
 
 
 PLACES = ("identify", "screen")

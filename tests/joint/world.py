@@ -309,6 +309,14 @@ def _learn(random: Random, unit: str, read: Card) -> Any:
     return wc.Learn(random.choice((["x"], ["x", "y"])), relation=unit, **price)
 
 
+def _monitor(random: Random, unit: str, read: Card) -> Any:
+    price: dict[str, Any] = {"epsilon": _epsilon(random)}
+    if random.random() < 0.3:
+        price = {"epsilon": 2, "delta": "1/1000"}
+    columns, horizon = random.choice((["x"], ["x", "y"])), random.choice((1, 2))
+    return wc.Monitor(columns, time="day", start=0, period=1, horizon=horizon, **price)
+
+
 def _profile(random: Random, unit: str, read: Card) -> Any:
     price: dict[str, Any] = {"epsilon": _epsilon(random)}
     columns = random.choice((["x"], ["ward"], ["y", "ward"]))
@@ -333,6 +341,7 @@ _KINDS: tuple[Callable[[Random, str, Card], Any], ...] = (
     _explain,
     _publish,
     _learn,
+    _monitor,
     _profile,
 )
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
-from whitecrow.errors import InvalidInput, Unavailable, invalid
+from whitecrow.errors import InvalidInput, LedgerUnusable, invalid
 from whitecrow.server._threads import Threads
 
 __all__ = ["UPLOADS", "kept"]
@@ -55,7 +55,7 @@ async def kept(
             raise InvalidInput("The file is empty: nothing was kept.")
         unfinished.rename(folder / name)
     except OSError:
-        raise Unavailable(
+        raise LedgerUnusable(
             "The service cannot write to its data folder: a file must be put there by whoever "
             "runs it."
         ) from None
