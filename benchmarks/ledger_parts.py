@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from benchmarks.common import emit, parser, print_table
 from benchmarks.ledger import opened, processes, rate_of, records, together
-from whitecrow.ledger import database, locks
+from whitecrow.ledger import database
 
 Off = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -29,11 +29,6 @@ Off = Callable[[], contextlib.AbstractContextManager[Any]]
 def _no_group_commit() -> Any:
     """Every writer has a transaction, hence a flush to disk, of its own."""
     return patch.object(database, "_TOGETHER", 1)
-
-
-def _no_turns() -> Any:
-    """Processes do not queue: whoever asks at the right moment writes."""
-    return patch.object(locks.NextWriter, "held", lambda self, until: contextlib.nullcontext())
 
 
 class _Executed:
@@ -86,7 +81,6 @@ def _nothing() -> Iterator[None]:
 PARTS: dict[str, Off] = {
     "as_it_is": contextlib.nullcontext,
     "no_group_commit": _no_group_commit,
-    "no_turns_of_processes": _no_turns,
     "no_compiled_statements": _no_compiled_statements,
     "none_of_them": _nothing,
 }

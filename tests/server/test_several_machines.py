@@ -1,7 +1,7 @@
 """Several services on one PostgreSQL, behind a proxy: one service, whichever node one meets.
 
 Nodes are processes of their own on loopback, as machines would be: nothing is shared but the
-database and the files of records. The sizes of the issue run with ``--study``.
+database and the files of records. Larger sizes run with ``--study``.
 """
 
 from __future__ import annotations

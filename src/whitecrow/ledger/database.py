@@ -1,11 +1,11 @@
 """Transactions of the ledger, each on a connection of its engine.
 
-Three parts make writing fast, each measured with and without (benchmarks.ledger_parts;
+Three things make writing fast, each measured with and without (benchmarks.ledger_parts;
 docs/ledger.md has the numbers). Threads of one process that write at the same moment share a
 transaction, hence a flush to disk, each in a savepoint of its own (SQLite only; PostgreSQL groups
-commits itself). Statements are SQLAlchemy's, compiled once and handed to the driver. Processes that
-write to one SQLite file take turns (:class:`~whitecrow.ledger.locks.NextWriter`) and ask again
-every millisecond: SQLite's own pauses grow, and some would wait for seconds while others go on.
+commits itself). Statements are SQLAlchemy's, compiled once and handed to the driver. Whoever finds
+SQLite's file taken by another process asks again after a millisecond: SQLite's own pauses grow, and
+between busy processes some would wait for seconds while others go on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from sqlalchemy.sql import Executable
 
 from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, translated
-from whitecrow.ledger.locks import POLL_SECONDS, NextWriter
 
 __all__ = [
     "Compiler",
@@ -41,6 +40,9 @@ __all__ = [
 
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
+
+_POLL_SECONDS = 0.001
+"""How often a process that finds the file taken asks again."""
 
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """What PostgreSQL must be told for all reads of a transaction to see the same moment."""
@@ -75,7 +77,6 @@ class Database:
         self.failures = (SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error)
         self._turn = threading.RLock()
         self._line = GroupCommit(self._work, PATIENCE_SECONDS)
-        self._next = NextWriter(self.path)
 
     @property
     def path(self) -> Path | None:
@@ -130,7 +131,7 @@ class Database:
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
         """Do all that waits in line in one transaction."""
         with self._turn, self._session("") as session:
-            _begin_writing(session, self._next)
+            _begin_writing(session)
             jobs = fetch()
             if len(jobs) == 1:
                 jobs[0].result = jobs[0].act(session)
@@ -194,22 +195,20 @@ class Database:
     def close(self) -> None:
         """Give all connections back."""
         self._engine.dispose()
-        self._next.close()
 
 
-def _begin_writing(session: Session, turn: NextWriter) -> None:
+def _begin_writing(session: Session) -> None:
     """Begin a transaction that writes as soon as no other process has one."""
     until = time.monotonic() + PATIENCE_SECONDS
     session.command("PRAGMA busy_timeout=0")
     try:
-        with turn.held(until):
-            while True:
-                try:
-                    return session.command("BEGIN IMMEDIATE")
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                        raise
-                time.sleep(POLL_SECONDS)
+        while True:
+            try:
+                return session.command("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(_POLL_SECONDS)
     finally:
         session.command(f"PRAGMA busy_timeout={round(1000 * PATIENCE_SECONDS)}")
 

@@ -1,4 +1,4 @@
-"""Locks that end with their holder: who computes which answer, and which process writes next.
+"""Locks that end with their holder: who computes which answer.
 
 Bytes of a file are locked through an open file description; the system takes a lock away when its
 holder dies, and no clock decides. Such locks do not belong to a process: two threads that each open
@@ -8,10 +8,6 @@ Claims. Two processes may hold the same reservation: one that paid and one that 
 question a moment later, or after a crash. Only one of them may draw an answer: were both to draw
 and the faster to win, the released answer would depend on the time each took. So whoever computes
 holds a claim: a byte of a file beside an SQLite store, an advisory lock of a PostgreSQL server.
-
-The next writer. SQLite lets whoever asks at the right moment write, so a process that has just
-written and has more to write would come first again and again. Whoever wants to write holds the
-place of the next writer until it may begin. Nothing but fairness depends on it.
 """
 
 from __future__ import annotations
@@ -20,9 +16,7 @@ import contextlib
 import os
 import struct
 import threading
-import time
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,12 +40,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Claim",
     "Claims",
-    "NextWriter",
     "claims_of",
 ]
 
-POLL_SECONDS = 0.001
-"""How often a process that finds a lock taken asks again."""
 
 # Bytes of a file
 
@@ -84,49 +75,6 @@ def _set(descriptor: int, command: int, kind: int, place: int) -> None:
     # struct flock of Linux: type, whence, start, length, pid (0 for these locks).
     wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, place, 1, 0)
     fcntl.fcntl(descriptor, command, wanted)
-
-
-# The next writer
-
-
-class NextWriter:
-    """The place that the process has which writes next; a byte of a file beside the store.
-
-    Parameters
-    ----------
-    path : Path or None
-        The store's file; a store without one has no queue.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = None if path is None else path.with_name(f"{path.name}-next")
-        self._file: int | None = None
-
-    @contextlib.contextmanager
-    def held(self, until: float) -> Iterator[None]:
-        """Be the next writer; without it if others are until a time, or the file cannot be had."""
-        file = self._opened()
-        while file is not None and not take(file, 0) and time.monotonic() < until:
-            time.sleep(POLL_SECONDS)
-        try:
-            yield
-        finally:
-            if file is not None:
-                free(file, 0)
-
-    def _opened(self) -> int | None:
-        if self._file is None and self._path is not None:
-            try:
-                self._file = opened(self._path)
-            except OSError:  # a folder that cannot be written: SQLite will say so
-                self._path = None
-        return self._file
-
-    def close(self) -> None:
-        """Give the file back."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
 
 
 # Claims
