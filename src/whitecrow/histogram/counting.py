@@ -24,6 +24,8 @@ Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 _BATCH = 65_536
+_TOGETHER = 16
+"""How many batches are counted at a time: what their sums take stays below a question's limits."""
 
 
 class Counting(Protocol):
@@ -69,7 +71,7 @@ def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> 
         counting.count(rows, own)
         sums.append(own)
 
-    side_by_side(count, batches)
+    side_by_side(count, batches, _TOGETHER)
     return sum(sums, np.zeros(counting.size, dtype=np.int64))
 
 

@@ -60,15 +60,16 @@ def results(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
             yield future.result()
 
 
-def side_by_side(act: Callable[[T], object], parts: Iterable[T]) -> None:
-    """Do something with each part as it comes; few more parts are held than there are cores."""
-    if workers() == 1:
+def side_by_side(act: Callable[[T], object], parts: Iterable[T], most: int) -> None:
+    """Do something with each part as it comes, with at most so many at a time."""
+    together = min(workers(), most)
+    if together == 1:
         for part in parts:
             act(part)
         return
     begun: deque[Future[object]] = deque()
     for part in parts:
-        if len(begun) > workers():
+        if len(begun) == together:
             begun.popleft().result()
         begun.append(_executor().submit(act, part))
     for one in begun:
