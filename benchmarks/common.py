@@ -13,9 +13,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from whitecrow import __version__
+
 __all__ = ["best_of", "emit", "machine", "parser", "print_table"]
 
-_PACKAGES = ("whitecrow", "numpy", "numba", "scipy", "scikit-learn", "pyarrow", "duckdb", "pyspark")
+_PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "pyarrow", "duckdb", "pyspark")
 
 _lines: dict[str, float] = {}
 
@@ -53,6 +55,7 @@ def machine() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0))),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "whitecrow": __version__,  # of the code that runs, which need not be the one installed
     }
     for package in _PACKAGES:
         try:

@@ -1,16 +1,19 @@
 """The engine ``gpu``: the integers of the reference predicate, on whatever device is here.
 
-Every case runs on numpy, on PyTorch's processor device where PyTorch is installed, and on a GPU
-through CuPy and PyTorch where there is one: with the compiled kernel, and by array operations.
+Every case runs on numpy, with the kernel's text compiled for the processor where there is a
+compiler, on PyTorch's processor device where PyTorch is installed, and on a GPU through CuPy and
+PyTorch where there is one: with the compiled kernel, and by array operations.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import sys
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,13 +29,20 @@ from whitecrow.neighbours._gpu import GpuEngine
 from whitecrow.neighbours._plans import count_plain, equality
 from whitecrow.neighbours._sphere import on_sphere
 from whitecrow.neighbours._tiles import Scattered, scattered_order
-from whitecrow.neighbours.relation import PLAIN, Form, lower
+from whitecrow.neighbours.relation import MIXED, PLAIN, Form, lower
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from processor import processor_device
 
 Matrix = NDArray[np.float64]
 
 
 def _devices() -> dict[str, Device]:
     found = {"numpy": NUMPY}
+    kernel = processor_device()
+    if kernel is not None:
+        found["kernel on the processor"] = kernel
     gpus = []
     if importlib.util.find_spec("torch"):
         import torch
@@ -404,7 +414,9 @@ def test_the_kernel_is_compiled_where_it_can_be(name: str) -> None:
     assert compiled is not None
     for kind in range(4):
         for width in (1, 6, 12, 13, 200, tiles._SHARED):
-            assert tiles._kernel(compiled, kind, width) is not None
+            assert tiles._kernel(compiled, kind, width, False) is not None
+            if kind != MIXED:
+                assert tiles._kernel(compiled, kind, width, True) is not None
 
 
 def test_a_curator_counts_on_the_device(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._plans import count_records
+from whitecrow.neighbours._plans import count_records, measures
 from whitecrow.neighbours._work import Group
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
@@ -75,9 +75,11 @@ def choose(
         level[undecided[around >= needed]] = number
     usable = np.flatnonzero(level >= 0)
     covers = np.zeros((len(usable), len(witnesses)), bool)
-    for row, pivot in enumerate(usable):
-        outer = pairs[level[pivot]][1]
-        covers[row] = count_records(places[[pivot]], outer, witnesses, 1) > 0
+    columns = np.ascontiguousarray(witnesses.T)
+    with np.errstate(all="ignore"):
+        for row, pivot in enumerate(usable):
+            outer = pairs[level[pivot]][1]
+            covers[row] = measures(outer, columns, places[pivot]) <= outer.threshold
     chosen, covered = _greedy(covers)
     picked = usable[chosen]
     groups = [

@@ -25,24 +25,26 @@ __device__ __forceinline__ double step(double total, double difference, double s
 #endif
 }
 
-// records   the records asked about, WIDTH numbers each
+// The loop over pairs, for numbers of either precision. A judge adds up what a pair's columns
+// differ by, and says whether a total is near.
+//
+// judge     how a pair is judged
+// asked     the records asked about, WIDTH numbers each
 // rows      which of them to count for
 // data      the records looked at, WIDTH numbers each
-// form      the threshold, then the scale of each column
 // extent    how many rows, how many data records, how many of these for a block, the cap
 // counts    for each record asked about, what has been found; added to
-extern "C" __global__ void count_tiles(
-    const double *__restrict__ records, const long long *__restrict__ rows,
-    const double *__restrict__ data, const double *__restrict__ form,
-    const long long *__restrict__ extent, long long *counts)
+template <typename Number, typename Judge>
+__device__ __forceinline__ void count_pairs(
+    const Judge judge, const Number *__restrict__ asked, const long long *__restrict__ rows,
+    const Number *__restrict__ data, const long long *__restrict__ extent, long long *counts)
 {
-    __shared__ double tile[TILE * WIDTH];
+    __shared__ Number tile[TILE * WIDTH];
     const long long size = extent[0], share = extent[2];
     const long long begin = blockIdx.y * share;
     const long long end = min(begin + share, extent[1]);
-    const double threshold = form[0];
 
-    double mine[ROWS][WIDTH];
+    Number mine[ROWS][WIDTH];
     long long row[ROWS], wanted[ROWS], found[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -52,7 +54,7 @@ extern "C" __global__ void count_tiles(
         found[r] = 0;
 #pragma unroll UNROLL
         for (int c = 0; c < WIDTH; ++c)
-            mine[r][c] = row[r] < 0 ? 0.0 : records[row[r] * WIDTH + c];
+            mine[r][c] = row[r] < 0 ? Number(0) : asked[row[r] * WIDTH + c];
     }
 
     for (long long first = begin; first < end; first += TILE) {
@@ -70,17 +72,17 @@ extern "C" __global__ void count_tiles(
         int near[ROWS] = {0};
 #pragma unroll 2
         for (int j = 0; j < present; ++j) {
-            double total[ROWS] = {0.0};
+            Number total[ROWS] = {Number(0)};
 #pragma unroll UNROLL
             for (int c = 0; c < WIDTH; ++c) {
-                const double other = tile[j * WIDTH + c];
+                const Number other = tile[j * WIDTH + c];
 #pragma unroll
                 for (int r = 0; r < ROWS; ++r)
-                    total[r] = step(total[r], fabs(__dsub_rn(mine[r][c], other)), form[1 + c]);
+                    total[r] = judge.add(total[r], mine[r][c], other, c);
             }
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
-                near[r] += total[r] <= threshold;
+                near[r] += judge.near(total[r], row[r], first + j);
         }
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
@@ -92,22 +94,36 @@ extern "C" __global__ void count_tiles(
             atomicAdd((unsigned long long *)(counts + row[r]), (unsigned long long)found[r]);
 }
 
+// Every pair by the predicate. `form` has the threshold, then the scale of each column.
+struct Exactly {
+    const double *__restrict__ form;
+    double threshold;
+
+    __device__ __forceinline__ double add(double total, double mine, double other, int c) const
+    {
+        return step(total, fabs(__dsub_rn(mine, other)), form[1 + c]);
+    }
+
+    __device__ __forceinline__ bool near(double total, long long, long long) const
+    {
+        return total <= threshold;
+    }
+};
+
+extern "C" __global__ void count_tiles(
+    const double *__restrict__ records, const long long *__restrict__ rows,
+    const double *__restrict__ data, const double *__restrict__ form,
+    const long long *__restrict__ extent, long long *counts)
+{
+    const Exactly judge = {form, form[0]};
+    count_pairs(judge, records, rows, data, extent, counts);
+}
+
 // The same counts, most pairs judged in single precision: `singles` and `single_data` are the same
 // records about a centre, rounded to float. A total up to band[0] is near and one above band[1] is
 // far whatever the rounding did (proof.md, "A filter in single precision"); the few between are
 // judged by the predicate in double precision.
 #if KIND != MIXED
-__device__ __forceinline__ float quick(float total, float difference)
-{
-#if KIND == SQUARES
-    return __fmaf_rn(difference, difference, total);
-#elif KIND == SUM
-    return __fadd_rn(total, fabsf(difference));
-#else
-    return fmaxf(total, fabsf(difference));
-#endif
-}
-
 __device__ __noinline__ bool near_exactly(
     const double *__restrict__ record, const double *__restrict__ other, double threshold)
 {
@@ -117,6 +133,33 @@ __device__ __noinline__ bool near_exactly(
     return total <= threshold;
 }
 
+struct Filtered {
+    const double *__restrict__ records;
+    const double *__restrict__ data;
+    const double *__restrict__ form;
+    float surely, perhaps;
+
+    __device__ __forceinline__ float add(float total, float mine, float other, int) const
+    {
+        const float difference = __fsub_rn(mine, other);
+#if KIND == SQUARES
+        return __fmaf_rn(difference, difference, total);
+#elif KIND == SUM
+        return __fadd_rn(total, fabsf(difference));
+#else
+        return fmaxf(total, fabsf(difference));
+#endif
+    }
+
+    __device__ __forceinline__ bool near(float total, long long row, long long other) const
+    {
+        return total <= perhaps
+            && (total <= surely
+                || (row >= 0
+                    && near_exactly(records + row * WIDTH, data + other * WIDTH, form[0])));
+    }
+};
+
 extern "C" __global__ void count_filtered(
     const double *__restrict__ records, const long long *__restrict__ rows,
     const double *__restrict__ data, const double *__restrict__ form,
@@ -124,61 +167,7 @@ extern "C" __global__ void count_filtered(
     const float *__restrict__ singles, const float *__restrict__ single_data,
     const float *__restrict__ band)
 {
-    __shared__ float tile[TILE * WIDTH];
-    const long long size = extent[0], share = extent[2];
-    const long long begin = blockIdx.y * share;
-    const long long end = min(begin + share, extent[1]);
-    const float surely = band[0], perhaps = band[1];
-
-    float mine[ROWS][WIDTH];
-    long long row[ROWS], wanted[ROWS], found[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const long long place = ((long long)blockIdx.x * ROWS + r) * THREADS + threadIdx.x;
-        row[r] = place < size ? rows[place] : -1;
-        wanted[r] = row[r] < 0 ? 0 : extent[3] - counts[row[r]];
-        found[r] = 0;
-#pragma unroll UNROLL
-        for (int c = 0; c < WIDTH; ++c)
-            mine[r][c] = row[r] < 0 ? 0.0f : singles[row[r] * WIDTH + c];
-    }
-
-    for (long long first = begin; first < end; first += TILE) {
-        bool open = false;
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            open |= found[r] < wanted[r];
-        if (!__syncthreads_or(open))
-            break;
-        const int present = (int)min((long long)TILE, end - first);
-        for (int k = threadIdx.x; k < present * WIDTH; k += THREADS)
-            tile[k] = single_data[first * WIDTH + k];
-        __syncthreads();
-        int near[ROWS] = {0};
-#pragma unroll 2
-        for (int j = 0; j < present; ++j) {
-            float total[ROWS] = {0.0f};
-#pragma unroll UNROLL
-            for (int c = 0; c < WIDTH; ++c) {
-                const float other = tile[j * WIDTH + c];
-#pragma unroll
-                for (int r = 0; r < ROWS; ++r)
-                    total[r] = quick(total[r], __fsub_rn(mine[r][c], other));
-            }
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-                if (total[r] <= perhaps)
-                    near[r] += total[r] <= surely
-                        || (row[r] >= 0
-                            && near_exactly(records + row[r] * WIDTH, data + (first + j) * WIDTH, form[0]));
-        }
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            found[r] += near[r];
-    }
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-        if (row[r] >= 0 && found[r] > 0)
-            atomicAdd((unsigned long long *)(counts + row[r]), (unsigned long long)found[r]);
+    const Filtered judge = {records, data, form, band[0], band[1]};
+    count_pairs(judge, singles, rows, single_data, extent, counts);
 }
 #endif
