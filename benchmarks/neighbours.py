@@ -1,4 +1,4 @@
-"""Neighbour counts against the best of nine peers: trees, products of matrices, a join.
+"""Neighbour counts against the best of ten peers: trees, products of matrices, queries.
 
 Data are heavy-tailed Gaussian mixtures; beta = 0.0048 n, cap = beta + 880, and the radius is such
 that half a percent of the records has at most beta neighbours. Ours counts for every record, up

@@ -194,6 +194,26 @@ def duckdb_join(data: Matrix, cap: int) -> Peer:
     return _in_chunks(count)
 
 
+def polars_filter(data: Matrix, cap: int) -> Peer:
+    """A sum over a comparison for each record, many in one query of Polars."""
+    import polars as pl
+
+    names = [f"c{k}" for k in range(data.shape[1])]
+    frame = pl.DataFrame({name: data[:, k] for k, name in enumerate(names)}).lazy()
+
+    def close(record: Matrix, radius: float) -> Any:
+        apart = pl.sum_horizontal(
+            (pl.col(name) - value) ** 2 for name, value in zip(names, record, strict=True)
+        )
+        return (apart <= radius * radius).sum()
+
+    def count(records: Matrix, radius: float) -> Counts:
+        wanted = {f"n{i}": close(record, radius) for i, record in enumerate(records.tolist())}
+        return np.array(frame.select(**wanted).collect().row(0), np.int64)
+
+    return _in_chunks(count)
+
+
 PEERS: dict[str, Build] = {
     "cKDTree": scipy_tree,
     "KDTree": partial(learn_tree, "KDTree"),
@@ -204,7 +224,8 @@ PEERS: dict[str, Build] = {
     "nanoflann": nanoflann_tree,
     "intelex": intel_nearest,
     "DuckDB": duckdb_join,
+    "Polars": polars_filter,
 }
 
-ROUGH = ("GEMM", "FAISS", "pykdtree", "nanoflann", "intelex", "DuckDB")
+ROUGH = ("GEMM", "FAISS", "pykdtree", "nanoflann", "intelex", "DuckDB", "Polars")
 """Peers whose last bits differ from ours: float32, or squares and roots taken otherwise."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from neighbour_tools import Matrix, brute, mixture
+from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.neighbours import (
@@ -37,6 +38,9 @@ class Table:
     def matrix(self, columns: Sequence[str]) -> Matrix:
         self.reads += 1
         return np.ascontiguousarray(self.data[:, [int(name[1:]) for name in columns]])
+
+    def rows(self, columns: Sequence[str], rows: NDArray[np.int64]) -> Matrix:
+        return np.ascontiguousarray(self.data[rows][:, [int(name[1:]) for name in columns]])
 
     def fingerprint(self) -> str:
         return self.mark

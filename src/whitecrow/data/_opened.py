@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["BATCH", "Opened"]
 
-BATCH = 262_144
+BATCH = 65_536
 """How many rows are read at once."""
 
 

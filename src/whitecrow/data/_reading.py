@@ -81,6 +81,8 @@ def _watched(opened: Opened, watch: Callable[[Any], None]) -> Opened:
 
 
 def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
+    import pyarrow
+
     check_schema(card, opened.schema)
     loader = _Loader(card)
     done = 0
@@ -89,7 +91,9 @@ def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "reading")
-    return loader.finish(origin=opened.name)
+    found = loader.finish(origin=opened.name)
+    pyarrow.default_memory_pool().release_unused()
+    return found
 
 
 def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None = None) -> Dataset:
@@ -204,10 +208,9 @@ class _Loader:
         _add(self.reasons, reason, records)
 
     def finish(self, *, origin: str) -> Dataset:
+        # One column after the other, so that the data are not held twice.
         columns = {
-            c.name: np.concatenate(self.parts[c.name])
-            if self.parts[c.name]
-            else np.empty(0, dtype(c))
+            c.name: np.concatenate(self.parts.pop(c.name) or [np.empty(0, dtype(c))])
             for c in self.card.columns
         }
         left = {name: np.concatenate(parts) for name, parts in self.left.items() if parts}

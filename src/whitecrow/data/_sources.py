@@ -27,6 +27,8 @@ from whitecrow.errors import InvalidInput
 
 __all__ = ["Opened", "SourceType", "SqlQuery", "data_file", "open_source"]
 
+_PIECE = 1 << 20
+"""Bytes of a column that are read from a Parquet file at once."""
 _POSTGRES_REAL, _POSTGRES_DOUBLE, _POSTGRES_CHAR = 700, 701, 1042
 
 
@@ -154,7 +156,8 @@ def _open_parquet(path: Path, card: Card | None) -> Opened:
     from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(path)
+        # Columns are read in small pieces: a whole row group may be as large as the data.
+        file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=_PIECE)
     except (pyarrow.ArrowInvalid, OSError):
         raise InvalidInput(f"The file {path.name!r} is not readable Parquet.") from None
 

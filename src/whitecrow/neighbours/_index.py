@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,15 @@ from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours._kernels.tables import EXTRA, LANES, Index, Relation
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
-__all__ = ["Arranged", "Progress", "arranged", "count_in", "relation_of", "weights_for"]
+__all__ = ["Arranged", "Progress", "Readable", "arranged", "count_in", "relation_of", "weights_for"]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 Rows = NDArray[np.int32]
 
+_PIECE = 1 << 16
+"""Records that are copied into an index at once."""
 _WORTH = 1024
 """Records to count for that are worth a task of their own."""
 
@@ -28,6 +31,17 @@ Progress = Callable[[int, int, str], None]
 
 _LEAST, _MOST = 1e-280, 1e280
 """Thresholds between these neither underflow nor overflow on the way (`proof.md`)."""
+
+
+class Readable(Protocol):
+    """A matrix, or what is read like one, some rows at a time."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Records and columns."""
+
+    def __getitem__(self, some: slice, /) -> Matrix:
+        """Return some records."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +72,7 @@ def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
 
 
 def arranged(
-    values: Matrix,
+    values: Readable,
     mixture: tuple[Matrix, Flags] | None = None,
     progress: Progress | None = None,
     *,
@@ -70,7 +84,7 @@ def arranged(
     Parameters
     ----------
     values : float64 array of shape (n, d)
-        Finite numbers; copied once, into the index.
+        Finite numbers; copied once, into the index, a piece at a time.
     mixture : (weights, categories), optional
         What :func:`weights_for` returned.
     order : int64 array, optional
@@ -81,15 +95,16 @@ def arranged(
     from whitecrow.neighbours._kernels import filter as filters
     from whitecrow.neighbours._kernels import tree
 
-    size, columns = len(values if order is None else order), values.shape[1]
+    size, columns = values.shape if order is None else (len(order), values.shape[1])
     blocks = -(-size // LANES)
     weights, categories = mixture or (np.ones(columns), np.zeros(columns, np.uint8))
     flat = np.empty(blocks * LANES * columns)
     rows = flat[: size * columns].reshape(size, columns)
     if order is None:
-        rows[:] = values
+        for start in range(0, size, _PIECE):
+            rows[start : start + _PIECE] = values[start : start + _PIECE]
     else:
-        np.take(values, order, axis=0, out=rows, mode="clip")
+        np.take(np.asarray(values), order, axis=0, out=rows, mode="clip")
     del values  # gone, unless the caller keeps it
     ids = np.arange(size, dtype=np.int32)
     report = progress or _silent

@@ -7,7 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Self
 
 import numpy as np
@@ -165,9 +165,9 @@ class LocalEngine:
             limit = checked_cap(cap, index.tables.size, "degrees")
             return count_indexed(index, form, limit, self._progress)
         self._latest = None
-        return count_every(
-            lambda: self._read(_space(neighbour_relation)), form, cap, self._progress
-        )
+        space = _space(neighbour_relation)
+        pieces = partial(_Pieces, self._dataset, space)
+        return count_every(lambda: self._read(space), form, cap, self._progress, pieces)
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
@@ -213,6 +213,18 @@ class LocalEngine:
     def _read(self, space: Space) -> Matrix:
         values = checked_data(self._dataset.matrix(space.columns), "engine")
         return _layout(space).placed(values)
+
+
+class _Pieces:
+    """The records of a dataset as a measure compares them, read some at a time."""
+
+    def __init__(self, dataset: LocalRecords, space: Space, shape: tuple[int, int]) -> None:
+        self._dataset, self._space, self.shape = dataset, space, shape
+
+    def __getitem__(self, some: slice) -> Matrix:
+        rows = np.arange(*some.indices(self.shape[0]))
+        values = checked_data(self._dataset.rows(self._space.columns, rows), "engine")
+        return _layout(self._space).placed(values)
 
 
 def _layout(space: Space) -> Layout:

@@ -19,7 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from whitecrow.errors import invalid
 from whitecrow.neighbours import _grid as grid
-from whitecrow.neighbours._index import Arranged, Progress, arranged, count_in, weights_for
+from whitecrow.neighbours._index import (
+    Arranged,
+    Progress,
+    Readable,
+    arranged,
+    count_in,
+    weights_for,
+)
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.relation import MIXED, Form, Layout, step
 
@@ -111,12 +118,17 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
 
 
 def count_every(
-    read: Callable[[], Matrix], form: Form, cap: int | None, progress: Progress | None = None
+    read: Callable[[], Matrix],
+    form: Form,
+    cap: int | None,
+    progress: Progress | None = None,
+    pieces: Callable[[tuple[int, int]], Readable] | None = None,
 ) -> Counts:
     """Count the neighbours of every record.
 
-    ``read`` gives the records. Where an index is made of them it is asked again, so that the first
-    copy is gone by then: memory is the tightest there.
+    ``read`` gives the records, ``pieces`` the same for a shape that is known, to be read some at a
+    time: where an index is made of them the first copy is gone by then, since memory is the
+    tightest there.
     """
     values = read()
     size, columns = values.shape
@@ -129,8 +141,9 @@ def count_every(
     if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
         settled = grid.settle(values, form, cap, size // _MANY)
     if settled is None:
+        records = values if pieces is None else pieces((size, columns))
         del values
-        index = arranged(read(), weights_for(form), progress)
+        index = arranged(records, weights_for(form), progress)
         return count_indexed(index, form, cap, progress)
     counts, asking = settled.counts, settled.asking
     if len(asking):
