@@ -1,21 +1,27 @@
 """The first minutes on a new machine: nothing compiled, nothing kept.
 
-Every measurement is a process of its own with an empty home and an empty folder for compiled
-kernels, from the start of Python to the answer. `demo_s` is `whitecrow demo`; the others ask one
-question of bundled or made-up data: about a record, a count in the plane and in space, a detector
-learned and its first scores. `first_question_s` is the slowest of them on the bundled data;
-`first_count_100000_s` counts among 100,000 records with seven columns, where compiling pays.
+Every measurement is a process of its own with an empty home, from the start of Python to the
+answer. `demo_s` is `whitecrow demo`; others ask one question of the bundled data, of which
+`first_question_s` is the slowest. `warm_s` is `whitecrow warm`, which compiles every kernel. Then a
+million made-up records are asked about: `new_..._s` is what a first question takes beyond the same
+question asked again where nothing is compiled, `ready_..._s` where `warm` has run before.
 """
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
+import whitecrow
 from benchmarks.common import emit, parser, print_table
 
 _OPEN = """
@@ -27,15 +33,47 @@ someone = {"age": 74, "bmi": 44.0, "systolic": 222}
 """
 
 _MADE_UP = """
+import time
+start = time.perf_counter()
+import json
+import sys
 import numpy as np
 import pyarrow as pa
 import whitecrow as wc
-values = np.random.default_rng(0).standard_t(5, size=(100_000, 7))
+making = time.perf_counter()
+size = int(sys.argv[1])
+draw = np.random.default_rng(0)
 names = [f"c{k}" for k in range(7)]
-card = wc.Card("made-up", tuple(wc.Column(name) for name in names))
-rows = pa.table({name: values[:, k] for k, name in enumerate(names)})
-curator = wc.Curator.open(rows, card=card, budget="9", ledger="sqlite://")
-model = wc.DistanceAnomaly(beta=3, radius=2)
+wards, years = [f"w{k}" for k in range(8)], [str(2010 + k) for k in range(10)]
+rows = {name: draw.standard_t(5, size).clip(-50, 50) for name in names}
+rows |= {"ward": np.array(wards)[draw.integers(0, 8, size)]}
+rows |= {"year": np.array(years)[draw.integers(0, 10, size)]}
+rows |= {"cost": draw.integers(0, 100_000, size), "month": draw.integers(1, 13, size)}
+rows = pa.table(rows)
+columns = [wc.Column(name, lower=-50, upper=50) for name in names]
+columns += [wc.Column("ward", "category", categories=wards)]
+columns += [wc.Column("year", "category", categories=years)]
+columns += [wc.Column("cost", "integer", lower=0, upper=100_000)]
+columns += [wc.Column("month", "integer", lower=1, upper=12)]
+made = time.perf_counter()
+policy = wc.Policy(notions=("differential", "sensitive", "conditional"))
+card = wc.Card("made-up", tuple(columns))
+curator = wc.Curator.open(rows, card=card, budget="99", ledger="sqlite://", policy=policy)
+def model(radius):
+    return wc.DistanceAnomaly(beta=3, radius=radius)
+def someone(count):
+    return dict.fromkeys(names[:count], 4.0)
+case = {"ward": "w1", "year": "2013", "cost": 60_000}
+def conditional(detector, epsilon):
+    return wc.Explain(case, metric="cost", detector=detector, notion="conditional", epsilon=epsilon)
+def ask(epsilon):
+    return curator.ask(QUESTION)
+begun = time.perf_counter()
+ask("1/2")
+first = time.perf_counter()
+ask("1/3")
+again = time.perf_counter() - first
+print(json.dumps({"first": first - start - (made - making), "again": again}))
 """
 
 QUESTIONS = {
@@ -48,26 +86,91 @@ QUESTIONS = {
     + "found = curator.learn(list(someone), epsilon='1').answer\n"
     + "found.scores({name: [value] for name, value in someone.items()})",
 }
-LARGER = {"count_100000": _MADE_UP + "curator.count(names, model=model, epsilon='1')"}
+LARGE = {
+    "screen_3": "wc.Screen(someone(3), model=model(1), epsilon=epsilon)",
+    "identify_7": "wc.Identify(someone(7), model=model(1), k=2, epsilon=epsilon)",
+    "count_2": "wc.Count(names[:2], model=model(0.1), epsilon=epsilon)",
+    "count_3": "wc.Count(names[:3], model=model(0.5), epsilon=epsilon)",
+    "count_7": "wc.Count(names, model=model(2), epsilon=epsilon)",
+    "learn_7": "wc.Learn(names, epsilon=epsilon)",
+    "profile_7": "wc.Profile(names, epsilon=epsilon)",
+    "explain": "wc.Explain(case, metric='cost', detector=model(300), epsilon=epsilon)",
+    "explain_grubbs": "conditional('grubbs', epsilon)",
+    "explain_lof": "conditional('lof', epsilon)",
+    "explain_histogram": "conditional('histogram', epsilon)",
+    "lookahead": "wc.Lookahead(['ward', 'year'],"
+    " model=wc.DistanceAnomaly(beta=3, radius=0, metric='hamming'), k=2, epsilon=epsilon)",
+    "publish": "wc.Publish('cost', statistic='mean', time='month', start=1, period=1, horizon=12,"
+    " through=12, epsilon=epsilon)",
+}
+"""Questions about a million records; the number is of columns."""
+QUICK = ("count_3", "learn_7", "explain")
 DEMO = [sys.executable, "-c", "from whitecrow.cli import main; main()", "demo", "--out", "demo"]
+WARM = [sys.executable, "-c", "from whitecrow.cli import main; main()", "warm"]
+
+
+@cache
+def installed() -> Path:
+    """Return a folder with the package as it is where nothing has been compiled by a question."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    source = Path(whitecrow.__file__).parent
+    shutil.copytree(source, folder / "whitecrow", ignore=shutil.ignore_patterns("kernels", "*.nb?"))
+    return folder
 
 
 def asking(name: str) -> list[str]:
     """Return the command that asks one question."""
-    return [sys.executable, "-c", {**QUESTIONS, **LARGER}[name]]
+    if name in LARGE:
+        return [sys.executable, "-c", _MADE_UP.replace("QUESTION", LARGE[name]), "1000000"]
+    return [sys.executable, "-c", QUESTIONS[name]]
 
 
-def fresh(arguments: list[str]) -> float:
-    """Return the seconds a command takes where nothing has run before."""
+def fresh(arguments: list[str], kept: Path | None = None) -> float:
+    """Return the seconds a command takes where nothing has run before; see :func:`alone`."""
+    installed()
+    start = time.perf_counter()
+    alone(arguments, kept)
+    return time.perf_counter() - start
+
+
+def alone(arguments: list[str], kept: Path | None = None) -> str:
+    """Return what a command prints where nothing has run before.
+
+    Parameters
+    ----------
+    arguments : list of str
+        The command.
+    kept : Path, optional
+        A folder with compiled code. Without one nothing has been compiled.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        home, kept = Path(folder) / "home", Path(folder) / "kept"
-        home.mkdir()
-        kept.mkdir()
-        here = os.pathsep.join(path for path in sys.path if path)
-        given = {**os.environ, "HOME": str(home), "NUMBA_CACHE_DIR": str(kept), "PYTHONPATH": here}
-        start = time.perf_counter()
-        subprocess.run(arguments, cwd=folder, env=given, check=True, capture_output=True)
-        return time.perf_counter() - start
+        (Path(folder) / "home").mkdir()
+        given = {
+            "HOME": f"{folder}/home",
+            "NUMBA_CACHE_DIR": str(kept or f"{folder}/empty"),
+            "PYTHONPATH": os.pathsep.join([str(installed()), *filter(None, sys.path)]),
+        }
+        ran = subprocess.run(
+            arguments,
+            cwd=folder,
+            env={**os.environ, **given},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return ran.stdout
+
+
+def large(kept: Path, names: Iterable[str]) -> None:
+    """Measure first questions about many records: on a new machine, and on one prepared."""
+    rows: list[list[object]] = []
+    for name in names:
+        new, ready = (json.loads(alone(asking(name), place)) for place in (None, kept))
+        rows.append([name, new["first"], ready["first"], ready["again"]])
+        emit(f"new_{name}_s", new["first"] - ready["again"])
+        emit(f"ready_{name}_s", ready["first"] - ready["again"])
+    print_table(["a million records", "nothing compiled", "after warm", "asked again"], rows)
 
 
 def main() -> None:
@@ -78,15 +181,12 @@ def main() -> None:
     for name in QUESTIONS:
         first[name] = fresh(asking(name))
         rows.append([name, first[name]])
-    if not options.quick:
-        for name in LARGER:
-            first[name] = fresh(asking(name))
-            rows.append([name, first[name]])
     print_table(["first on a new machine", "seconds"], rows)
     emit("demo_s", float(str(rows[0][1])))
-    emit("first_question_s", max(first[name] for name in QUESTIONS))
-    if not options.quick:
-        emit("first_count_100000_s", first["count_100000"])
+    emit("first_question_s", max(first.values()))
+    with tempfile.TemporaryDirectory() as folder:
+        emit("warm_s", fresh(WARM, Path(folder)))
+        large(Path(folder), QUICK if options.quick else LARGE)
 
 
 if __name__ == "__main__":

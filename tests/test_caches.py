@@ -24,6 +24,7 @@ PUBLIC = ("verify", "audit", "detector")
 
 CACHES = {
     ("anomaly/detectors/registry.py", "_enable"): "nothing",
+    ("_compiled.py", "_stamp"): "the sources of a kernel",
     ("counting/calibration.py", "_smooth"): "the question and the card",
     ("counting/smooth.py", "least_bound"): "the calibration: cap, decay, relation",
     ("console/_static.py", "_packed"): "nothing",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
-import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import click
 
 import whitecrow
+from whitecrow._compiled import folder_to_fill, folders
 from whitecrow.cli.screen_output import Output
 
 _PARTS = {
@@ -63,7 +61,7 @@ def _kernel_row(kernels: int | None) -> list[str]:
             "set NUMBA_CACHE_DIR to a folder to keep them",
         ]
     if kernels == 0:
-        return ["compiled kernels", "none yet", "compiled when first needed: whitecrow demo"]
+        return ["compiled kernels", "none yet", "whitecrow warm (or when first needed)"]
     return ["compiled kernels", f"{kernels} kept", ""]
 
 
@@ -79,16 +77,6 @@ def _installed(package: str) -> str | None:
 
 
 def _kernels() -> int | None:
-    """How many compiled kernels are kept; None where there is no place to keep them."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    found = importlib.util.find_spec("whitecrow")
-    assert found is not None
-    assert found.origin is not None
-    folder = Path(given) if given else Path(found.origin).parent
-    if not folder.exists() or not os.access(folder, os.W_OK):
-        # numba itself then keeps them under the user's own cache.
-        home = Path.home() / ".cache" / "numba"
-        folder = folder if given else home
-        if not folder.exists():
-            return 0 if os.access(sys.prefix, os.W_OK) or os.access(Path.home(), os.W_OK) else None
-    return sum(1 for _ in folder.rglob("*.nbi"))
+    """How many compiled kernels are kept; None where there are none, and no place to keep them."""
+    kept = sum(1 for place in folders() for _ in place.glob("*.nbi"))
+    return kept if kept or folder_to_fill() is not None else None

@@ -29,14 +29,14 @@ from whitecrow.curator.dummy import DummyExecution, dummy_records
 from whitecrow.curator.execution import CUSTODIAN_LOG, InProcess, write_down
 from whitecrow.curator.identity import Recognition
 from whitecrow.curator.maps import drawn
-from whitecrow.curator.simulate import simulated
+from whitecrow.curator.warming import warm
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, Dataset, Records, SqlQuery
 from whitecrow.data._intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
-from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine, use_compiled
+from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine
 from whitecrow.questions import read_question, register
 
 __all__ = ["main"]
@@ -248,7 +248,7 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
             "card gives no bound. Write 'records_at_most' on the card: a public number, with room."
         )
     tell("compiling", 0)
-    _warm(dataset.card)
+    warm()  # so that no analyst waits for the compiler
     if isinstance(engine, LocalEngine):
         # An index is built before the first question, never while somebody waits for an answer.
         engine.build_only_when_told()
@@ -267,25 +267,6 @@ def _made_up(said: Mapping[str, Any]) -> Dataset:
 
 def _closeness(columns: Sequence[str], card: Card) -> Any:
     return DistanceAnomaly(beta=1, radius=1.0).neighbour_relation(tuple(columns), card)
-
-
-def _warm(card: Card) -> None:
-    """Compile the kernels on made-up records, so that no analyst waits for the compiler."""
-    columns = [column.name for column in card.columns if column.type in ("number", "integer")][:2]
-    try:
-        made_up = simulated(card, 8)
-        neighbour_relation = _closeness(columns, card)
-    except InvalidInput:  # a card without bounds: the first question will compile
-        return
-    use_compiled()
-    engine = open_engine(made_up)
-    place = made_up.matrix(columns)[:1]
-    engine.neighbours(place, neighbour_relation, 1)
-    engine.degrees(neighbour_relation, 1)
-    if isinstance(engine, LocalEngine):
-        engine.prepare(neighbour_relation)
-    engine.neighbours(place, neighbour_relation, 1)
-    engine.copies(place, neighbour_relation, 1)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from whitecrow._compiled import compiled
 
 __all__ = ["add_counts", "add_scores", "encode"]
 
 _SHIFT = 16
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def encode(values, edges, origin, pace, marks, look, target):  # type: ignore[no-untyped-def]
     """Write what is known of each value's cell; a guess narrows the search among the edges."""
     most = len(marks) - 1
@@ -37,7 +38,7 @@ def encode(values, edges, origin, pace, marks, look, target):  # type: ignore[no
             target[row, i] = look[row, low]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def add_counts(coordinates, start, axis, offset, pace, stride, base, counts):  # type: ignore[no-untyped-def]
     """Add one to a cell of every table for each record."""
     n = coordinates.shape[1]
@@ -53,7 +54,7 @@ def add_counts(coordinates, start, axis, offset, pace, stride, base, counts):  #
             counts[first + cells[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scores):  # type: ignore[no-untyped-def]
     """Add to each record's score what its cell of every table is worth."""
     n = coordinates.shape[1]

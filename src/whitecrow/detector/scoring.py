@@ -115,7 +115,7 @@ def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np
     if _compiles(coordinates.shape[1]):
         from whitecrow.detector import _kernels
 
-        _kernels.add_counts(coordinates, *_layout(tables), counts)  # type: ignore[call-arg]
+        _kernels.add_counts(coordinates, *_layout(tables), counts)
         return
     for table in range(len(tables)):
         first, last = tables.base[table], tables.base[table + 1]
@@ -135,7 +135,7 @@ def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> npt.
         if _compiles(len(rows)):
             from whitecrow.detector import _kernels
 
-            _kernels.add_scores(coordinates, *_layout(tables), worths, part)  # type: ignore[call-arg]
+            _kernels.add_scores(coordinates, *_layout(tables), worths, part)
         else:
             for table in range(len(tables)):
                 part += worths[tables.cells(table, coordinates)]

@@ -11,14 +11,15 @@ Members are centred on the record (``y = member - record`` in whole steps); the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from whitecrow._compiled import compiled
 from whitecrow.anomaly.detectors._kernels import NO, YES, bin_of, grubbs, lof
 
 # --- one context at a time: signatures of any length, in words of 64 bits -------------------------
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _inside(signatures, cell, context):  # type: ignore[no-untyped-def]
     lacks = np.uint64(0)
     for word in range(context.shape[0]):
@@ -26,7 +27,7 @@ def _inside(signatures, cell, context):  # type: ignore[no-untyped-def]
     return lacks == 0
 
 
-@njit(cache=True)
+@compiled()
 def batch_sums(signatures, amounts, contexts, own):  # type: ignore[no-untyped-def]
     """Sum ``amounts`` over the cells of each context, plus the record's ``own``."""
     found = np.empty(contexts.shape[0], amounts.dtype)
@@ -39,7 +40,7 @@ def batch_sums(signatures, amounts, contexts, own):  # type: ignore[no-untyped-d
     return found
 
 
-@njit(cache=True)
+@compiled()
 def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts):  # type: ignore[no-untyped-def]
     """Grubbs verdicts for each context."""
     found = np.empty(contexts.shape[0], np.uint8)
@@ -54,13 +55,13 @@ def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts
     return found
 
 
-@njit(cache=True)
+@compiled()
 def _members(signatures, context, inside):  # type: ignore[no-untyped-def]
     for cell in range(inside.shape[0]):
         inside[cell] = _inside(signatures, cell, context)
 
 
-@njit(cache=True)
+@compiled()
 def batch_lof(signatures, left, left_cell, right, right_cell, k, threshold, contexts):  # type: ignore[no-untyped-def]
     """LOF verdicts; ``left`` and ``right`` hold the other records outward from this one."""
     reach = 3 * k
@@ -90,7 +91,7 @@ def batch_lof(signatures, left, left_cell, right, right_cell, k, threshold, cont
     return found
 
 
-@njit(cache=True)
+@compiled()
 def batch_histogram(  # type: ignore[no-untyped-def]
     signatures, size, low, high, left, left_cell, right, right_cell, bins, share, whole, contexts
 ):
@@ -125,7 +126,7 @@ def batch_histogram(  # type: ignore[no-untyped-def]
 # the inner table is a subset-sum (zeta) transform that stays in cache.
 
 
-@njit(cache=True)
+@compiled()
 def _fold(table, bits):  # type: ignore[no-untyped-def]
     """Replace each entry by the sum over its subsets."""
     for bit in range(bits):
@@ -135,7 +136,7 @@ def _fold(table, bits):  # type: ignore[no-untyped-def]
                 table[i + step] += table[i]
 
 
-@njit(cache=True)
+@compiled()
 def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
     """Replace each entry by the smallest low and the largest high over its subsets."""
     for bit in range(bits):
@@ -146,7 +147,7 @@ def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
                 high[i + step] = max(high[i + step], high[i])
 
 
-@njit(cache=True)
+@compiled()
 def _scatter(signatures, amounts, own, outer, bits):  # type: ignore[no-untyped-def]
     """The inner table of one amount for one outer part."""
     table = np.zeros(1 << bits, amounts.dtype)
@@ -159,7 +160,7 @@ def _scatter(signatures, amounts, own, outer, bits):  # type: ignore[no-untyped-
     return table
 
 
-@njit(cache=True, parallel=True)
+@compiled(parallel=True)
 def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ignore[no-untyped-def]
     """Sum ``amounts`` over every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
@@ -170,7 +171,7 @@ def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ig
             found[base + i] = table[i]
 
 
-@njit(cache=True, parallel=True)
+@compiled(parallel=True)
 def direct_grubbs(  # type: ignore[no-untyped-def]
     signatures, size, total, squares, shares, side, terms, bits, start, stop, found
 ):
@@ -186,7 +187,7 @@ def direct_grubbs(  # type: ignore[no-untyped-def]
             found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side, terms)
 
 
-@njit(cache=True)
+@compiled()
 def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignore[no-untyped-def]
     """Keep the records whose high bits fit, at most ``most`` of each low part, outward."""
     count[:] = 0
@@ -203,7 +204,7 @@ def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignor
     return kept
 
 
-@njit(cache=True, parallel=True)
+@compiled(parallel=True)
 def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, start, stop, found):  # type: ignore[no-untyped-def]
     """LOF verdicts of every context whose outer part lies in ``start .. stop-1``.
 
@@ -255,7 +256,7 @@ def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, star
                 )
 
 
-@njit(cache=True, parallel=True)
+@compiled(parallel=True)
 def direct_histogram(  # type: ignore[no-untyped-def]
     signatures,
     size,
@@ -312,7 +313,7 @@ def direct_histogram(  # type: ignore[no-untyped-def]
             found[base + i] = YES if members < enough else NO
 
 
-@njit(cache=True)
+@compiled()
 def tally(scores, matches, most):  # type: ignore[no-untyped-def]
     """Count the matching contexts of each score, from the lowest; nothing if too far apart."""
     low, high = np.int64(0), np.int64(-1)

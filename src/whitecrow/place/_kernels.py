@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from whitecrow._compiled import compiled
 
 __all__ = ["METRICS", "deepest_disc", "weigh_squares"]
 
@@ -20,7 +21,7 @@ Ints = NDArray[np.int64]
 METRICS = {"euclidean": 0, "manhattan": 1, "chebyshev": 2}
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def weigh_squares(
     metric: int, middles: Floats, across: Floats, lengths: Floats, weights: Ints
 ) -> Ints:
@@ -45,7 +46,7 @@ def weigh_squares(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def deepest_disc(
     centers: Floats,
     radii: Floats,
@@ -102,7 +103,7 @@ def deepest_disc(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _half_angle(distance: float, radius: float, other: float, relative: float) -> float:
     """Return half the arc of a circle that a disc covers; all where that is too fine to tell."""
     if distance == 0.0 or distance + radius <= other * (1.0 + relative):
@@ -116,7 +117,7 @@ def _half_angle(distance: float, radius: float, other: float, relative: float) -
     return math.acos(min(1.0, max(-1.0, cosine)))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _heaviest(lows: Floats, highs: Floats, weights: Ints) -> int:
     """Return the largest running weight; where one arc ends and another begins, both count."""
     first, last = np.argsort(lows), np.argsort(highs)

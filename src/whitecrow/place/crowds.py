@@ -62,7 +62,8 @@ def _weigh(
         return touched @ weights
     from whitecrow.place._kernels import METRICS, weigh_squares
 
-    return weigh_squares(METRICS[metric], middles, across, lengths, weights)
+    found: Weights = weigh_squares(METRICS[metric], middles, across, lengths, weights)
+    return found
 
 
 def within(metric: str, vectors: Floats, length: Floats | float) -> NDArray[np.bool_]:

@@ -7,14 +7,15 @@ same whichever path found it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from whitecrow._compiled import compiled
 
 NO, YES, DOUBT = 0, 1, 2
 
 ROUNDING = 2.0**-52
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def above(left, right, terms):  # type: ignore[no-untyped-def]
     """Compare two non-negative doubles, sums of at most ``terms`` rounded terms.
 
@@ -31,7 +32,7 @@ def above(left, right, terms):  # type: ignore[no-untyped-def]
     return DOUBT
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped-def]
     """Grubbs: ``total`` and ``squares`` are the sums of y and y^2, y = member - record.
 
@@ -43,7 +44,7 @@ def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped
     return above(total * total, share * size * squares, terms)
 
 
-@njit(cache=True)
+@compiled()
 def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-def]
     """LOF of ``z[place]`` among the ascending ``z[:length]``; ``kd`` and ``first`` are scratch.
 
@@ -71,7 +72,7 @@ def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-d
     return above(total, threshold * k, float(k))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _windows(z, lo, hi, start, length, k, kd, first):  # type: ignore[no-untyped-def]
     """Set the k-distance and the first neighbour of members ``lo .. hi-1``.
 
@@ -86,7 +87,7 @@ def _windows(z, lo, hi, start, length, k, kd, first):  # type: ignore[no-untyped
     return start
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _reach(z, kd, i, start, k):  # type: ignore[no-untyped-def]
     """Sum of reachability distances of ``z[i]`` to the k others of its window."""
     here = z[i]
@@ -96,7 +97,7 @@ def _reach(z, kd, i, start, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def bin_of(low, high, bins):  # type: ignore[no-untyped-def]
     """Bounds of the bin that holds 0 when ``bins`` bins span ``low <= 0 <= high``."""
     width = high - low

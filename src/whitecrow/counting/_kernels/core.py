@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from whitecrow._compiled import compiled
 from whitecrow.counting._kernels.measure import add
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
 
@@ -18,7 +18,7 @@ _RUN = 256
 """Points that are looked at together: as many as stay in the fastest memory."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def take_away(
     living: Floats, gone: Floats, kind: int, threshold: float, degrees: Ints, first: int, last: int
 ) -> None:

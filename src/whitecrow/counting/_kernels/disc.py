@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from whitecrow._compiled import compiled
 from whitecrow.counting._kernels.measure import add
 from whitecrow.counting.plain import DEPTH
 
@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 _FINE = 1 << DEPTH
 
 
-@njit(cache=True)
+@compiled()
 def longest_window(values: Floats, width: float) -> int:
     """Return the most sorted values that a closed window of this width holds."""
     best = 0
@@ -29,7 +29,7 @@ def longest_window(values: Floats, width: float) -> int:
     return best
 
 
-@njit(cache=True)
+@compiled()
 def densest_disc(
     points: Floats,
     starts: Ints,
@@ -117,7 +117,7 @@ def densest_disc(
     return best
 
 
-@njit(cache=True)
+@compiled()
 def _push(stack: Ints, at: int, depth: int, column: int, row: int, start: int, stop: int) -> None:
     stack[at, 0] = depth
     stack[at, 1] = column
@@ -126,7 +126,7 @@ def _push(stack: Ints, at: int, depth: int, column: int, row: int, start: int, s
     stack[at, 4] = stop
 
 
-@njit(cache=True)
+@compiled()
 def _reached(
     points: Floats,
     arena: Ints,
@@ -159,7 +159,7 @@ def _reached(
     return found if place < 0 else place + found
 
 
-@njit(cache=True)
+@compiled()
 def _outside(value: float, lower: float, upper: float) -> float:
     """Return how far a value lies outside an interval."""
     if value < lower:

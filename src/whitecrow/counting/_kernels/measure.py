@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from whitecrow._compiled import compiled
 from whitecrow.neighbours.relation import SQUARES, SUM
 
 __all__ = ["add"]
 
 
-@njit(cache=True)
+@compiled()
 def add(kind: int, measure: float, difference: float) -> float:
     """Take one more column's absolute difference into a measure."""
     if kind == SQUARES:

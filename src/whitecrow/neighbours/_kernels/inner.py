@@ -12,6 +12,8 @@ from typing import Any
 
 from numba import njit
 
+from whitecrow._compiled import compiled
+
 __all__ = ["bare", "inner", "kernel"]
 
 _compiled: Any = njit
@@ -19,11 +21,11 @@ _compiled: Any = njit
 inner: Any = _compiled(_nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """For a function that kernels call: nobody else does, so it needs no way in from outside."""
 
-bare: Any = _compiled(cache=True, nogil=True, _nrt=False)
+bare: Any = compiled(nogil=True, _nrt=False)
 """For a large function that Python calls with all the memory it needs.
 
 A small one around it, which allocates, would have it compiled a second time.
 """
 
-kernel: Any = _compiled(cache=True, nogil=True)
+kernel: Any = compiled(nogil=True)
 """For a function that Python calls."""

@@ -1,0 +1,51 @@
+"""What is compiled at an installation is all that questions call."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from benchmarks.cold_start import LARGE, asking
+
+from whitecrow.cli import whitecrow
+
+LISTEN = """
+from whitecrow.curator.warming import _listening, warm
+warm()
+def refuse(kernel):
+    raise SystemExit(f"compiled after all: {kernel.name}")
+"""
+
+
+def test_after_warming_no_question_about_many_records_compiles() -> None:
+    """All in one process, so that what is shared is not loaded again for each."""
+    program = asking("count_3")[2].partition("def ask")[0]
+    asked = "\n".join(f"    curator.ask({question})" for question in LARGE.values())
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{LISTEN}\n{program}\nepsilon = '1/2'\nwith _listening(refuse):\n{asked}\n"
+            "    curator.learn(names, epsilon='1').answer.scores(rows.select(names))\n"
+            "    curator.ask(wc.Explain(case, metric='cost', detector='lof', search='bfs',"
+            " notion='conditional', epsilon='1/2'))",
+            "40000",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def test_warm_says_what_it_compiled_and_where_it_is_kept() -> None:
+    from click.testing import CliRunner
+
+    for _ in range(2):  # the second time everything is there
+        found = CliRunner().invoke(whitecrow, ["--json", "warm"])
+        assert found.exit_code == 0, found.output
+    said = json.loads(found.output)
+    assert said["compiled"] == {}
+    assert set(said) == {"folder", "seconds", "compiled"}
