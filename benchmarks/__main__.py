@@ -3,19 +3,18 @@
     python -m benchmarks run neighbours count --quick --repeat 3 --json new.json
     python -m benchmarks compare old.json new.json --tolerance 1.3
 
-`compare` ends with 1 if a line got worse by more than the tolerance and by more than the runs
-differ among themselves.
+`compare` takes what `run` wrote, or a benchmark's own ``--json``. It ends with 1 if a line got
+worse by more than the tolerance and by more than the runs differ among themselves.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common import print_table
+from benchmarks.common import print_spread, print_table
 from benchmarks.runs import compare, load, measure, save
 
 
@@ -39,11 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    runs = measure(options.names, options.repeat, options.quick)
-    rows = [
-        [name, statistics.median(some), min(some), max(some)] for name, some in runs.values.items()
-    ]
-    print_table(["line", "median", "least", "most"], rows)
+    runs = measure(options.names, options.repeat, ["--quick"] if options.quick else [])
+    print_spread(runs)
     if options.json:
         save(runs, options.json)
     return 0

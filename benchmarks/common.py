@@ -1,25 +1,41 @@
-"""What the benchmarks share: options, timing, tables for people, lines and files for programs."""
+"""What the benchmarks share: options, timing, tables for people, lines and files for programs.
+
+A line is a number that programs read. What was timed several times is given to :func:`emit` as it
+is: the line is the median, and the spread is printed and kept with it. With ``--repeat`` a
+benchmark runs in as many processes, and every line has a spread.
+"""
 
 from __future__ import annotations
 
 import argparse
 import atexit
-import json
 import os
 import platform
+import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.runs import Runs, measure, save
 from whitecrow import __version__
 
-__all__ = ["best_of", "emit", "machine", "parser", "print_table"]
+__all__ = [
+    "best_of",
+    "emit",
+    "machine",
+    "parser",
+    "print_spread",
+    "print_table",
+    "ratios",
+    "times_of",
+]
 
 _PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "pyarrow", "duckdb", "pyspark")
 
-_lines: dict[str, float] = {}
+_values: dict[str, tuple[float, ...]] = {}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -27,6 +43,8 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
         options, rest = super().parse_known_args(*given, **named)
+        if options.repeat > 1:
+            self.exit(_repeated(options))
         about = machine()
         print(", ".join(f"{name} {value}" for name, value in about.items()), flush=True)
         if options.json:
@@ -34,11 +52,42 @@ class _Parser(argparse.ArgumentParser):
         return options, rest
 
 
+def _repeated(options: argparse.Namespace) -> int:
+    """Run this benchmark in processes of its own; print and keep medians and spread."""
+    plain = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    plain.add_argument("--repeat")
+    plain.add_argument("--json")
+    _, arguments = plain.parse_known_args(sys.argv[1:])
+    runs = measure([_program()], options.repeat, arguments)
+    print_spread(runs)
+    if options.json:
+        save(runs, Path(options.json))
+    return 0
+
+
+def _program() -> str:
+    """The name of the benchmark that runs."""
+    spec = sys.modules["__main__"].__spec__
+    return "" if spec is None else spec.name.rpartition(".")[2]
+
+
+def print_spread(runs: Runs) -> None:
+    """Print the median of every line, and between which values its runs lie."""
+    rows = [
+        [name, statistics.median(some), min(some), max(some), len(some)]
+        for name, some in runs.values.items()
+    ]
+    print_table(["line", "median", "least", "most", "times"], rows)
+
+
 def parser(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options every benchmark has."""
     found = _Parser(description=description)
     found.add_argument("--quick", action="store_true", help="end within 50 seconds on 2 cores")
     found.add_argument("--json", metavar="PATH", help="write machine, versions and lines there")
+    found.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="run in N processes, for the spread"
+    )
     return found
 
 
@@ -65,14 +114,28 @@ def machine() -> dict[str, str]:
     return found
 
 
-def best_of(run: Callable[[], object], repeat: int = 3) -> float:
-    """Return the shortest wall time of ``repeat`` runs, in seconds."""
+def times_of(
+    run: Callable[[], object],
+    repeat: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """Return the time of each of ``repeat`` runs, in seconds."""
     found = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = clock()
         run()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        found.append(clock() - start)
+    return found
+
+
+def best_of(run: Callable[[], object], repeat: int = 3) -> float:
+    """Return the shortest wall time of ``repeat`` runs, in seconds."""
+    return min(times_of(run, repeat))
+
+
+def ratios(theirs: Sequence[float], ours: Sequence[float]) -> list[float]:
+    """Return how many times longer each of their runs took than each of ours."""
+    return [one / other for one in theirs for other in ours]
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -85,14 +148,17 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     print()
 
 
-def emit(name: str, value: float) -> None:
-    """Print one line for programs, and keep it for the file."""
-    _lines[name] = float(value)
-    print(f"{name} {value:.6g}", flush=True)
+def emit(name: str, *values: float) -> None:
+    """Print one line for programs, the median of the values and their spread, and keep it."""
+    _values[name] = tuple(map(float, values))
+    spread = ""
+    if len(values) > 1:
+        spread = f"  ({min(values):.4g} to {max(values):.4g}, {len(values)} values)"
+    print(f"{name} {statistics.median(values):.6g}{spread}", flush=True)
 
 
 def _write(path: Path, about: dict[str, str]) -> None:
-    path.write_text(json.dumps({"machine": about, "lines": _lines}, indent=1), encoding="utf-8")
+    save(Runs(about, {f"{_program()}.{name}": some for name, some in _values.items()}), path)
 
 
 def _cell(value: object) -> str:

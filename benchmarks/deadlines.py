@@ -1,20 +1,21 @@
 """Are the reply times of a padded service long enough? The model against the clock.
 
-``python -m benchmarks.deadlines [--quick]`` asks one question of each kind of made-up records of
-several sizes, the warm-up aside, and prints how much of its reply time each took. Above 1.0 the
-model is wrong on this machine: padded replies would leave late, and tell how long they took.
+One question of each kind is asked of made-up records of several sizes, the warm-up aside.
+`used_of_reply_time` is how much of its published reply time the slowest answer of a kind took;
+`used_at_most` is the largest of them. Above 1 the model is wrong on this machine, and the program
+ends with 1: padded replies would leave late, and tell how long they took.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 import whitecrow as wc
+from benchmarks.common import emit, parser, print_table
 from whitecrow.server._deadlines import reply_time
 
 _COLUMNS = ("a", "b", "c", "d")
@@ -74,20 +75,18 @@ def measured(size: int, turns: int) -> list[tuple[str, float, float]]:
     return [(kind, max(found), times[kind]) for kind, found in took.items()]
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if a reply time was too short."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--quick", action="store_true", help="one small size")
-    sizes = (4_000,) if given.parse_args().quick else (4_000, 40_000)
-    worst = []
+    sizes = (4_000,) if parser(__doc__ or "").parse_args(argv).quick else (4_000, 40_000)
+    rows, used = [], []
     for size in sizes:
-        print(f"{size:,} records")
         for kind, slowest, deadline in measured(size, turns=3):
-            print(f"  {kind:<10} {1000 * slowest:8.1f} ms of {deadline:6.2f} s")
-            worst.append(slowest / deadline)
-    usual = statistics.median(worst)
-    print(f"used at most {max(worst):.2f} of a reply time, in the median {usual:.2f}")
-    return int(max(worst) > 1)
+            rows.append([f"{size:,}", kind, 1000 * slowest, deadline, slowest / deadline])
+            used.append(slowest / deadline)
+    print_table(["records", "question", "slowest ms", "reply time s", "used"], rows)
+    emit("used_of_reply_time", *used)
+    emit("used_at_most", max(used))
+    return int(max(used) > 1)
 
 
 if __name__ == "__main__":

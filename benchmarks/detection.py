@@ -2,12 +2,16 @@
 
 The sets are ADBench's (``NUMBER_NAME.npz``), in the folder that ``--data`` or the variable
 WHITECROW_ADBENCH names. ``--quick`` takes the smaller ones and one seed.
+
+`auc_private_1` is the mean ROC-AUC at (1, 1e-6), `auc_best_1` that of the best peer, `gap_1` the
+difference and `gap_01` that at (0.1, 1e-6); `ratio_fit` is IForest's time over ours.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +22,11 @@ QUICK = ("mammography", "annthyroid", "thyroid", "Wilt", "vowels", "yeast", "lan
 PEERS = ("IForest", "ECOD", "COPOD", "HBOS")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run and print."""
     options = parser(__doc__ or "")
     options.add_argument("--data", default=os.environ.get("WHITECROW_ADBENCH"))
-    given = options.parse_args()
+    given = options.parse_args(argv)
     if not given.data:
         options.error("say where the sets are: --data FOLDER, or the variable WHITECROW_ADBENCH")
     from whitecrow_research.detection.run import run

@@ -4,6 +4,9 @@
 the record. The plain way masks the records of each context and calls scikit-learn or scipy on
 them; the careful way keeps the records sorted and gives scikit-learn only the nearest 60 on each
 side. Both are timed on random contexts of the same record in the same run.
+
+`ratio_lof` and `ratio_lof_careful` are against the two ways, `direct_KIND_s` and `ratio_KIND` of
+each detector, `bfs_lof_s` a search breadth first, `utility_SEARCH` each search's share of the best.
 """
 
 from __future__ import annotations

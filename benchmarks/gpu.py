@@ -11,7 +11,8 @@ are here; `ratio_small_radius_min` is the same at a radius at which half of the 
 beta neighbours; `ratio_operations_min` is ours without the compiled kernel; `ratio_local` compares
 with the engine `local` on all cores. `large_seconds` is 10 million x 6, for which trees would take
 hours: there ours is compared with itself without the filter in single precision, without pivots,
-and with `local`, and every count is compared.
+and with `local`, and every count is compared. `gpu_scores_per_second` are records with ten columns
+that the learned detector scores.
 """
 
 from __future__ import annotations

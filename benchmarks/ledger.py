@@ -4,6 +4,10 @@ Every ask is two commits that survive a power cut (SQLite: write-ahead log with 
 PostgreSQL: fsync and synchronous_commit on): the spend before the first record is read, the answer
 before it is sent. The table begins with what the disk allows: pairs of bare SQLite commits, one
 after the other. Threads of one process share commits and so may exceed it.
+
+`asks_per_second` is the largest rate on SQLite, `asks_per_second_one_client` that of one client,
+`of_bare_commits` the same over the bare pairs; `asks_per_second_postgresql` where its server is
+installed.
 """
 
 from __future__ import annotations

@@ -51,12 +51,15 @@ def learn_tree(name: str, data: Matrix, cap: int, cores: int = 2) -> Peer:
 
     global _tree
     _tree = getattr(sklearn.neighbors, name)(data)
-    pool = multiprocessing.get_context("fork").Pool(cores)
-    pool.map(_ready, range(cores))
+    pool: Any = None
 
     def count(records: Matrix, radius: float) -> Counts:
+        nonlocal pool
         if len(records) <= SINGLE:
             return np.asarray(_tree.query_radius(records, radius, count_only=True))
+        if pool is None:
+            pool = multiprocessing.get_context("fork").Pool(cores)
+            pool.map(_ready, range(cores))
         parts = [(part, radius) for part in np.array_split(records, 4 * cores)]
         return np.concatenate(pool.map(_count_in_tree, parts, chunksize=1))
 

@@ -2,11 +2,15 @@
 
 Ratios inside one run mean the same on a slow and a fast machine, within a factor of a few. The
 kernels are compiled before the clock starts.
+
+`ratio_wide_3772` and `ratio_narrow_3772` are counts for all of 3,772 records with six columns
+against scipy's tree at two radii, `ratio_wide_20000` and `ratio_narrow_20000` of 20,000 with seven;
+`cover_over_count` is the time of a cover by balls over that of a count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -42,9 +46,9 @@ def against_tree(n: int, d: int) -> tuple[float, float]:
     return wide * n / len(some), narrow * n / len(some)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser(__doc__ or "").parse_args()
+    parser(__doc__ or "").parse_args(argv)
     use_compiled()
     wide, narrow = against_tree(3_772, 6)
     emit("ratio_wide_3772", wide)

@@ -49,21 +49,21 @@ def better(name: str) -> str:
     return "more" if any(part in name for part in _HIGHER) else "less"
 
 
-def measure(names: Sequence[str], repeat: int, quick: bool) -> Runs:
-    """Run benchmarks, each some times in a process of its own."""
-    about: dict[str, str] = {}
-    values: dict[str, list[float]] = {}
+def measure(names: Sequence[str], repeat: int, arguments: Sequence[str] = ()) -> Runs:
+    """Run benchmarks with some arguments, each some times in a process of its own."""
+    about: Mapping[str, str] = {}
+    values: dict[str, tuple[float, ...]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         for name in names:
+            program = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(path)]
             for _ in range(repeat):
-                arguments = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(path)]
-                subprocess.run([*arguments, *(["--quick"] if quick else [])], check=True)
-                found = json.loads(path.read_text(encoding="utf-8"))
-                about = found["machine"]
-                for line, value in found["lines"].items():
-                    values.setdefault(f"{name}.{line}", []).append(value)
-    return Runs(about, {line: tuple(some) for line, some in values.items()})
+                subprocess.run([*program, *arguments], check=True)
+                found = load(path)
+                about = found.machine
+                for line, some in found.values.items():
+                    values[line] = (*values.get(line, ()), *some)
+    return Runs(about, values)
 
 
 def save(runs: Runs, path: Path) -> None:

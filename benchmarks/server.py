@@ -2,6 +2,7 @@
 
 32 analysts on loopback ask fresh questions, each charged to a durable ledger, one after the other.
 The service runs in processes of its own; so do the analysts, who share the two cores with it.
+`asks_per_second` is how many are answered, `p99_ms` how long all but one in a hundred take.
 """
 
 from __future__ import annotations

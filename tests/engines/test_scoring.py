@@ -103,6 +103,16 @@ def test_scores_in_duckdb_are_the_local_ones_bit_for_bit(detectors, records):
         same(connection.execute(text).fetchall(), detector.scores(records))
 
 
+def test_a_function_in_duckdb_gives_the_local_scores_bit_for_bit(detectors, records):
+    connection = duckdb.connect()
+    connection.register("records", records)
+    for number, detector in enumerate(detectors):
+        detector.duckdb(connection, f"strange_{number}")
+        given = ", ".join('"' + name.replace('"', '""') + '"' for name in detector.columns)
+        query = f"SELECT number, strange_{number}({given}) FROM records"  # noqa: S608
+        same(connection.execute(query).fetchall(), detector.scores(records))
+
+
 def test_scores_in_postgresql_are_the_local_ones_bit_for_bit(detectors, records, storing):
     plain = records.rename_columns([name.replace('"', "") for name in records.column_names])
     url, name = storing("postgresql", plain).rsplit("::", 1)
@@ -130,5 +140,9 @@ def test_a_query_that_cannot_be_written_is_refused(detectors):
         one.sql("duckdb", "")
     with pytest.raises(InvalidInput, match="without 'score'"):
         one.sql("duckdb", "records", keep=["score"])
+    with pytest.raises(InvalidInput, match="a connection of DuckDB"):
+        one.duckdb("records.duckdb")
+    with pytest.raises(InvalidInput, match="a name"):
+        one.duckdb(duckdb.connect(), "")
     with pytest.raises(InvalidInput, match="a Spark data frame"):
         one.spark([])

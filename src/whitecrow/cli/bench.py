@@ -26,6 +26,7 @@ NAMES = (
     "ledger_size",
     "screen",
     "server",
+    "deadlines",
     "duckdb",
     "spark",
     "gpu",

@@ -243,6 +243,16 @@ class Detector:
 
         return sql_of(self, dialect, table, keep)
 
+    def duckdb(self, connection: Any, name: str = "score") -> None:
+        """Add a function to a connection of DuckDB: the score of a record, from its columns.
+
+        It takes the detector's columns in the order of :attr:`columns`. A record without a score
+        has NULL.
+        """
+        from whitecrow.detector.elsewhere import register_in_duckdb
+
+        register_in_duckdb(self, connection, name)
+
     def spark(self, frame: Any) -> Any:
         """Return a Spark frame with a further column ``score``, computed beside its partitions.
 

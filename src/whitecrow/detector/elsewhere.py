@@ -1,4 +1,4 @@
-"""Scores where the records are: a detector as SQL text, and as a function of Spark frames.
+"""Scores where the records are: a detector as SQL text, and as a function of DuckDB and Spark.
 
 A score is a sum of whole numbers looked up in tables, divided once. So DuckDB and PostgreSQL give
 the bits that are given here: nothing in the text is computed in floating point but comparisons of
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
     from whitecrow.detector.model import Model
 
-__all__ = ["spark_scored", "sql_of"]
+__all__ = ["register_in_duckdb", "spark_scored", "sql_of"]
 
 _DIALECTS = {"duckdb": DUCKDB, "postgresql": POSTGRES}
 
@@ -173,6 +174,37 @@ class _Text:
 
 def _listed(parts: Sequence[str]) -> str:
     return ",\n  ".join(parts)
+
+
+_SQL_TYPES = {"category": "VARCHAR", "date": "DATE"}
+
+
+def register_in_duckdb(detector: Detector, connection: Any, name: str) -> None:
+    """Add a function of the detector's columns, in their order, to a connection of DuckDB."""
+    if not hasattr(connection, "create_function"):
+        given = type(connection).__name__
+        raise invalid("Detector.duckdb", "connection", "a connection of DuckDB", given)
+    if not isinstance(name, str) or not name:
+        raise invalid("Detector.duckdb", "name", "a name", name)
+    import pyarrow
+
+    columns = detector.columns
+
+    def score(*values: Any) -> Any:
+        found = detector.scores(pyarrow.table(dict(zip(columns, values, strict=True))))
+        return pyarrow.array(found, from_pandas=True)  # NaN, no score, is NULL
+
+    # DuckDB looks up how many columns a function takes.
+    each = [Parameter(f"c{k}", Parameter.POSITIONAL_ONLY) for k in range(len(columns))]
+    score.__signature__ = Signature(each)  # type: ignore[attr-defined]
+    connection.create_function(
+        name,
+        score,
+        [_SQL_TYPES.get(detector.card.column(column).type, "DOUBLE") for column in columns],
+        "DOUBLE",
+        type="arrow",
+        null_handling="special",
+    )
 
 
 def spark_scored(detector: Detector, frame: Any) -> Any:
