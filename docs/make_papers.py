@@ -1,4 +1,4 @@
-"""Writes the page of the papers' summary: python docs/make_papers.py DATA (about 5 minutes).
+"""Writes the page of the papers' summary: python docs/make_papers.py DATA (about 2 minutes).
 
 Runs all papers in full, keeps the summary as ``docs/papers-summary.md`` and a few of the pictures,
 reduced in size, in ``docs/pictures/papers/``.

@@ -6,6 +6,7 @@ import contextlib
 import html.parser
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -127,3 +128,23 @@ def test_the_distances_of_the_conference_papers_example():
 def test_all_and_a_single_table_do_not_go_together():
     done = CliRunner().invoke(whitecrow, ["papers", "run", "all", "--table", "table1"])
     assert done.exit_code != 0
+
+
+def test_side_by_side_the_sections_are_those_of_one_after_the_other(tmp_path):
+    context = papers.Context(None, tmp_path, quick=True, seed=7)
+    chosen = [papers.load("ccs"), papers.load("okada")]
+    together = papers.run_all(chosen, context)
+    assert [paper.name for paper, _ in together] == ["ccs", "okada"]
+    for paper, sections in together:
+        alone = papers.run(paper, context)
+        assert [_timeless(one) for one in sections] == [_timeless(one) for one in alone]
+
+
+def _timeless(section: Section) -> Section:
+    return replace(section, seconds=0.0)
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_what_runs_apart_is_a_section_of_the_paper(name):
+    paper = papers.load(name)
+    assert set(paper.apart) <= set(paper.sections)

@@ -60,6 +60,7 @@ class DataGraph:
         self._scores: dict[int, int] = {}
         self._all_matches: NDArray[np.bool_] | None = None
         self._all_scores: Counts | None = None
+        self._levels: tuple[list[int], list[int]] | None = None
         self._table = lru_cache(maxsize=256)(self._custom_table)
 
     def unexplored(self) -> DataGraph:
@@ -84,6 +85,7 @@ class DataGraph:
         """Learn where the search begins."""
         if isinstance(self._utility, Overlap) and start != self.start:
             self._scores.clear()
+            self._levels = None
         self.start = start
 
     def match(self, contexts: Sequence[int]) -> list[bool]:
@@ -114,6 +116,11 @@ class DataGraph:
 
     def levels(self) -> tuple[list[int], list[int]]:
         """Return the different utilities of matching contexts and how many have each."""
+        if self._levels is None:
+            self._levels = self._counted()
+        return self._levels
+
+    def _counted(self) -> tuple[list[int], list[int]]:
         from whitecrow.explain import _kernels
 
         matches = self.matching()

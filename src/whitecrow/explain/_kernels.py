@@ -11,7 +11,6 @@ Members are centred on the record (``y = member - record`` in whole steps); the 
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from whitecrow._compiled import compiled
 from whitecrow.anomaly.detectors._kernels import NO, YES, bin_of, grubbs, lof
@@ -160,24 +159,24 @@ def _scatter(signatures, amounts, own, outer, bits):  # type: ignore[no-untyped-
     return table
 
 
-@compiled(parallel=True)
+@compiled(nogil=True)
 def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ignore[no-untyped-def]
     """Sum ``amounts`` over every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
-    for part in prange(stop - start):
+    for part in range(stop - start):
         table = _scatter(signatures, amounts, own, np.uint32(start + part), bits)
         base = (start + part) * block
         for i in range(block):
             found[base + i] = table[i]
 
 
-@compiled(parallel=True)
+@compiled(nogil=True)
 def direct_grubbs(  # type: ignore[no-untyped-def]
     signatures, size, total, squares, shares, side, terms, bits, start, stop, found
 ):
     """Grubbs verdicts of every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
-    for part in prange(stop - start):
+    for part in range(stop - start):
         outer = np.uint32(start + part)
         n = _scatter(signatures, size, 1, outer, bits)
         s1 = _scatter(signatures, total, 0, outer, bits)
@@ -204,7 +203,7 @@ def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignor
     return kept
 
 
-@compiled(parallel=True)
+@compiled(nogil=True)
 def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, start, stop, found):  # type: ignore[no-untyped-def]
     """LOF verdicts of every context whose outer part lies in ``start .. stop-1``.
 
@@ -214,7 +213,7 @@ def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, star
     """
     reach = 3 * k
     block = 1 << bits
-    for part in prange(stop - start):
+    for part in range(stop - start):
         outer = np.uint32(start + part)
         count = np.zeros(block, np.int32)
         a_y = np.empty(left.shape[0], np.int64)
@@ -256,7 +255,7 @@ def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, star
                 )
 
 
-@compiled(parallel=True)
+@compiled(nogil=True)
 def direct_histogram(  # type: ignore[no-untyped-def]
     signatures,
     size,
@@ -277,7 +276,7 @@ def direct_histogram(  # type: ignore[no-untyped-def]
     """Histogram verdicts of every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
     mask = np.uint32(block - 1)
-    for part in prange(stop - start):
+    for part in range(stop - start):
         outer = np.uint32(start + part)
         n = _scatter(signatures, size, 1, outer, bits)
         lo = np.zeros(block, np.int64)

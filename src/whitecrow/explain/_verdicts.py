@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from whitecrow.anomaly.detectors import (
     LocalOutlierFactor,
 )
 from whitecrow.explain._population import Population
+from whitecrow.neighbours import _parallel as parallel
 from whitecrow.question import Progress
 
 __all__ = ["Verdicts", "all_sums"]
@@ -28,10 +29,6 @@ _FEW = 12
 """Up to this many free bits a loop over contexts is quicker than starting threads."""
 
 _DOUBT = 2
-_PARTS = 32
-
-_parallel = threading.Lock()
-"""Compiled parallel loops are entered by one thread at a time."""
 
 
 class Verdicts:
@@ -115,16 +112,20 @@ def _in_parts(
     progress: Progress | None,
     what: str = "contexts",
 ) -> None:
-    """Run a direct kernel over all outer parts, some at a time."""
+    """Run a direct kernel over all outer parts, on all cores."""
     inner = min(bits, _BLOCK)
     outer = 1 << (bits - inner)
     part = direct(inner, found)
-    step = max(1, outer // _PARTS) if progress is not None else outer
-    for start in range(0, outer, step):
-        with _parallel:
-            part(start, min(outer, start + step), inner)
+    done = 0
+
+    def task(start: int, stop: int) -> None:
+        nonlocal done
+        part(start, stop, inner)
+        done += stop - start
         if progress is not None:
-            progress(min(outer, start + step), outer, what)
+            progress(done, outer, what)
+
+    parallel.run([partial(task, *span) for span in parallel.chunks(outer, 1)])
 
 
 def _paths(population: Population, detector: Detector) -> tuple[Batch | None, Direct | None]:

@@ -6,6 +6,7 @@ import importlib
 
 from whitecrow.errors import invalid
 from whitecrow_research.papers.pages import summary, write, write_all
+from whitecrow_research.papers.parallel import run_all
 from whitecrow_research.papers.report import (
     Context,
     Erratum,
@@ -32,6 +33,7 @@ __all__ = [
     "findings",
     "load",
     "run",
+    "run_all",
     "summary",
     "write",
     "write_all",

@@ -158,7 +158,9 @@ def _made_with(results: Results) -> list[Thing]:
         "Simulations start from the seed; what `whitecrow` itself draws for a release, it draws "
         "from the operating system, except where a section says that it is simulated.",
         Table(("made with", ""), list(facts.items())),
-        Table(("paper", "section", "seconds"), times, f"Time: {total:.0f} s in all."),
+        Table(
+            ("paper", "section", "seconds"), times, f"Time: {total:.0f} s in all, several at once."
+        ),
     ]
 
 

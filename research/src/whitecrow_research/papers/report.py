@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import use_compiled
 
 __all__ = [
     "Context",
@@ -153,6 +154,9 @@ class Paper:
         Every table and figure of the paper, in its order.
     errata : sequence of Erratum
         Where it is wrong or unclear.
+    apart : sequence of str
+        Sections that take long and share no computation with others: each may have a process of
+        its own.
     """
 
     name: str
@@ -161,6 +165,7 @@ class Paper:
     sections: Mapping[str, Callable[[Context], Section]]
     exhibits: Sequence[Exhibit]
     errata: Sequence[Erratum] = ()
+    apart: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -199,6 +204,7 @@ def run(
             raise InvalidInput(f"{paper.name} has no table {key!r}; it has {known}.")
     context.out.mkdir(parents=True, exist_ok=True)
     wanted = [key for key in paper.sections if not only or key in only]
+    use_compiled()  # hundreds of thousands of small counts: loading the kernels pays
     found = []
     for done, key in enumerate(wanted):
         if progress is not None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Detector", "Values", "centred"]
+__all__ = ["Detector", "Values", "moments"]
 
 Values = NDArray[np.int64]
 """A population's metric in whole steps of a public resolution, ascending; the record included."""
@@ -39,6 +39,24 @@ class Detector(Protocol):
         """Build the detector that :meth:`to_json` wrote."""
 
 
-def centred(values: Values, own: int) -> list[int]:
-    """Return the values relative to the record's own, as unbounded integers."""
-    return [int(value) - own for value in values]
+def moments(values: Values, own: int) -> tuple[int, int]:
+    """Return the sum of the values relative to the record's own, and that of their squares.
+
+    Exact: in 64 bits where they hold the sum of squares, else in unbounded integers.
+
+    Examples
+    --------
+    >>> moments(np.array([1, 2, 4]), 2)
+    (1, 5)
+    >>> moments(np.array([0, 2**62]), 0) == (2**62, 2**124)
+    True
+    """
+    if not len(values):
+        return 0, 0
+    given = np.asarray(values)
+    farthest = max(abs(int(given.min()) - own), abs(int(given.max()) - own))
+    if farthest * farthest * len(given) < 1 << 62:
+        offsets = np.array(given - own, dtype=np.int64)
+        return int(offsets.sum()), int(offsets @ offsets)
+    whole = [int(value) - own for value in values]
+    return sum(whole), sum(y * y for y in whole)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly.detectors.base import Values, centred
+from whitecrow.anomaly.detectors.base import Values, moments
 from whitecrow.errors import invalid
 from whitecrow.privacy import exact
 
@@ -81,13 +81,12 @@ class Grubbs:
 
     def outlier(self, values: Values, own: int) -> bool:
         """Return the verdict on a member with value ``own`` among ``values``."""
-        offsets = centred(values, own)
-        total = sum(offsets)
+        total, squares = moments(values, own)
         if (self.sides == "high" and total > 0) or (self.sides == "low" and total < 0):
             return False
-        size = len(offsets)
+        size = len(values)
         share = Fraction(float(self.shares(np.array([size]))[0]))
-        return total * total > share * size * sum(y * y for y in offsets)
+        return total * total > share * size * squares
 
     def words(self) -> str:
         """Say when a record is an outlier."""

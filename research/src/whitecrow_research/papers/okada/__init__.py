@@ -31,4 +31,5 @@ PAPER = Paper(
     },
     EXHIBITS,
     ERRATA,
+    apart=("figure4", "figure3"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,12 @@ def synthetic_two(generator: np.random.Generator) -> Sample:
 
 def adult(path: Path, inside: int, outside: int, generator: np.random.Generator) -> Sample:
     """A random sample by income (above 50K: inliers), each column scaled to mean 0, variance 1."""
+    points, above = _adult(path)
+    return _sample(points, ~above, inside, outside, ADULT_COLUMNS, generator)
+
+
+@lru_cache(maxsize=1)
+def _adult(path: Path) -> tuple[Matrix, NDArray[np.bool_]]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
@@ -59,8 +66,7 @@ def adult(path: Path, inside: int, outside: int, generator: np.random.Generator)
             codes = {value: code for code, value in enumerate(sorted(set(values)))}
             values = [codes[value] for value in values]
         columns.append(np.array(values, dtype=np.float64))
-    points = np.column_stack(columns)
-    return _sample(points, ~above, inside, outside, ADULT_COLUMNS, generator)
+    return np.column_stack(columns), above
 
 
 def ionosphere(path: Path, generator: np.random.Generator) -> Sample:

@@ -35,4 +35,5 @@ PAPER = Paper(
     },
     EXHIBITS,
     ERRATA,
+    apart=("table13", "unconditional", "table12", "tables6-7", "tables4-5"),
 )
