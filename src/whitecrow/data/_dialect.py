@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -151,14 +153,26 @@ class Query:
     order : str, optional
         An expression of the selected columns: records with near values of it are worked on
         together, as far as the engine likes. It changes no result.
+    reading : callable, optional
+        What makes the rows of this query from an Arrow batch of the stored columns
+        ``reading.stored``; for workers that reach the files.
+    groups : callable, optional
+        Takes rows, returns a whole number for each: rows of one number are worked on together, and
+        those of a negative one are not needed. For engines that have no use for ``order``.
     """
 
     text: str
     lent: npt.NDArray[np.int64] | None = None
     order: str | None = None
+    reading: Any = None
+    groups: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.int64]] | None = None
 
     LENT = _LENT
 
     def ordered(self) -> str:
         """Return the text with the order as SQL says it."""
         return self.text if self.order is None else f"{self.text} ORDER BY {self.order}"
+
+    def number(self, dialect: Dialect) -> Query:
+        """Return a query for the number of rows."""
+        return Query(f"SELECT {dialect.to_double('COUNT(*)')} AS records FROM ({self.text}) listed")  # noqa: S608 - a query of ours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["files_of", "is_lake", "lake_kind", "parquet_files"]
+__all__ = ["files_of", "is_lake", "is_parquet", "lake_kind", "parquet_files"]
 
 _PARQUET = (".parquet", ".pq")
 
@@ -24,9 +24,14 @@ def is_lake(path: Path) -> bool:
     return bool(lake_kind(path))
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is one of Parquet, by its ending."""
+    return path.suffix.lower() in _PARQUET
+
+
 def parquet_files(path: Path) -> list[Path]:
     """Return the Parquet files at any depth of a folder."""
-    return sorted(one for one in path.rglob("*") if one.suffix.lower() in _PARQUET)
+    return sorted(one for one in path.rglob("*") if is_parquet(one))
 
 
 def files_of(path: Path) -> list[Path]:

@@ -85,7 +85,7 @@ def counted_by(
 ) -> Counts:
     """Count the records that pass the card by some columns, here or where they are."""
     if isinstance(dataset, RemoteDataset):
-        return _counted_there(counting, dataset, dataset.relation(names), len(names))
+        return _counted_there(counting, dataset, dataset.records(names))
     assert isinstance(dataset, Dataset)
     places = (
         np.arange(first, min(first + batch, dataset.size))
@@ -99,7 +99,9 @@ def every_counted_by(
 ) -> Counts:
     """Count all records by columns of numbers or dates; NaN is a missing value."""
     if isinstance(dataset, RemoteDataset):
-        return _counted_there(counting, dataset, dataset.every_relation(names), len(names))
+        listed = ", ".join(f"x{place}" for place in range(len(names)))
+        query = Query(f"SELECT {listed} FROM {dataset.every_relation(names)} counted")  # noqa: S608 - names of ours
+        return _counted_there(counting, dataset, query)
     columns = [dataset.every_value(name) for name in names]
     batches = (
         np.stack([values[first : first + _BATCH] for values in columns], axis=1)
@@ -115,12 +117,8 @@ def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, 
     return dict(Counter(dataset.every_text(name).tolist()))
 
 
-def _counted_there(
-    counting: Counting, dataset: RemoteDataset, relation: str, columns: int
-) -> Counts:
+def _counted_there(counting: Counting, dataset: RemoteDataset, query: Query) -> Counts:
     counts = np.zeros(counting.size, dtype=np.int64)
-    listed = ", ".join(f"x{place}" for place in range(columns))
-    query = Query(f"SELECT {listed} FROM {relation} counted")  # noqa: S608 - names of ours
     work = _Work(counting, alone=dataset.warehouse.spread)
     for part in dataset.warehouse.work(query, work, 2, totals=True):
         cells = part.astype(np.int64)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from whitecrow.data.warehouse import Dialect
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, step
 
-__all__ = ["MOST_COLUMNS", "Judged", "Lattice", "lay_out"]
+__all__ = ["MOST_COLUMNS", "Judged", "Lattice", "Turn", "lay_out"]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -87,6 +87,14 @@ class Lattice:
     def coarse(self) -> Lattice:
         """Return the lattice of cells as wide as the radius: neighbours are in cells that touch."""
         return replace(self, side=self.side * self.fineness, fineness=1)
+
+    def coarse_keys(self, keys: Counts) -> Counts:
+        """Return the keys of the wide cells that hold some cells, but for rounding."""
+        total = np.zeros(len(keys), np.int64)
+        for c in reversed(range(len(self.lowest))):
+            place = keys >> (self.bits * c) & ((1 << self.bits) - 1)
+            total = (total << self.bits) + place // self.fineness
+        return total
 
     def keys(self, values: Matrix) -> Counts:
         """Return the keys of records at hand."""
@@ -168,16 +176,21 @@ class Turn:
     ----------
     asking : int64 array
         Cells that are not certified.
-    near : int64 array
-        These and all cells that may hold neighbours of their records.
-    asked, nearby : int
-        How many records they hold.
+    near, held : int64 arrays
+        These and all cells that may hold neighbours of their records, and how many they hold.
+    asked : int
+        How many records the uncertified cells hold.
     """
 
     asking: Counts
     near: Counts
+    held: Counts
     asked: int
-    nearby: int
+
+    @property
+    def nearby(self) -> int:
+        """How many records lie in all these cells."""
+        return int(self.held.sum())
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,8 +226,8 @@ class Judged:
                 yield Turn(
                     self.keys[chosen],
                     self.keys[near],
+                    self.counts[near],
                     int(self.counts[chosen].sum()),
-                    int(self.counts[near].sum()),
                 )
 
 

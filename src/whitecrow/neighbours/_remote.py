@@ -9,7 +9,7 @@ predicate decides on the same doubles as in the local engine.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from whitecrow.data.warehouse import Query, RemoteDataset
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import _cells as cells
 from whitecrow.neighbours import _pivots as pivots
+from whitecrow.neighbours._cellwork import Grouping, Histogram, Sampled, Within, added
 from whitecrow.neighbours._plans import checked_cap, checked_records, count_records, equality
 from whitecrow.neighbours._work import Counting, Group, Uncovered
 from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
@@ -123,7 +124,7 @@ class RemoteEngine:
         layout = neighbour_relation.layout
         vectors = layout.placed(asked)
         where = box.condition(asked, form, layout, self._warehouse.dialect)
-        query = self._select(neighbour_relation, where)
+        query = Query(f"{self._dataset.records(neighbour_relation.columns).text} WHERE {where}")
         limited = Query(f"{query.text} LIMIT {self._bounds.few}")
         near = self._warehouse.rows(limited, len(neighbour_relation.columns))
         counts = count_records(layout.placed(near), form, vectors, limit)
@@ -141,28 +142,17 @@ class RemoteEngine:
         lattice = cells.lay_out(sample, form, size, most)
         if lattice is None:
             return None
-        width, dialect = len(neighbour_relation.columns), self._warehouse.dialect
-        names = [f"x{place}" for place in range(width)]
-        key = lattice.key(names, dialect)
-        records = self._dataset.relation(neighbour_relation.columns)
-        histogram = self._warehouse.rows(
-            Query(
-                f"SELECT cell, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - names and numbers only
-                f"(SELECT {key} AS cell FROM {records} kept) placed GROUP BY cell "
-                f"LIMIT {4 * bounds.cells + 1}"
-            ),
-            2,
-        ).astype(np.int64)
+        histogram = self._histogram(neighbour_relation, lattice)
         if len(histogram) > 4 * bounds.cells:
             return None
         judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
         if judged.asked > max(size // 8, bounds.asked):
             return None
-        order = lattice.coarse().key(names, dialect)
         found = [
-            self._by_turn(neighbour_relation, turn, key, order, cap)
+            self._by_turn(neighbour_relation, lattice, turn, cap)
             for turn in judged.turns(bounds.asked)
         ]
+        width = len(neighbour_relation.columns)
         points = [np.empty((0, width)), *(points for points, _ in found)]
         counts = [np.zeros(0, np.int64), *(counts for _, counts in found)]
         return np.concatenate(points), np.concatenate(counts)
@@ -170,33 +160,78 @@ class RemoteEngine:
     def _by_turn(
         self,
         neighbour_relation: NeighbourRelation,
+        lattice: cells.Lattice,
         turn: cells.Turn,
-        key: str,
-        order: str,
         cap: int,
     ) -> tuple[Matrix, Counts]:
         """Count for the records of some cells: here if what they touch is little, else there."""
-        form, bounds, dialect = neighbour_relation.form(), self._bounds, self._warehouse.dialect
-        listed = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
-        records = self._dataset.relation(neighbour_relation.columns)
-        inside = (
-            f"FROM (SELECT {listed}, {key} AS cell FROM {records} kept) placed "  # noqa: S608 - as above
-            f"WHERE cell IN (SELECT {dialect.to_double('cell')} FROM {Query.LENT})"
-        )
-        everyone = turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few)
-        wanted = Query(f"SELECT {listed}, cell {inside}", turn.near if everyone else turn.asking)
-        found = self._warehouse.rows(wanted, len(neighbour_relation.columns) + 1)
-        values = np.ascontiguousarray(found[:, :-1])
-        if everyone:
-            asking = values[np.isin(found[:, -1].astype(np.int64), turn.asking)]
+        form, bounds = neighbour_relation.form(), self._bounds
+        if turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few):
+            values = self._within(neighbour_relation, lattice, turn.near)
+            asking = values[np.isin(lattice.keys(values), turn.asking)]
             counts = count_records(values, form, asking, cap)
         else:
-            asking = values
-            beside = Query(f"SELECT {listed} {inside}", turn.near, order)
-            if 2 * turn.nearby > self._dataset.size:
-                beside = Query(f"SELECT {listed} FROM {records} kept", None, order)  # noqa: S608 - as above
+            asking = self._within(neighbour_relation, lattice, turn.asking)
+            beside = self._beside(neighbour_relation, lattice, turn)
             counts = self._count_in_turns(neighbour_relation.layout, form, asking, cap, beside)
         return asking[counts < cap], counts[counts < cap]
+
+    def _histogram(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> Counts:
+        """Return the inhabited cells and their records; too many where they are too many."""
+        most = 4 * self._bounds.cells + 1
+        if self._warehouse.spread:
+            everything = self._dataset.records(neighbour_relation.columns)
+            work = Histogram(lattice, most)
+            parts = self._warehouse.work(everything, work, 2, totals=True, most=most)
+            listed = np.concatenate([np.empty((0, 2)), *parts]).astype(np.int64)
+            return np.column_stack(added(listed[:, 0], listed[:, 1]))
+        placed, dialect = self._placed(neighbour_relation, lattice), self._warehouse.dialect
+        number = dialect.to_double("COUNT(*)")
+        text = f"SELECT cell, {number} AS records FROM {placed} GROUP BY cell LIMIT {most}"  # noqa: S608 - names and numbers only
+        return self._warehouse.rows(Query(text), 2).astype(np.int64)
+
+    def _within(
+        self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, wanted: Counts
+    ) -> Matrix:
+        """Return the records of some cells."""
+        width = len(neighbour_relation.columns)
+        if self._warehouse.spread:
+            everything = self._dataset.records(neighbour_relation.columns)
+            parts = self._warehouse.work(everything, Within(lattice, wanted), width)
+            return np.concatenate([np.empty((0, width)), *parts])
+        return self._warehouse.rows(self._inside(neighbour_relation, lattice, wanted), width)
+
+    def _beside(
+        self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, turn: cells.Turn
+    ) -> Query:
+        """Return a query for what a turn touches, near records together if there are many."""
+        everything = self._dataset.records(neighbour_relation.columns)
+        if self._warehouse.spread:
+            many = turn.nearby > self._bounds.held
+            return replace(everything, groups=Grouping.around(lattice, turn) if many else None)
+        names = [f"x{place}" for place in range(len(neighbour_relation.columns))]
+        order = lattice.coarse().key(names, self._warehouse.dialect)
+        if 2 * turn.nearby > self._dataset.size:
+            return replace(everything, order=order)
+        return replace(self._inside(neighbour_relation, lattice, turn.near), order=order)
+
+    def _inside(
+        self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, wanted: Counts
+    ) -> Query:
+        listed = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
+        cell = self._warehouse.dialect.to_double("cell")
+        return Query(
+            f"SELECT {listed} FROM {self._placed(neighbour_relation, lattice)} "  # noqa: S608 - as above
+            f"WHERE cell IN (SELECT {cell} FROM {Query.LENT})",
+            wanted,
+        )
+
+    def _placed(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> str:
+        """Return a subquery of the records with their cells, for a warehouse that has SQL alone."""
+        names = [f"x{place}" for place in range(len(neighbour_relation.columns))]
+        key = lattice.key(names, self._warehouse.dialect)
+        records = self._dataset.relation(neighbour_relation.columns)
+        return f"(SELECT {', '.join(names)}, {key} AS cell FROM {records} kept) placed"  # noqa: S608 - as above
 
     def _by_pivots(
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
@@ -208,7 +243,7 @@ class RemoteEngine:
             len(neighbour_relation.columns),
         )
         form = neighbour_relation.form()
-        everything = self._select(neighbour_relation, "1 = 1")
+        everything = self._dataset.records(neighbour_relation.columns)
         chosen = pivots.choose(layout.placed(sample), form, size, cap)
         covers: tuple[Group, ...] = ()
         if chosen.inner:
@@ -246,14 +281,15 @@ class RemoteEngine:
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
 
-    def _select(self, neighbour_relation: NeighbourRelation, where: str) -> Query:
-        columns = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
-        records = self._dataset.relation(neighbour_relation.columns)
-        return Query(f"SELECT {columns} FROM {records} kept WHERE {where}")  # noqa: S608 - as above
-
     def _sample(self, neighbour_relation: NeighbourRelation, size: int) -> Matrix:
         """Draw a sample of records. It decides how the work is split, and never the counts."""
-        part = self._warehouse.dialect.number(min(1.0, self._bounds.sample / size))
-        query = self._select(neighbour_relation, f"{self._warehouse.dialect.random} < {part}")
-        found = self._warehouse.rows(query, len(neighbour_relation.columns))
+        part, width = min(1.0, self._bounds.sample / size), len(neighbour_relation.columns)
+        everything = self._dataset.records(neighbour_relation.columns)
+        if self._warehouse.spread:
+            parts = self._warehouse.work(everything, Sampled(part), width)
+            found = np.concatenate([np.empty((0, width)), *parts])
+        else:
+            dialect = self._warehouse.dialect
+            drawn = f"{everything.text} WHERE {dialect.random} < {dialect.number(part)}"
+            found = self._warehouse.rows(Query(drawn), width)
         return found[np.random.default_rng(len(found)).permutation(len(found))]

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours._plans import count_records
 from whitecrow.neighbours.relation import Form, Layout
 
-__all__ = ["Counting", "Group", "Uncovered"]
+__all__ = ["GATHERED", "Counting", "Group", "Uncovered"]
 
 Matrix = NDArray[np.float64]
 
-_GATHERED = 1 << 18
+GATHERED = 1 << 18
 """Records of a partition that are looked at together, if it has so many."""
 
 
@@ -49,7 +50,7 @@ class Counting:
     cap : int
         Where counting stops.
     alone : bool
-        Whether to keep to one core and read the partition to its end: others work beside it.
+        Whether to keep to one core: others work beside it.
     """
 
     layout: Layout
@@ -62,7 +63,7 @@ class Counting:
         if self.alone:
             parallel.limit(1)
         counts = [np.zeros(len(group.asked), np.int64) for group in self.groups]
-        for values in _gathered(batches):
+        for values in gathered(batches, GATHERED):
             vectors, waiting = self.layout.placed(values), False
             for group, count in zip(self.groups, counts, strict=True):
                 rows = box.within(group.asked, vectors, group.form, self.layout)
@@ -71,10 +72,6 @@ class Counting:
                 waiting = waiting or bool((count < self.cap).any())
             if not waiting:
                 break
-        if self.alone:
-            # A worker that leaves records unread is not used again.
-            for _ in batches:
-                pass
         total = np.concatenate(counts)
         places = np.flatnonzero(total)
         yield np.column_stack([places, np.minimum(total[places], self.cap)]).astype(np.float64)
@@ -106,7 +103,7 @@ class Uncovered:
         """Look for them in one partition."""
         if self.alone:
             parallel.limit(1)
-        for values in _gathered(batches):
+        for values in gathered(batches, GATHERED):
             mine = values[_shares(values, self.shares) == self.share]
             vectors = self.layout.placed(mine)
             open_ = np.arange(len(mine))
@@ -114,18 +111,6 @@ class Uncovered:
                 covered = count_records(group.asked, group.form, vectors[open_], 1)
                 open_ = open_[covered == 0]
             yield mine[open_]
-
-
-def _gathered(batches: Iterator[Matrix]) -> Iterator[Matrix]:
-    """Join small batches: an index over many records at once is worth more."""
-    waiting: list[Matrix] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= _GATHERED:
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting:
-        yield np.concatenate(waiting)
 
 
 def _shares(values: Matrix, shares: int) -> NDArray[np.int64]:

@@ -75,6 +75,10 @@ class DuckWarehouse:
         except self._wrong:
             raise InvalidInput(f"{self.name!r} is not readable Parquet.") from None
 
+    def number(self, query: Query) -> int:
+        """Return how many rows a result has."""
+        return int(self.rows(query.number(self.dialect), 1)[0, 0])
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return doubles(self._answer(query).to_arrow_table())
@@ -84,7 +88,13 @@ class DuckWarehouse:
         return [(text, int(number)) for text, number in self._answer(query).fetchall()]
 
     def work(
-        self, query: Query, work: Work, width: int, *, totals: bool = False
+        self,
+        query: Query,
+        work: Work,
+        width: int,
+        *,
+        totals: bool = False,
+        most: int | None = None,
     ) -> Iterator[Matrix]:
         """Do the work here, on batches as they are read."""
         reader = self._answer(query).to_arrow_reader(BATCH)

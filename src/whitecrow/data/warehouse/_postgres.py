@@ -50,6 +50,10 @@ class PostgresWarehouse:
             [(name, known.get(code, pyarrow.binary())) for name, code in described]
         )
 
+    def number(self, query: Query) -> int:
+        """Return how many rows a result has."""
+        return int(self.rows(query.number(self.dialect), 1)[0, 0])
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return np.concatenate([np.empty((0, width)), *self._batches(query)])
@@ -61,7 +65,13 @@ class PostgresWarehouse:
         return [(text, int(number)) for text, number in found]
 
     def work(
-        self, query: Query, work: Work, width: int, *, totals: bool = False
+        self,
+        query: Query,
+        work: Work,
+        width: int,
+        *,
+        totals: bool = False,
+        most: int | None = None,
     ) -> Iterator[Matrix]:
         """Do the work here, on batches as they arrive."""
         yield from work(self._batches(query))

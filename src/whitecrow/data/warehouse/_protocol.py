@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from whitecrow.data._dialect import Dialect, Query
 
-__all__ = ["BATCH", "Matrix", "Warehouse", "Work", "doubles"]
+__all__ = ["BATCH", "Matrix", "Warehouse", "Work", "doubles", "gathered"]
 
 Matrix = npt.NDArray[np.float64]
 Work = Callable[[Iterator[Matrix]], Iterator[Matrix]]
@@ -47,6 +47,9 @@ class Warehouse(Protocol):
     def schema(self) -> Any:
         """Return the Arrow schema of the stored records."""
 
+    def number(self, query: Query) -> int:
+        """Return how many rows a result has."""
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles; it is held in memory."""
 
@@ -54,12 +57,19 @@ class Warehouse(Protocol):
         """Return a result of two columns: a text, and a whole number as a double."""
 
     def work(
-        self, query: Query, work: Work, width: int, *, totals: bool = False
+        self,
+        query: Query,
+        work: Work,
+        width: int,
+        *,
+        totals: bool = False,
+        most: int | None = None,
     ) -> Iterator[Matrix]:
         """Do the work where the records are, on each partition of a result of doubles.
 
         ``width`` is the number of columns that the work yields. With ``totals`` they are two, a
-        place and a number, and only the sum of the numbers of each place matters.
+        place and a number, and only the sum of the numbers of each place matters. Where several
+        processes work, at most ``most`` rows come back, whichever they are.
         """
 
     def close(self) -> None:
@@ -76,3 +86,15 @@ def doubles(batch: Any) -> Matrix:
             found[first : first + len(chunk), place] = np.from_dlpack(chunk)
             first += len(chunk)
     return found
+
+
+def gathered(batches: Iterator[Matrix], records: int) -> Iterator[Matrix]:
+    """Join small batches to some of at least so many records, but for the last."""
+    waiting: list[Matrix] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= records:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)

@@ -14,6 +14,7 @@ from whitecrow.data._dataset import Rejections
 from whitecrow.data._dialect import Query
 from whitecrow.data._keys import Key
 from whitecrow.data.warehouse._checks import checked, every, is_float
+from whitecrow.data.warehouse._files import Reading
 from whitecrow.data.warehouse._protocol import Warehouse
 from whitecrow.errors import InvalidInput, RecordsElsewhere
 
@@ -52,13 +53,19 @@ class RemoteDataset:
     def size(self) -> int:
         """The number of records that pass the card. A fact, unless the card says it is public."""
         if self._size is None:
-            self._size = self._count(f"({self._checked}) kept")
+            self._size = self.warehouse.number(self._read((), self._checked))
         return self._size
 
     @property
     def rejections(self) -> Rejections:
         """How many records the card leaves out; without the reasons, which are not counted."""
-        return Rejections(self._count(self.warehouse.source), self.size, {})
+        every = Query(f"SELECT * FROM {self.warehouse.source}")  # noqa: S608 - no text from outside
+        return Rejections(self.warehouse.number(every), self.size, {})
+
+    def records(self, columns: Sequence[str]) -> Query:
+        """Return a query for the checked records: the columns as doubles ``x0``, ``x1``, ..."""
+        listed = ", ".join(f"x{place}" for place in range(len(columns)))
+        return self._read(columns, f"SELECT {listed} FROM {self.relation(columns)} kept")  # noqa: S608 - as above
 
     def relation(self, columns: Sequence[str]) -> str:
         """Return a subquery of the checked records: the columns as doubles ``x0``, ``x1``, ..."""
@@ -91,6 +98,11 @@ class RemoteDataset:
             text = fill if math.isnan(number) else f"{number:.15g}"
             counts[text] = counts.get(text, 0) + int(records)
         return counts
+
+    def _read(self, columns: Sequence[str], text: str) -> Query:
+        # Which of a person's records count is not to be seen from one record.
+        by_itself = self.card.user_column is None
+        return Query(text, reading=Reading(self.card, tuple(columns)) if by_itself else None)
 
     def _every(self) -> str:
         warehouse = self.warehouse
@@ -153,11 +165,6 @@ class RemoteDataset:
         if self.card.column(column).type == "text":
             raise InvalidInput(f"The column {column!r} is text; distances need numbers.")
         return f"c{self.card.names.index(column)}"
-
-    def _count(self, relation: str) -> int:
-        number = self.warehouse.dialect.to_double("COUNT(*)")
-        query = Query(f"SELECT {number} AS records FROM {relation}")  # noqa: S608 - as above
-        return int(self.warehouse.rows(query, 1)[0, 0])
 
 
 def _elsewhere(columns: str) -> RecordsElsewhere:
