@@ -100,14 +100,14 @@ def counted(folder: Path, size: int) -> Cost:
     return cost
 
 
-def learned(folder: Path, size: int) -> Cost:
-    """Learn with DuckDB."""
+def learned(folder: Path, size: int, engine: str = "sql") -> Cost:
+    """Learn where the records are."""
     card = wc.Card(
         "records", tuple(wc.Column(name, lower=-40, upper=40, outside="clip") for name in names(10))
     )
     question = Learn(epsilon="1", delta="1e-6", false_alarms=[0.01])
     start, worked = time.perf_counter(), time.process_time()
-    dataset = open_remote(folder, card, engine="sql")
+    dataset = open_remote(folder, card, engine=engine)
     learn(question, gather(question, dataset))
     cost = _cost(start, worked, size)
     dataset.close()

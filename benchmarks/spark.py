@@ -1,16 +1,17 @@
-"""The engine ``spark`` in one machine: growth, and overhead against the engine ``local``.
+"""The engine ``spark`` in one machine: growth, overhead against ``local``, and a checked model.
 
-Data are those of ``benchmarks.neighbours`` in three columns, as Parquet in parts of 250,000
-records; beta = 0.0048 n, cap = beta + 880. Measured is what ``count`` asks for: the records with
-fewer neighbours than the cap, and how many each has, from the files; after one run at the smallest
-size, which starts the workers. Spark has 2 cores and 4 GiB. The counts of both engines are
-compared.
+Data are those of ``benchmarks.duckdb``, as Parquet in parts of 500,000 records: three columns for
+``count`` (the records with fewer neighbours than the cap, and how many each has; beta = 0.0048 n,
+cap = beta + 880), ten for ``learn`` at (1, 10^-6). Measured is from opening the files to the
+result, after one run at the smallest size, which starts the workers. Spark has 2 cores and 4 GiB.
+Up to 10^7 records the counts of both engines are compared, and each is the median of three runs.
 
-`exponent` is the growth of Spark's time over the sizes (from 10^5; to 10^6 in the quick run, else
-10^7), `overhead` its time over that of ``local``, which reads the same files, at the largest size.
-`exponent_cpu` and `overhead_cpu` are the same for the time that processors worked, in all
-processes. `travelled` is the rows that came to this process, in parts of the records, at the
-largest size.
+`exponent` is the growth of Spark's time over the sizes from 10^6 on, `overhead` its time over that
+of ``local``, which reads the same files, at the largest size that both count, `overhead_least` the
+same at 10^6. `exponent_cpu` and `overhead_cpu` are the same for the time that processors worked, in
+all processes. `travelled` is the rows that came to this process, in parts of the records, at the
+largest size. `foretold` is the time of the largest size by the model that is fitted to the others,
+over the measured one.
 """
 
 from __future__ import annotations
@@ -22,24 +23,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyarrow import parquet
 
 from benchmarks.common import emit, parser, print_table
-from benchmarks.neighbours import Case, case
+from benchmarks.duckdb import BETA, learned, names, radius, write
 from whitecrow.data import read
-from whitecrow.data._dialect import Query
 from whitecrow.data.warehouse import open_remote
 from whitecrow.data.warehouse._spark import SparkWarehouse, session
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import RemoteEngine
 
-COLUMNS = ("x", "y", "z")
-PART = 250_000
+WIDTH = 3
+COMPARED = 10_000_000
 MEMORY = "4g"
 
 
@@ -54,14 +54,6 @@ class Cost:
     spilled: int = 0
     task_memory: int = 0
     travelled: int = 0
-
-
-def write(found: Case, folder: Path) -> None:
-    """Write the data in parts."""
-    for number, first in enumerate(range(0, len(found.data), PART)):
-        part = found.data[first : first + PART]
-        table = pa.table(dict(zip(COLUMNS, np.ascontiguousarray(part.T), strict=True)))
-        parquet.write_table(table, folder / f"part-{number:05}.parquet")
 
 
 def stages(spark: Any) -> Iterator[Any]:
@@ -85,26 +77,27 @@ def totals(spark: Any) -> Cost:
     return found
 
 
-def on_spark(spark: Any, folder: Path, found: Case) -> tuple[Any, Cost]:
+def on_spark(spark: Any, folder: Path, size: int) -> tuple[Any, Cost]:
     """Count on Spark; return the counts, sorted, and what they cost."""
     arrived = 0
-    collected = SparkWarehouse.rows
+    collected = SparkWarehouse.work
 
-    def rows(self: SparkWarehouse, query: Query, width: int) -> Any:
+    def work(self: SparkWarehouse, *given: Any, **named: Any) -> Iterator[Any]:
         nonlocal arrived
-        result = collected(self, query, width)
-        arrived += len(result)
-        return result
+        for part in collected(self, *given, **named):
+            arrived += len(part)
+            yield part
 
-    SparkWarehouse.rows = rows  # type: ignore[method-assign]
+    SparkWarehouse.work = work  # type: ignore[method-assign]
+    asked = relation()
     before, worked, start = totals(spark), worked_below(), time.perf_counter()
     dataset = open_remote(folder, engine="spark")
-    points, counts = RemoteEngine(dataset).sparse(asked(found), found.cap)
+    points, counts = RemoteEngine(dataset).sparse(asked, cap(size))
     seconds = time.perf_counter() - start
     worked = worked_below() - worked
     after = totals(spark)
     dataset.close()
-    SparkWarehouse.rows = collected  # type: ignore[method-assign]
+    SparkWarehouse.work = collected  # type: ignore[method-assign]
     cost = Cost(
         seconds,
         worked,
@@ -117,11 +110,12 @@ def on_spark(spark: Any, folder: Path, found: Case) -> tuple[Any, Cost]:
     return in_order(points, counts), cost
 
 
-def here(folder: Path, found: Case) -> tuple[Any, Cost]:
+def here(folder: Path, size: int) -> tuple[Any, Cost]:
     """Count in this process; return the counts, sorted, and the time."""
+    asked = relation()
     worked, start = time.process_time(), time.perf_counter()
     dataset = read(parquet.read_table(folder))
-    points, counts = LocalEngine(dataset).sparse(asked(found), found.cap)
+    points, counts = LocalEngine(dataset).sparse(asked, cap(size))
     cost = Cost(time.perf_counter() - start, time.process_time() - worked)
     return in_order(points, counts), cost
 
@@ -143,8 +137,14 @@ def worked_below() -> float:
     return found / os.sysconf("SC_CLK_TCK")
 
 
-def asked(found: Case) -> NeighbourRelation:
-    return NeighbourRelation(COLUMNS, "euclidean", found.radius)
+@cache
+def relation() -> NeighbourRelation:
+    """Return the question; its radius takes a while to find, which is not measured."""
+    return NeighbourRelation(names(WIDTH), "euclidean", radius(WIDTH))
+
+
+def cap(size: int) -> int:
+    return int(BETA * size) + 880
 
 
 def in_order(points: Any, counts: Any) -> Any:
@@ -152,19 +152,65 @@ def in_order(points: Any, counts: Any) -> Any:
     return rows[np.lexsort(rows.T)]
 
 
+def fitted(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
+    """Return the time that does not grow and the time of a record, least relative error."""
+    weight = 1.0 / np.array(seconds)
+    design = np.column_stack([np.ones(len(sizes)), np.array(sizes, float)]) * weight[:, None]
+    start, each = np.linalg.lstsq(design, np.ones(len(sizes)), rcond=None)[0]
+    return float(start), float(each)
+
+
+def check_model(sizes: list[int], seconds: list[float]) -> float:
+    """Fit to all but the two largest, then to all but the largest; print what each foretells.
+
+    Returns the last one over the measured time.
+    """
+    ratio, rows = math.nan, []
+    for left_out in (2, 1):
+        known = len(sizes) - left_out
+        if known >= 2:
+            start, each = fitted(sizes[:known], seconds[:known])
+            foretold = start + each * sizes[known]
+            ratio = foretold / seconds[known]
+            rows.append([f"{sizes[known]:,}", foretold, seconds[known], ratio])
+    print_table(["records", "foretold s", "measured s", "ratio"], rows)
+    start, each = fitted(sizes, seconds)
+    print(f"all sizes: {start:.2f} s and {each * 1e6:.3f} microseconds a record")
+    return ratio
+
+
+def counted(spark: Any, size: int, repeat: int) -> tuple[Cost, Cost, int]:
+    """Return the median costs of Spark and of ``local``, and how many records are below the cap."""
+    with tempfile.TemporaryDirectory(prefix="whitecrow-spark-") as name:
+        write(Path(name), size, WIDTH)
+        runs = [on_spark(spark, Path(name), size) for _ in range(repeat)]
+        local = [Cost(math.nan, math.nan)]
+        if size <= COMPARED:
+            found = [here(Path(name), size) for _ in range(repeat)]
+            assert np.array_equal(runs[0][0], found[0][0]), "Spark and local differ"
+            local = [cost for _, cost in found]
+    return median([cost for _, cost in runs]), median(local), len(runs[0][0])
+
+
+def median(costs: list[Cost]) -> Cost:
+    return sorted(costs, key=lambda cost: cost.seconds)[len(costs) // 2]
+
+
 def main() -> None:
-    options = parser(__doc__ or "").parse_args()
-    sizes = [100_000, 1_000_000] if options.quick else [100_000, 1_000_000, 10_000_000]
+    """Measure and print."""
+    options = parser(__doc__ or "")
+    options.add_argument("--large", action="store_true", help="also 10^8 records; 12 GB of disk")
+    options.add_argument("--learn", action="store_true", help="also a detector over ten columns")
+    given = options.parse_args()
+    sizes = [100_000, 1_000_000] if given.quick else [100_000, 1_000_000, 3_000_000, 10_000_000]
+    sizes += [30_000_000, 100_000_000] if given.large else []
     spark = session("local[2]", **{"spark.driver.memory": MEMORY})
-    table, costs, local = [], [], Cost()
-    for size in (sizes[0], *sizes):
-        found = case(size, len(COLUMNS))
-        with tempfile.TemporaryDirectory(prefix="whitecrow-spark-") as name:
-            write(found, Path(name))
-            counted, cost = on_spark(spark, Path(name), found)
-            expected, local = here(Path(name), found)
-        assert np.array_equal(counted, expected), "Spark and local differ"
-        costs.append(cost)
+    counted(spark, sizes[0], 1)
+    table: list[list[object]] = []
+    costs: dict[int, tuple[Cost, Cost]] = {}
+    for size in sizes:
+        cost, local, below = counted(spark, size, 3 if size <= COMPARED else 1)
+        costs[size] = cost, local
         table.append(
             [
                 f"{size:,} x 3",
@@ -177,9 +223,10 @@ def main() -> None:
                 cost.spilled,
                 f"{cost.task_memory / 2**20:.0f}",
                 f"{cost.travelled:,}",
-                f"{len(counted):,}",
+                f"{below:,}",
             ]
         )
+        print(*table[-1], flush=True)
     print_table(
         [
             "records",
@@ -194,13 +241,28 @@ def main() -> None:
             "rows here",
             "below cap",
         ],
-        table[1:],
+        table,
     )
-    emit("exponent", _slope(sizes, [cost.seconds for cost in costs[1:]]))
-    emit("overhead", costs[-1].seconds / local.seconds)
-    emit("exponent_cpu", _slope(sizes, [cost.cpu for cost in costs[1:]]))
-    emit("overhead_cpu", costs[-1].cpu / local.cpu)
-    emit("travelled", costs[-1].travelled / sizes[-1])
+    grown = sizes if given.quick else sizes[1:]
+    both = max(size for size in sizes if size <= COMPARED)
+    emit("exponent", _slope(grown, [costs[size][0].seconds for size in grown]))
+    emit("overhead", costs[both][0].seconds / costs[both][1].seconds)
+    emit("overhead_least", costs[10**6][0].seconds / costs[10**6][1].seconds)
+    emit("exponent_cpu", _slope(grown, [costs[size][0].cpu for size in grown]))
+    emit("overhead_cpu", costs[both][0].cpu / costs[both][1].cpu)
+    emit("travelled", costs[sizes[-1]][0].travelled / sizes[-1])
+    if not given.quick:
+        emit("foretold", check_model(grown, [costs[size][0].seconds for size in grown]))
+    if given.learn:
+        rows: list[list[object]] = []
+        for size in grown:
+            with tempfile.TemporaryDirectory(prefix="whitecrow-spark-") as name:
+                write(Path(name), size, 10)
+                worked = worked_below()
+                seconds = learned(Path(name), size, "spark").seconds
+                rows.append([f"{size:,} x 10", seconds, worked_below() - worked])
+            print(*rows[-1], flush=True)
+        print_table(["learn", "s", "cpu s"], rows)
 
 
 def _slope(sizes: list[int], seconds: list[float]) -> float:

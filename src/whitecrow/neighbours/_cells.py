@@ -12,11 +12,13 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import Dialect
+from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, step
 
 __all__ = ["MOST_COLUMNS", "Judged", "Lattice", "Turn", "lay_out"]
@@ -136,8 +138,16 @@ class Lattice:
         from whitecrow.neighbours._kernels.cells import around
 
         sums = np.concatenate([[0], np.cumsum(weights)])
+
+        def some(first: int, last: int) -> Counts:
+            part = np.zeros(len(keys), np.int64)
+            around(keys, sums, runs[0][first:last], runs[1][first:last], part)
+            return part
+
         found = np.zeros(len(keys), np.int64)
-        around(keys, sums, *runs, found)
+        spans = parallel.chunks(len(runs[0]), 32)
+        for part in parallel.results([partial(some, *span) for span in spans]):
+            found += part
         return found
 
     def _runs(self, width: float, more: int) -> tuple[Counts, Counts]:

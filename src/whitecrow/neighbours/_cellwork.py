@@ -23,15 +23,23 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, repr=False)
 class Sampled:
-    """Yields each record with a probability. A sample decides how work is split, no counts."""
+    """Yields each record with a probability, and how many there are.
+
+    The last column is 0 for a record; where it is 1 the first is a number of records. A sample
+    decides how work is split, and never the counts.
+    """
 
     part: float
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
         """Draw from one partition."""
-        source = np.random.default_rng()
+        source, size = np.random.default_rng(), 0
         for values in batches:
-            yield values[source.random(len(values)) < self.part]
+            drawn = values[source.random(len(values)) < self.part]
+            yield np.column_stack([drawn, np.zeros(len(drawn))])
+            size, width = size + len(values), values.shape[1]
+        if size:
+            yield np.array([[size, *np.zeros(width - 1), 1.0]])
 
 
 @dataclass(frozen=True, repr=False)

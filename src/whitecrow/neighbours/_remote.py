@@ -99,12 +99,10 @@ class RemoteEngine:
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
-        size = self._dataset.size
-        checked_cap(cap, size, "sparse")
-        width = len(neighbour_relation.columns)
-        if size == 0:
-            return np.empty((0, width)), np.zeros(0, np.int64)
-        sample = self._sample(neighbour_relation, size)
+        checked_cap(cap, 1, "sparse")
+        sample = self._sample(neighbour_relation)
+        if self._dataset.size == 0:
+            return np.empty((0, len(neighbour_relation.columns))), np.zeros(0, np.int64)
         found = None
         if neighbour_relation.layout == PLAIN:  # SQL computes the cells of values as they are
             found = self._by_cells(neighbour_relation, sample, cap)
@@ -281,15 +279,20 @@ class RemoteEngine:
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
 
-    def _sample(self, neighbour_relation: NeighbourRelation, size: int) -> Matrix:
+    def _sample(self, neighbour_relation: NeighbourRelation) -> Matrix:
         """Draw a sample of records. It decides how the work is split, and never the counts."""
-        part, width = min(1.0, self._bounds.sample / size), len(neighbour_relation.columns)
+        width, dialect = len(neighbour_relation.columns), self._warehouse.dialect
         everything = self._dataset.records(neighbour_relation.columns)
+        # One reading finds the size too, where something like it is known before.
+        stored = None if self._dataset.size_known else self._warehouse.stored(everything)
+        part = min(1.0, self._bounds.sample / max(1, stored or self._dataset.size))
         if self._warehouse.spread:
-            parts = self._warehouse.work(everything, Sampled(part), width)
-            found = np.concatenate([np.empty((0, width)), *parts])
+            parts = self._warehouse.work(everything, Sampled(part), width + 1)
+            found = np.concatenate([np.empty((0, width + 1)), *parts])
+            numbers = found[:, -1] == 1.0
+            self._dataset.remember_size(int(found[numbers, 0].sum()))
+            found = found[~numbers, :-1]
         else:
-            dialect = self._warehouse.dialect
             drawn = f"{everything.text} WHERE {dialect.random} < {dialect.number(part)}"
             found = self._warehouse.rows(Query(drawn), width)
         return found[np.random.default_rng(len(found)).permutation(len(found))]

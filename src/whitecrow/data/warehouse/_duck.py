@@ -79,6 +79,10 @@ class DuckWarehouse:
         """Return how many rows a result has."""
         return int(self.rows(query.number(self.dialect), 1)[0, 0])
 
+    def stored(self, query: Query) -> int | None:
+        """Return nothing: a number of rows is a query of its own."""
+        return None
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return doubles(self._answer(query).to_arrow_table())

@@ -23,7 +23,7 @@ __all__ = ["Part", "Reading", "parts_of", "plain_files"]
 
 _TASKS = 16
 _LEAST, _MOST = 1 << 19, 1 << 21
-"""Records of a task: about a sixteenth of all, between these as far as the files' own groups go."""
+"""Records of a task: a sixteenth of all, between these as far as the files' own groups go."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Part:
-    """Groups of rows of some files, for one task."""
+    """Groups of rows of some files, for one task, and how many rows they have."""
 
     groups: tuple[tuple[str, tuple[int, ...]], ...]
+    rows: int
 
     def read(self, reading: Reading) -> Iterator[Matrix]:
         """Read and check them, on one core: others work beside."""
@@ -100,19 +101,21 @@ def parts_of(files: Sequence[Path], names: Sequence[str]) -> tuple[Part, ...] | 
         schema = types
         rows = [found.row_group(place).num_rows for place in range(found.num_row_groups)]
         groups += [(str(path), place, number) for place, number in enumerate(rows)]
-    aim = min(_MOST, max(_LEAST, sum(number for *_, number in groups) // _TASKS))
-    parts: list[Part] = []
-    waiting: dict[str, tuple[int, ...]] = {}
-    held = 0
-    for name, place, number in groups:
-        waiting[name] = (*waiting.get(name, ()), place)
-        held += number
-        if held >= aim:
-            parts.append(Part(tuple(waiting.items())))
-            waiting, held = {}, 0
-    if waiting:
-        parts.append(Part(tuple(waiting.items())))
-    return tuple(parts)
+    return _divided(groups)
+
+
+def _divided(groups: list[tuple[str, int, int]]) -> tuple[Part, ...]:
+    """Divide groups of rows, as a file, a place and a number of rows, into parts of like size."""
+    total = sum(rows for *_, rows in groups)
+    tasks = max(1, min(_TASKS, -(-total // _LEAST)), -(-total // _MOST))
+    parts: list[tuple[dict[str, tuple[int, ...]], int]] = [({}, 0)] * tasks
+    before = 0
+    for path, place, rows in groups:
+        number = min(tasks - 1, (2 * before + rows) * tasks // (2 * max(1, total)))
+        files, held = parts[number]
+        parts[number] = ({**files, path: (*files.get(path, ()), place)}, held + rows)
+        before += rows
+    return tuple(Part(tuple(files.items()), held) for files, held in parts if held)
 
 
 def plain_files(path: Path) -> list[Path] | None:

@@ -54,6 +54,10 @@ class PostgresWarehouse:
         """Return how many rows a result has."""
         return int(self.rows(query.number(self.dialect), 1)[0, 0])
 
+    def stored(self, query: Query) -> int | None:
+        """Return nothing: a number of rows is a query of its own."""
+        return None
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return np.concatenate([np.empty((0, width)), *self._batches(query)])

@@ -50,6 +50,9 @@ class Warehouse(Protocol):
     def number(self, query: Query) -> int:
         """Return how many rows a result has."""
 
+    def stored(self, query: Query) -> int | None:
+        """Return how many rows the cards' checks may leave of it, if that is known unread."""
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles; it is held in memory."""
 

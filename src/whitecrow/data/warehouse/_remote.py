@@ -56,6 +56,15 @@ class RemoteDataset:
             self._size = self.warehouse.number(self._read((), self._checked))
         return self._size
 
+    def remember_size(self, size: int) -> None:
+        """Take note of the size that another reading of all records has found."""
+        self._size = size
+
+    @property
+    def size_known(self) -> bool:
+        """Whether the size needs no reading."""
+        return self._size is not None
+
     @property
     def rejections(self) -> Rejections:
         """How many records the card leaves out; without the reasons, which are not counted."""

@@ -82,6 +82,11 @@ class SparkWarehouse:
         found = np.concatenate([np.empty((0, 1)), *self.work(query, _lengths, 1)])
         return int(found.sum())
 
+    def stored(self, query: Query) -> int | None:
+        """Return how many rows the files say they hold."""
+        parts = self._read_there(query)
+        return None if parts is None else sum(part.rows for part in parts)
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return self._collected(self._session.sql(query.text))
