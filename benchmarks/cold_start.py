@@ -58,20 +58,19 @@ columns += [wc.Column("month", "integer", lower=1, upper=12)]
 made = time.perf_counter()
 policy = wc.Policy(notions=("differential", "sensitive", "conditional"))
 card = wc.Card("made-up", tuple(columns))
-curator = wc.Curator.open(rows, card=card, budget="99", ledger="sqlite://", policy=policy)
+def opened():
+    return wc.Curator.open(rows, card=card, budget="99", ledger="sqlite://", policy=policy)
 def model(radius):
     return wc.DistanceAnomaly(beta=3, radius=radius)
 def someone(count):
     return dict.fromkeys(names[:count], 4.0)
 case = {"ward": "w1", "year": "2013", "cost": 60_000}
-def conditional(detector, epsilon):
-    return wc.Explain(case, metric="cost", detector=detector, notion="conditional", epsilon=epsilon)
-def ask(epsilon):
-    return curator.ask(QUESTION)
-begun = time.perf_counter()
-ask("1/2")
+def conditional(detector):
+    return wc.Explain(case, metric="cost", detector=detector, notion="conditional", epsilon=1)
+question = QUESTION
+opened().ask(question)
 first = time.perf_counter()
-ask("1/3")
+opened().ask(question)
 again = time.perf_counter() - first
 print(json.dumps({"first": first - start - (made - making), "again": again}))
 """
@@ -87,24 +86,24 @@ QUESTIONS = {
     + "found.scores({name: [value] for name, value in someone.items()})",
 }
 LARGE = {
-    "screen_3": "wc.Screen(someone(3), model=model(1), epsilon=epsilon)",
-    "identify_7": "wc.Identify(someone(7), model=model(1), k=2, epsilon=epsilon)",
-    "count_2": "wc.Count(names[:2], model=model(0.1), epsilon=epsilon)",
-    "count_3": "wc.Count(names[:3], model=model(0.5), epsilon=epsilon)",
-    "count_7": "wc.Count(names, model=model(2), epsilon=epsilon)",
-    "learn_7": "wc.Learn(names, epsilon=epsilon)",
-    "profile_7": "wc.Profile(names, epsilon=epsilon)",
-    "explain": "wc.Explain(case, metric='cost', detector=model(300), epsilon=epsilon)",
-    "explain_grubbs": "conditional('grubbs', epsilon)",
-    "explain_lof": "conditional('lof', epsilon)",
-    "explain_histogram": "conditional('histogram', epsilon)",
+    "screen_3": "wc.Screen(someone(3), model=model(1), epsilon=1)",
+    "identify_7": "wc.Identify(someone(7), model=model(1), k=2, epsilon=1)",
+    "count_2": "wc.Count(names[:2], model=model(0.1), epsilon=1)",
+    "count_3": "wc.Count(names[:3], model=model(0.5), epsilon=1)",
+    "count_7": "wc.Count(names, model=model(2), epsilon=1)",
+    "learn_7": "wc.Learn(names, epsilon=1)",
+    "profile_7": "wc.Profile(names, epsilon=1)",
+    "explain": "wc.Explain(case, metric='cost', detector=model(300), epsilon=1)",
+    "explain_grubbs": "conditional('grubbs')",
+    "explain_lof": "conditional('lof')",
+    "explain_histogram": "conditional('histogram')",
     "lookahead": "wc.Lookahead(['ward', 'year'],"
-    " model=wc.DistanceAnomaly(beta=3, radius=0, metric='hamming'), k=2, epsilon=epsilon)",
+    " model=wc.DistanceAnomaly(beta=3, radius=0, metric='hamming'), k=2, epsilon=1)",
     "publish": "wc.Publish('cost', statistic='mean', time='month', start=1, period=1, horizon=12,"
-    " through=12, epsilon=epsilon)",
+    " through=12, epsilon=1)",
 }
 """Questions about a million records; the number is of columns."""
-QUICK = ("count_3", "learn_7", "explain")
+QUICK = ("learn_7",)
 DEMO = [sys.executable, "-c", "from whitecrow.cli import main; main()", "demo", "--out", "demo"]
 WARM = [sys.executable, "-c", "from whitecrow.cli import main; main()", "warm"]
 

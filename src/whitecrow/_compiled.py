@@ -103,12 +103,12 @@ class _Kept:
         place = folder_to_fill()
         if place is None or result.lifted or result.library.has_dynamic_globals:
             return
-        key = self._key(signature, result.codegen)
-        file = self._file(place, key)
         try:
+            key = self._key(signature, result.codegen)
+            file = self._file(place, key)
             file.flush()  # what is there is of other sources, or damaged
             file.save(key, result._reduce())
-        except OSError:  # a full disk: the code is used, and not kept
+        except Exception:  # noqa: BLE001 - a full disk, say: the code is used, and not kept
             return
 
     def enable(self) -> None:

@@ -20,14 +20,14 @@ def refuse(kernel):
 
 def test_after_warming_no_question_about_many_records_compiles() -> None:
     """All in one process, so that what is shared is not loaded again for each."""
-    program = asking("count_3")[2].partition("def ask")[0]
+    program = asking("count_3")[2].partition("question =")[0]
     asked = "\n".join(f"    curator.ask({question})" for question in LARGE.values())
     ran = subprocess.run(
         [
             sys.executable,
             "-c",
-            f"{LISTEN}\n{program}\nepsilon = '1/2'\nwith _listening(refuse):\n{asked}\n"
-            "    curator.learn(names, epsilon='1').answer.scores(rows.select(names))\n"
+            f"{LISTEN}\n{program}\ncurator = opened()\nwith _listening(refuse):\n{asked}\n"
+            "    curator.learn(names[:3], epsilon='1').answer.scores(rows.select(names[:3]))\n"
             "    curator.ask(wc.Explain(case, metric='cost', detector='lof', search='bfs',"
             " notion='conditional', epsilon='1/2'))",
             "40000",

@@ -62,9 +62,10 @@ class Kernel:
 Tell = Callable[[Kernel], None]
 
 
-def warm() -> None:
+def warm(tell: Callable[[int], None] = lambda percent: None) -> None:
     """Load every kernel into this process; compile and keep those that are not kept yet."""
-    for part in PARTS.values():
+    for done, part in enumerate(PARTS.values()):
+        tell(100 * done // len(PARTS))
         part()
 
 
