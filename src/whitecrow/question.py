@@ -252,11 +252,14 @@ class QuestionType(Generic[Q, F, A]):
         return self.cost(question, card, max(1, most))
 
 
-def statement(question: Question, price: Guarantee, card: Card) -> str:
+def statement(
+    question: Question, price: Guarantee, card: Card, figures: Mapping[str, JSON] | None = None
+) -> str:
     """Return what a data officer can sign: the promise, its unit, and whom the question leaves out.
 
     A question that names a person's record and speaks of it openly says so in its ``caveat``. An
-    answer that is little better than a coin is told apart from one that is.
+    answer that is little better than a coin is told apart from one that is. ``figures`` are those
+    of its description, where they are at hand.
     """
     parts = [_sentence(price)]
     if card.unit == "user":
@@ -264,7 +267,8 @@ def statement(question: Question, price: Guarantee, card: Card) -> str:
             f'"Record" stands for all records of one person here (at most {card.contribution}).'
         )
     parts.append(question.caveat)
-    parts.append(coin_warning(question, known_figures(question, card)))
+    figures = known_figures(question, card) if figures is None else figures
+    parts.append(coin_warning(question, figures))
     return " ".join(part for part in parts if part)
 
 
@@ -385,7 +389,7 @@ class Wording:
         if found is None:
             figures = known_figures(question, card)
             warning = coin_warning(question, figures)
-            promise = statement(question, price, card)
+            promise = statement(question, price, card, figures)
             found = Words(promise, error_words(question, figures), warning)
             if len(self._known) >= _MOST_WORDS:
                 self._known.clear()

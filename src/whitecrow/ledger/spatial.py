@@ -138,6 +138,16 @@ Place = tuple[str, int, float, float]
 
 
 @dataclass(frozen=True)
+class Sheet:
+    """What is kept of a sheet: its version, the sizes of its balls, the prices of four charts."""
+
+    version: int
+    bands: frozenset[int]
+    prices: tuple[Fraction, ...]
+    known: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
 class Weighed:
     """What one more ball adds, as of one version of its sheet.
 
@@ -147,8 +157,8 @@ class Weighed:
         The new ball's, on each chart; None on a differential chart if its promise is not to all.
     extra, own : Located
         What it adds to the dataset's account and to the analyst's.
-    version : int
-        The sheet's.
+    sheet : Sheet
+        What was kept of its sheet then.
     place : tuple
         Where the ball is looked up: sheet, size and two coordinates.
     """
@@ -156,18 +166,8 @@ class Weighed:
     depths: Depths
     extra: Located
     own: Located
-    version: int
+    sheet: Sheet
     place: Place
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """What is kept of a sheet: its version, the sizes of its balls, the prices of four charts."""
-
-    version: int
-    bands: frozenset[int]
-    prices: tuple[Fraction, ...]
-    known: tuple[bool, bool]
 
 
 class SpatialIndex:
@@ -213,8 +213,8 @@ class SpatialIndex:
         place = self.place(ball)
         name = place[0]
         sheet = self.sheet(name, ball.analyst)
-        if known is not None and known.version == sheet.version:
-            return known
+        if known is not None and known.sheet.version == sheet.version:
+            return replace(known, sheet=sheet)
         prices = list(sheet.prices)
         before: Sequence[tuple[Ball, Weighed]] = ()
         if pending is not None:
@@ -228,7 +228,7 @@ class SpatialIndex:
             _ZERO if depth is None else max(_ZERO, depth - price)
             for depth, price in zip(depths, prices, strict=True)
         ]
-        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet.version, place)
+        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet, place)
 
     def _depths(
         self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
@@ -299,8 +299,7 @@ class SpatialIndex:
 
     def add(self, ball: Ball, weighed: Weighed) -> None:
         """Put a ball that was weighed in this transaction on the charts."""
-        name, band, u, v = self.place(ball)
-        sheet = self.sheet(name, ball.analyst)
+        (name, band, u, v), sheet = weighed.place, weighed.sheet
         self.session.run(
             sql.ADD,
             account=self.dataset,
@@ -337,7 +336,7 @@ class SpatialIndex:
 
     # Sheets
 
-    def sheet(self, name: str, analyst: str) -> _Sheet:
+    def sheet(self, name: str, analyst: str) -> Sheet:
         """Return what is kept of a sheet."""
         rows = {
             row.analyst: row
@@ -356,11 +355,11 @@ class SpatialIndex:
             for line in _LINES
         )
         if shared is None:
-            return _Sheet(0, frozenset(), prices, (False, own is not None))
+            return Sheet(0, frozenset(), prices, (False, own is not None))
         bands = frozenset(map(int, shared.bands.split()))
-        return _Sheet(shared.version, bands, prices, (True, own is not None))
+        return Sheet(shared.version, bands, prices, (True, own is not None))
 
-    def write(self, name: str, analyst: str, sheet: _Sheet) -> None:
+    def write(self, name: str, analyst: str, sheet: Sheet) -> None:
         """Keep what became of a sheet."""
         for place, whose in enumerate((_EVERYBODY, analyst)):
             self.session.run(

@@ -67,7 +67,8 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service, app.state.handler, app.state.telemetry = service, handler, telemetry
-    app.include_router(router_of(handler))
+    # Its routes themselves: a router that is included is searched anew by every request.
+    app.router.routes += router_of(handler).routes
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _shape)
     if pages is not None:

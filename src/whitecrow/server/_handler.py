@@ -24,7 +24,7 @@ from whitecrow.errors import (
     retry_after,
     to_json,
 )
-from whitecrow.question import Release
+from whitecrow.question import Question, Release
 from whitecrow.questions import kinds
 from whitecrow.server import _schemas as schemas
 from whitecrow.server._buckets import Buckets
@@ -35,6 +35,7 @@ from whitecrow.server._people import Person
 from whitecrow.server._proxies import counted_address
 from whitecrow.server._scheduling import Schedule
 from whitecrow.server._service import Service
+from whitecrow.server._strangers import Asked
 from whitecrow.server._threads import Threads
 
 __all__ = ["BEARER", "RequestHandler", "encoded", "kind_of", "refusal"]
@@ -129,9 +130,8 @@ class RequestHandler:
         bearer = await BEARER(request)
         raw = await schemas.read(request, self.service.settings.largest_question)
 
-        def read() -> tuple[dict[str, Any], float | None, Release | None]:
-            question = schemas.question_in(request.headers, raw)
-            self.askable(who, name, question)
+        def read() -> tuple[Question, float | None, Release | None]:
+            question = self.askable(who, name, schemas.question_in(request.headers, raw))
             return question, *self.out(who, name, question)
 
         def reply(release: Release) -> Response:
@@ -148,9 +148,7 @@ class RequestHandler:
         async with self.slot(request, who, name, kind_of(question), deadline):
             return await self.in_slot(answer)
 
-    def out(
-        self, who: Person, name: str, question: dict[str, Any]
-    ) -> tuple[float | None, Release | None]:
+    def out(self, who: Person, name: str, question: Asked) -> tuple[float | None, Release | None]:
         """The reply time of a question, and its answer if that is out: it waits for nothing."""
         deadline = self.service.deadline(who, name, question)
         if deadline is None:
@@ -160,10 +158,10 @@ class RequestHandler:
             self.metrics.asked(kind_of(question), "free")
         return deadline, found
 
-    def askable(self, who: Person, name: str, question: dict[str, Any]) -> None:
+    def askable(self, who: Person, name: str, question: Asked) -> Question:
         """Refuse at once what public facts refuse: it needs no slot, and its time tells nothing."""
         try:
-            self.service.askable(who, name, question)
+            return self.service.askable(who, name, question)
         except WhitecrowError as error:
             self.metrics.asked(kind_of(question), public_name(error))
             raise
@@ -187,7 +185,7 @@ class RequestHandler:
         except WhitecrowError as error:
             return refusal(error)
 
-    def answered(self, person: Person, name: str, question: dict[str, Any]) -> Release:
+    def answered(self, person: Person, name: str, question: Asked) -> Release:
         """Answer a question, and count what came of it."""
         kind = kind_of(question)
         try:
@@ -210,8 +208,10 @@ async def _replied(
     return Response(body, status, media_type=media)
 
 
-def kind_of(question: dict[str, Any]) -> str:
+def kind_of(question: Asked) -> str:
     """The kind a question says it is, if there is such a kind."""
+    if isinstance(question, Question):
+        return question.kind
     kind = question.get("kind")
     return kind if isinstance(kind, str) and kind in kinds() else "unknown"
 

@@ -20,7 +20,7 @@ from whitecrow.server._dummies import Dummies
 from whitecrow.server._members import need
 from whitecrow.server._people import Person
 from whitecrow.server._settings import Settings
-from whitecrow.server._strangers import question_from, well_formed
+from whitecrow.server._strangers import Asked, question_from, well_formed
 
 __all__ = ["Replies"]
 
@@ -45,16 +45,14 @@ class Replies:
         def listing(self, who: Person, name: str) -> Listing: ...
         def curator(self, who: Person, name: str) -> Curator: ...
 
-    def deadline(self, who: Person, name: str, written: Mapping[str, Any]) -> float | None:
+    def deadline(self, who: Person, name: str, written: Asked) -> float | None:
         """The published reply time of a question about a dataset."""
         listing = self.listing(who, name)
         card = views.card(listing, self.pool.state(listing))
         question = question_from(written)
         return well_formed(lambda: self.settings.deadline(question.kind, card, question))
 
-    def stored(
-        self, who: Person, name: str, written: Mapping[str, Any], deadline: float
-    ) -> Release | None:
+    def stored(self, who: Person, name: str, written: Asked, deadline: float) -> Release | None:
         """Return an answer that is out already: public history, whose time need not be hidden."""
         need(who, "analyst", "custodian")
         curator, question = self.curator(who, name), question_from(written)

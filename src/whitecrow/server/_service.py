@@ -19,7 +19,7 @@ from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
 from whitecrow.place.balls import BALLS
-from whitecrow.question import Description, Release
+from whitecrow.question import Description, Question, Release
 from whitecrow.server import _views as views
 from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._curator_pool import CuratorPool
@@ -39,6 +39,7 @@ from whitecrow.server._settings import Settings
 from whitecrow.server._single_sign_on import SingleSignOn
 from whitecrow.server._store import Store
 from whitecrow.server._strangers import (
+    Asked,
     card_from,
     policy_from,
     priced_question,
@@ -174,13 +175,13 @@ class Service(Replies):
         batch = [priced_question(curator, one) for one in written]
         return curator.plan(batch).to_json()
 
-    def askable(self, who: Person, name: str, written: Mapping[str, Any]) -> None:
-        """Refuse a question that this person may not ask, or that is malformed; spends nothing."""
+    def askable(self, who: Person, name: str, written: Asked) -> Question:
+        """Read a question; refuse one that this person may not ask, or that is malformed."""
         need(who, "analyst", "custodian")
         self.listing(who, name)
-        question_from(written)
+        return question_from(written)
 
-    def ask(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
+    def ask(self, who: Person, name: str, written: Asked) -> Release:
         """Answer a question, or refuse it; the chain names whoever asked, custodians too."""
         need(who, "analyst", "custodian")
         curator = self.curator(who, name)

@@ -13,13 +13,25 @@ from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.question import Question
 
-__all__ = ["card_from", "policy_from", "priced_question", "question_from", "well_formed"]
+__all__ = [
+    "Asked",
+    "card_from",
+    "policy_from",
+    "priced_question",
+    "question_from",
+    "well_formed",
+]
+
+Asked = Mapping[str, Any] | Question
+"""A question as it was written, or as it was read from that before."""
 
 T = TypeVar("T")
 
 
-def question_from(written: Mapping[str, Any]) -> Question:
+def question_from(written: Asked) -> Question:
     """Read a question that a stranger wrote; one that would keep a worker for long is refused."""
+    if isinstance(written, Question):
+        return written
     question = well_formed(lambda: read_question(written))
     for parameter, most in question.served_up_to.items():
         given = getattr(question, parameter)
@@ -31,7 +43,7 @@ def question_from(written: Mapping[str, Any]) -> Question:
     return question
 
 
-def priced_question(curator: Curator, written: Mapping[str, Any]) -> Question:
+def priced_question(curator: Curator, written: Asked) -> Question:
     """Read a question and try its price, so that what is malformed shows before the ledger."""
     question = question_from(written)
     well_formed(lambda: curator.price(question))
