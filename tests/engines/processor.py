@@ -23,9 +23,9 @@ _AROUND = """
 #define __global__
 #define __noinline__
 #define __forceinline__ inline
-#define __shared__ static
+#define __shared__ static thread_local
 struct Index { int x, y; };
-static Index blockIdx, threadIdx;
+static thread_local Index blockIdx, threadIdx;
 static long long min(long long a, long long b) { return a < b ? a : b; }
 static int __syncthreads_or(int open) { return open; }
 static void __syncthreads() {}
