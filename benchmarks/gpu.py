@@ -202,7 +202,7 @@ def detector(ways: dict[str, Device]) -> float:
 
     import whitecrow as wc
     from whitecrow.detector import on_gpu, scoring
-    from whitecrow.learn.facts import _ByColumn, _ByScore, _ByTable
+    from whitecrow.learn.facts import ByColumn, ByTable, _ByScore
 
     data = mixture(LEARNED[0], LEARNED[1])
     names = [f"c{c}" for c in range(LEARNED[1])]
@@ -218,8 +218,8 @@ def detector(ways: dict[str, Device]) -> float:
         parts = [data[first : first + together] for first in range(0, size, together)]
         found, spent = [], []
         for counting, times in (
-            (_ByColumn(model.grids, device), 4),
-            (_ByTable(columns, model.tables, device), 1),
+            (ByColumn(model.grids, device), 4),
+            (ByTable(columns, model.tables, device), 1),
             (_ByScore(model, edges, device), 1),
         ):
             counts = np.zeros(counting.size, np.int64)
