@@ -202,10 +202,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         path = Path(folder) / "big.db"
         start = time.perf_counter()
-        with Ledger(path, atlas=BALLS) as ledger:
+        with Ledger(path, geometry=BALLS) as ledger:
             build(ledger, entries // 2)
         print(f"{entries} entries built in {time.perf_counter() - start:.0f} s")
-        with Ledger(path, atlas=BALLS) as ledger:
+        with Ledger(path, geometry=BALLS) as ledger:
             crowd = [ball(*(float(x) for x in draw.uniform(-50.5, -49.5, 2))) for _ in range(500)]
             known = list(questions(2))
 
@@ -259,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             measured("spends without an answer", lambda i: lambda: ledger.unsettled(NAME), repeats)
             whole = measured(
                 "verify, full",
-                lambda i: lambda: _right(verify(ledger, NAME, atlas=BALLS, full=True)),
+                lambda i: lambda: _right(verify(ledger, NAME, geometry=BALLS, full=True)),
                 1,
             )
             _right(checkpoint(ledger, NAME))

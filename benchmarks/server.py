@@ -126,7 +126,7 @@ def _analysts_again(port: int, tokens: list[str], seconds: float) -> Load:
 
 def _check(database: str, load: Load) -> None:
     """Zero overspend: the chain verifies, and every charge led to one answer."""
-    with Ledger(database, atlas=BALLS) as ledger:
+    with Ledger(database, geometry=BALLS) as ledger:
         finding = verify(ledger, "clinic")
         standing = ledger.snapshot("clinic")
         kinds = [entry.kind for entry in ledger.entries("clinic")]

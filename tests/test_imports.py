@@ -39,7 +39,7 @@ LISTED = {
     ("detector/detector.py", "whitecrow.neighbours"): _RARELY,
     ("detector/elsewhere.py", "whitecrow.detector.detector"): _CYCLE,
     ("histogram/table.py", "whitecrow.histogram.picture"): _CYCLE,
-    ("place/balls.py", "whitecrow.place.atlas"): _CYCLE,
+    ("place/balls.py", "whitecrow.place.recount"): _CYCLE,
     ("questions.py", "whitecrow.question"): "the names of questions are wanted without their code",
 }
 """Other imports inside functions, each with its reason."""

@@ -34,7 +34,7 @@ def _common_ledger() -> Ledger:
 
     It is found by the records themselves, so that fitting again does not open a new budget.
     """
-    return Ledger("sqlite://", atlas=BALLS)
+    return Ledger("sqlite://", geometry=BALLS)
 
 
 class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]

@@ -16,9 +16,9 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
-from whitecrow.place.atlas import Atlas, batch_price, extra_price
 from whitecrow.place.balls import Balls, deepest, reach
 from whitecrow.place.crowds import no_deeper_than
+from whitecrow.place.recount import Recount, batch_price, extra_price
 from whitecrow.screen import Screen
 
 TENTH = Fraction(1, 10)
@@ -116,12 +116,12 @@ def test_one_by_one_costs_what_the_batch_costs():
     rng = np.random.default_rng(3)
     balls = [ball(*rng.uniform(0, 5, 2), radius=rng.uniform(0.2, 1.5)) for _ in range(25)]
     epsilons = [Fraction(int(n), 10) for n in rng.integers(1, 5, 25)]
-    atlas = Atlas()
+    recount = Recount()
     for place, (b, e) in enumerate(zip(balls, epsilons, strict=True)):
         earlier = list(zip(balls[:place], epsilons[:place], strict=True))
-        assert extra_price(earlier, b, e) == atlas.extra(b, e)
-        atlas.add(b, e)
-        assert atlas.price == batch_price(balls[: place + 1], epsilons[: place + 1])
+        assert extra_price(earlier, b, e) == recount.extra(b, e)
+        recount.add(b, e)
+        assert recount.price == batch_price(balls[: place + 1], epsilons[: place + 1])
 
 
 def test_elsewhere_the_price_is_never_below_the_depth_found_by_sampling():
@@ -238,13 +238,13 @@ def test_balls_that_touch_are_never_told_apart_by_their_keys(metric):
 
 def test_in_a_crowd_too_large_to_weigh_the_price_is_never_too_little():
     draw = np.random.default_rng(5)
-    atlas = Atlas()
+    recount = Recount()
     for center in draw.uniform(-0.2, 0.2, (520, 2)):
-        atlas.add(ball(*center, radius=1), TENTH)
-    assert atlas.price == 52  # all of them hold the origin
-    assert atlas.add(ball(0, 1.9, radius=1), TENTH) <= TENTH
-    assert atlas.add(ball(0, 0, radius=1), TENTH) >= TENTH
-    assert atlas.price >= Fraction(521, 10)
+        recount.add(ball(*center, radius=1), TENTH)
+    assert recount.price == 52  # all of them hold the origin
+    assert recount.add(ball(0, 1.9, radius=1), TENTH) <= TENTH
+    assert recount.add(ball(0, 0, radius=1), TENTH) >= TENTH
+    assert recount.price >= Fraction(521, 10)
 
 
 def test_touching_balls_share_their_border():

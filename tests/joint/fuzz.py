@@ -294,7 +294,7 @@ def fuzz(
         Some sequences on Spark too, which is slow to start.
     """
     outcome = Outcome()
-    with Ledger("sqlite://", atlas=BALLS) as ledger:
+    with Ledger("sqlite://", geometry=BALLS) as ledger:
         for number in range(first, first + count):
             random = Random(number)
             there = world(random, engines=engines(number, spark=spark), **fixed)

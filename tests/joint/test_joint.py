@@ -178,7 +178,7 @@ def test_two_readings_of_one_record_that_are_taken_for_one_are_found(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Ledger("sqlite://", atlas=BALLS) as ledger:
+    with Ledger("sqlite://", geometry=BALLS) as ledger:
         assert judge(READINGS, asked, ledger, tmp_path).violations == []
         spoil(monkeypatch)
         assert judge(READINGS, asked, ledger, tmp_path).violations

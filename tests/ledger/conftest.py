@@ -16,6 +16,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def ledger() -> Any:
-    with Ledger("sqlite://", atlas=BALLS) as made:
+    with Ledger("sqlite://", geometry=BALLS) as made:
         made.open("clinic", budget=Budget.of("1"))
         yield made

@@ -20,7 +20,7 @@ from whitecrow.place.balls import BALLS
 
 def busy(path: Path) -> Ledger:
     """A ledger with an entry of every kind."""
-    ledger = Ledger(path, atlas=BALLS)
+    ledger = Ledger(path, geometry=BALLS)
     ledger.open("clinic", budget=Budget.of("10"))
     ledger.allow("clinic", "ana", Budget.of("5"), reason="a share")
     ledger.amend("clinic", budget=Budget.of("20"), reason="voted")
@@ -38,8 +38,8 @@ def busy(path: Path) -> Ledger:
 
 def test_an_honest_ledger_verifies_with_and_without_an_atlas(tmp_path: Path) -> None:
     with busy(tmp_path / "l.db") as ledger:
-        for atlas in (None, BALLS):
-            finding = verify(ledger, "clinic", atlas=atlas)
+        for geometry in (None, BALLS):
+            finding = verify(ledger, "clinic", geometry=geometry)
             assert finding.ok, finding
             assert finding.entries == len(ledger.entries("clinic"))
 
@@ -71,12 +71,12 @@ def test_a_check_goes_on_from_a_checkpoint_and_a_full_one_finds_what_lies_before
     tmp_path: Path,
 ) -> None:
     with busy(tmp_path / "l.db") as ledger:
-        assert checkpoint(ledger, "clinic", atlas=BALLS, actor="cleo", least=5).ok
+        assert checkpoint(ledger, "clinic", geometry=BALLS, actor="cleo", least=5).ok
         assert checkpoint(ledger, "clinic", least=5).since == 16  # too soon for another
         ledger.allow("clinic", "bo", Budget.of("3"), reason="a share")
-        finding = verify(ledger, "clinic", atlas=BALLS)
+        finding = verify(ledger, "clinic", geometry=BALLS)
         assert (finding.ok, finding.since, finding.entries) == (True, 16, 17)
-        assert verify(ledger, "clinic", atlas=BALLS, full=True).since == 0
+        assert verify(ledger, "clinic", geometry=BALLS, full=True).since == 0
         tamper(ledger, "UPDATE entries SET at = '1999' WHERE seq = 6")
         assert verify(ledger, "clinic").ok
         found = verify(ledger, "clinic", full=True)
@@ -138,7 +138,7 @@ def test_tampering_with_what_is_derived_from_the_entries_is_found(
         held = charge(ledger, order("s", wc.SensitivePrivacy("1/4", 5, 1.0)))
         ledger.settle("clinic", held, 1)
         tamper(ledger, statement)
-        finding = verify(ledger, "clinic", atlas=BALLS)
+        finding = verify(ledger, "clinic", geometry=BALLS)
         assert INDEX_TAMPERINGS[statement] in finding.reason, finding
 
 

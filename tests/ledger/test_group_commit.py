@@ -28,7 +28,7 @@ def located(name: str, center: float, analyst: str = "ana") -> ChargeRequest:
 
 
 def opened(path: Path) -> Ledger:
-    ledger = Ledger(path, atlas=BALLS)
+    ledger = Ledger(path, geometry=BALLS)
     ledger.open("d", budget=Budget.of("1"))
     return ledger
 
@@ -41,7 +41,7 @@ def charge(ledger: Ledger, order: ChargeRequest) -> None:
 
 
 def books(ledger: Ledger) -> Any:
-    finding = verify(ledger, "d", atlas=BALLS)
+    finding = verify(ledger, "d", geometry=BALLS)
     assert finding.ok, finding
     return ledger.snapshot("d").spent.located.differential
 

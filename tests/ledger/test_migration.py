@@ -122,7 +122,7 @@ def test_places_and_terms_of_an_older_store_are_indexed_from_its_entries(tmp_pat
     path = tmp_path / "l.db"
     ball = {"columns": ["x"], "metric": "euclidean", "center": [0.0], "radius": 1.0}
     price = wc.SensitivePrivacy("1/10", 5, 1.0)
-    with Ledger(path, atlas=BALLS) as ledger:
+    with Ledger(path, geometry=BALLS) as ledger:
         ledger.open("d", budget=Budget.of("1"))
         for place in range(6):
             located = {**ball, "center": [place * 0.7]}
@@ -135,9 +135,9 @@ def test_places_and_terms_of_an_older_store_are_indexed_from_its_entries(tmp_pat
             to_the_first_schema(connection)
     with pytest.raises(wc.Unavailable, match="older version"):
         Ledger(path)
-    with Ledger(path, atlas=BALLS) as ledger:
+    with Ledger(path, geometry=BALLS) as ledger:
         assert ledger.snapshot("d") == standing
-        finding = verify(ledger, "d", atlas=BALLS)
+        finding = verify(ledger, "d", geometry=BALLS)
         assert finding.ok, finding
         for seq in (2, 4, 5, 6, 7):
             ledger.void("d", seq, reason="none was answered")

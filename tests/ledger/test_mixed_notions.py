@@ -219,14 +219,14 @@ def joint(mechanisms: tuple[Mechanism, ...]) -> Callable[[Histogram], Law]:
 
 def reported(mechanisms: tuple[Mechanism, ...]) -> Any:
     """Spend it all on a fresh account and read the account."""
-    with Ledger("sqlite://", atlas=BALLS) as ledger:
+    with Ledger("sqlite://", geometry=BALLS) as ledger:
         ledger.open("line", budget=Budget.of(("100", DELTA)))
         for place, one in enumerate(mechanisms):
             order = ChargeRequest("ana", f"digest {place}", {}, one.price, one.location)
             held, _ = ledger.reserve("line", order)
             ledger.settle("line", held, None)  # type: ignore[arg-type]
             held.release()  # type: ignore[union-attr]
-        assert verify(ledger, "line", atlas=BALLS).ok
+        assert verify(ledger, "line", geometry=BALLS).ok
         return ledger.snapshot("line").spent
 
 

@@ -32,7 +32,7 @@ def test_balls_far_apart_share_one_price_and_voids_count_again(ledger: Ledger) -
     assert spent(ledger) == Fraction(1, 2)
     charge(ledger, order("here", wc.DifferentialPrivacy("1/100"), place=0.5))
     assert spent(ledger) == Fraction(51, 100)
-    assert verify(ledger, "clinic", atlas=BALLS).ok
+    assert verify(ledger, "clinic", geometry=BALLS).ok
 
 
 def test_located_and_other_questions_add_up_and_analysts_have_their_own_map(
@@ -68,7 +68,7 @@ def test_what_places_cost_is_kept_up_to_date_whatever_happens(
 ) -> None:
     """Two ledgers on one store, each with its own map; voids in between."""
     with TemporaryDirectory() as folder:
-        ledgers = [Ledger(Path(folder) / "l.db", atlas=BALLS) for _ in range(2)]
+        ledgers = [Ledger(Path(folder) / "l.db", geometry=BALLS) for _ in range(2)]
         ledgers[0].open("clinic", budget=Budget.of("100"))
         held: list[int] = []
         for number, (step, analyst, place, sensitive) in enumerate(steps):
@@ -80,7 +80,7 @@ def test_what_places_cost_is_kept_up_to_date_whatever_happens(
                 ball = None if place == 6 else float(place)
                 charged = charge(ledger, order(str(number), price, analyst=analyst, place=ball))
                 held.append(charged.seq)
-        finding = verify(ledgers[0], "clinic", atlas=BALLS)
+        finding = verify(ledgers[0], "clinic", geometry=BALLS)
         assert finding.ok, finding
         for ledger in ledgers:
             ledger.close()
@@ -119,7 +119,7 @@ def test_a_quote_is_what_asking_the_batch_one_by_one_costs(
         )
         for number, (analyst, place, sensitive) in enumerate(asked)
     ]
-    with Ledger("sqlite://", atlas=BALLS) as ledger:
+    with Ledger("sqlite://", geometry=BALLS) as ledger:
         ledger.open("clinic", budget=Budget.of("100"))
         for one in batch[:already]:
             ledger.settle("clinic", charge(ledger, one), True)

@@ -46,9 +46,9 @@ def test_a_ledger_of_the_previous_release_is_brought_forward_with_every_entry(ol
         before = connection.execute("SELECT seq, hash FROM entries ORDER BY seq").fetchall()
     connection.close()
     assert _version(old) == "0001"
-    with Ledger(old, atlas=BALLS) as ledger:
+    with Ledger(old, geometry=BALLS) as ledger:
         assert [(one.seq, one.hash) for one in ledger.entries("clinic")] == before
-        assert verify(ledger, "clinic", atlas=BALLS, full=True).ok
+        assert verify(ledger, "clinic", geometry=BALLS, full=True).ok
         snapshot = ledger.snapshot("clinic")
         assert snapshot.head == before[-1][1]
         assert snapshot.budget.differential == 3
@@ -59,7 +59,7 @@ def test_a_ledger_of_the_previous_release_is_brought_forward_with_every_entry(ol
 
 
 def test_its_answers_are_still_free_and_its_interrupted_spend_is_taken_up(old: Path) -> None:
-    with Ledger(old, atlas=BALLS) as ledger:
+    with Ledger(old, geometry=BALLS) as ledger:
         answered = next(e for e in ledger.entries("clinic") if e.kind == "settle")
         price = wc.DifferentialPrivacy("1/10")
         found, _ = ledger.reserve("clinic", ChargeRequest("ana", answered.digest, {}, price))
@@ -78,7 +78,7 @@ def test_going_back_is_restoring_the_copy_that_was_taken_before(old: Path, tmp_p
     database = Database(old)
     backup(database, tmp_path / "before")
     database.close()
-    with Ledger(old, atlas=BALLS):
+    with Ledger(old, geometry=BALLS):
         pass
     assert _version(tmp_path / "before") == "0001"
     with sqlite3.connect(tmp_path / "before") as one, sqlite3.connect(":memory:") as other:
@@ -92,7 +92,7 @@ def test_a_version_that_does_not_know_the_tables_touches_nothing(
     old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the previous release meets a ledger of this one."""
-    with Ledger(old, atlas=BALLS):
+    with Ledger(old, geometry=BALLS):
         pass
     before = old.read_bytes()
     older = migration.Versions(
@@ -100,7 +100,7 @@ def test_a_version_that_does_not_know_the_tables_touches_nothing(
     )
     monkeypatch.setattr(migration, "LEDGER", older)
     with pytest.raises(LedgerUnusable, match="newer version"):
-        Ledger(old, atlas=BALLS)
+        Ledger(old, geometry=BALLS)
     assert old.read_bytes() == before
 
 
@@ -120,7 +120,7 @@ def test_a_step_that_fails_leaves_the_older_ledger_as_it_was(
     with monkeypatch.context() as patched:
         patched.setattr(migration, "LEDGER", later)
         with pytest.raises(LedgerUnusable):
-            Ledger(old, atlas=BALLS)
+            Ledger(old, geometry=BALLS)
     assert _version(old) == "0001"
-    with Ledger(old, atlas=BALLS) as ledger:
-        assert verify(ledger, "clinic", atlas=BALLS, full=True).ok
+    with Ledger(old, geometry=BALLS) as ledger:
+        assert verify(ledger, "clinic", geometry=BALLS, full=True).ok

@@ -32,7 +32,7 @@ def reserved(ledger: Ledger, order: ChargeRequest) -> Reservation:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger(tmp_path / "l.db", atlas=BALLS) as made:
+    with Ledger(tmp_path / "l.db", geometry=BALLS) as made:
         made.open("d", budget=Budget.of("10"))
         yield made
 
@@ -60,13 +60,13 @@ def test_a_plan_a_void_and_a_page_do_not_read_the_account(
         ledger.void("d", held.seq, reason="never answered")
         ledger.entries("d", limit=20, newest_first=True)
         ledger.unsettled("d")
-        with Ledger(ledger.database.path or "", atlas=BALLS) as fresh:
+        with Ledger(ledger.database.path or "", geometry=BALLS) as fresh:
             reserved(fresh, located(f"fresh {stop}", -9.0 * stop))
             fresh.void("d", fresh.snapshot("d").seq, reason="never answered")
         costs.append(sum(read))
     assert costs[0] == costs[1] < 100
     monkeypatch.undo()
-    assert verify(ledger, "d", atlas=BALLS).ok
+    assert verify(ledger, "d", geometry=BALLS).ok
 
 
 def test_a_crowd_is_weighed_before_the_write_transaction(
@@ -97,7 +97,7 @@ def test_a_crowd_is_weighed_before_the_write_transaction(
     assert max(met for inside, met in weighed if inside) <= QUICK
     assert max(met for inside, met in weighed if not inside) == 3 * QUICK - 1
     assert ledger.snapshot("d").spent.located.differential == 3 * QUICK * SMALL.epsilon
-    assert verify(ledger, "d", atlas=BALLS).ok
+    assert verify(ledger, "d", geometry=BALLS).ok
 
 
 def test_one_more_ball_never_costs_more_than_itself(ledger: Ledger) -> None:

@@ -51,7 +51,7 @@ def test_an_interrupted_question_is_taken_up_and_not_charged_twice(ledger: Ledge
 
 def test_threads_share_commits_and_nothing_else(tmp_path: Path) -> None:
     """Eight threads, each with some that are refused and some that break; only those are undone."""
-    with Ledger(tmp_path / "l.db", atlas=BALLS) as ledger:
+    with Ledger(tmp_path / "l.db", geometry=BALLS) as ledger:
         ledger.open("clinic", budget=Budget.of("1"))
 
         def ask(thread: int) -> list[str]:
@@ -107,7 +107,7 @@ def test_a_void_gives_back_what_was_never_answered(ledger: Ledger) -> None:
     with pytest.raises(wc.PolicyViolation, match="given back"):
         ledger.settle("clinic", held, "too late")
     assert charge(ledger, order("a")).seq != held.seq
-    assert verify(ledger, "clinic", atlas=BALLS).ok
+    assert verify(ledger, "clinic", geometry=BALLS).ok
 
 
 def test_what_was_answered_stays_spent(ledger: Ledger) -> None:
@@ -128,7 +128,7 @@ def test_a_failure_keeps_its_spend_until_it_is_voided(ledger: Ledger) -> None:
     ledger.void("clinic", held.seq, reason="a bug, mended")
     assert (spent(ledger), ledger.unsettled("clinic")) == (0, [])
     ledger.settle("clinic", charge(ledger, order("a")), True)
-    assert verify(ledger, "clinic", atlas=BALLS).ok
+    assert verify(ledger, "clinic", geometry=BALLS).ok
 
 
 def test_a_failure_closes_the_dataset_until_the_custodian_has_looked(ledger: Ledger) -> None:
@@ -159,11 +159,11 @@ def test_a_failure_closes_the_dataset_until_the_custodian_has_looked(ledger: Led
     before = spent(ledger)
     ledger.void("clinic", held.seq, reason="after all")  # a reviewed spend may still be given back
     assert spent(ledger) < before
-    assert verify(ledger, "clinic", atlas=BALLS).ok
+    assert verify(ledger, "clinic", geometry=BALLS).ok
 
 
 def test_a_failure_that_is_hidden_from_the_account_is_found(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "l.db", atlas=BALLS) as ledger:
+    with Ledger(tmp_path / "l.db", geometry=BALLS) as ledger:
         ledger.open("clinic", budget=Budget.of("10"))
         ledger.fail("clinic", charge(ledger, order("a")))
         with ledger.database.connection() as connection:

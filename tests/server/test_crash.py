@@ -71,8 +71,8 @@ def test_a_killed_service_comes_back_with_every_answer(tmp_path: Path, workers: 
             with wc.Client(first.url, tokens[ANALYSTS[who]]) as client:
                 again = client.ask(_question(who, i))
             assert (again.answer, again.charged) == (answer, False)
-    with Ledger(database, atlas=BALLS) as ledger:
-        assert verify(ledger, "clinic", atlas=BALLS).ok
+    with Ledger(database, geometry=BALLS) as ledger:
+        assert verify(ledger, "clinic", geometry=BALLS).ok
         assert not ledger.unsettled("clinic")
         entries = ledger.entries("clinic")
     kinds = [entry.kind for entry in entries]

@@ -126,8 +126,8 @@ class Load:
 
 def _nothing_lost(database: str, load: Load) -> None:
     """Every question was charged once and answered once, and told as it was answered."""
-    with Ledger(database, atlas=BALLS) as ledger:
-        assert verify(ledger, "clinic", atlas=BALLS, full=True).ok
+    with Ledger(database, geometry=BALLS) as ledger:
+        assert verify(ledger, "clinic", geometry=BALLS, full=True).ok
         entries = ledger.entries("clinic")
         assert not ledger.unsettled("clinic")
     reserved = [entry for entry in entries if entry.kind == "reserve"]

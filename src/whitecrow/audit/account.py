@@ -83,7 +83,7 @@ class _Batch:
     @cached_property
     def claim(self) -> Claim:
         """What the account says of everything that was asked; of the first, if there are two."""
-        opened = self._opened(self.pair[0], Ledger("sqlite://", atlas=BALLS))
+        opened = self._opened(self.pair[0], Ledger("sqlite://", geometry=BALLS))
         self._answers(opened)
         total = opened[0].totals().differential
         assert total is not None
@@ -120,7 +120,7 @@ class _Batch:
 
     def asks(self) -> tuple[Draw, Draw]:
         """Return a way to ask the curators of each database, on a fresh account each time."""
-        ledger = Ledger("sqlite://", atlas=BALLS)
+        ledger = Ledger("sqlite://", geometry=BALLS)
         one, two = (partial(self._ask, values, ledger) for values in self.pair)
         return one, two
 

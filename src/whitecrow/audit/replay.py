@@ -214,7 +214,7 @@ def transcript(
     records: Records, leak: Callable[[_Frozen, Question], None] | None = None
 ) -> list[str]:
     """Return everything that can be seen while a curator of these records is asked."""
-    notes, ledger = _Notes(), _Told("sqlite://", atlas=BALLS)
+    notes, ledger = _Notes(), _Told("sqlite://", geometry=BALLS)
     curator = _Frozen.open(
         table(records), card=CARD, budget="3, 1e-6", ledger=ledger, name="members"
     )

@@ -97,7 +97,7 @@ class Asked:
 
     def asks(self) -> tuple[Draw, Draw]:
         """Return a way to ask a curator of each database, on a fresh account each time."""
-        ledger = Ledger("sqlite://", atlas=BALLS)
+        ledger = Ledger("sqlite://", geometry=BALLS)
         one, two = (partial(self._ask, records, ledger) for records in self.pair)
         return one, two
 

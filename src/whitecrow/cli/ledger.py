@@ -60,7 +60,7 @@ def verify(output: Output, source: str, head: str | None, full: bool, mark: bool
     with opened_ledger(source) as ledger:
         whole = full or head is not None
         check = verification.checkpoint if mark else verification.verify
-        found = [check(ledger, one, atlas=BALLS, full=whole) for one in ledger.datasets()]
+        found = [check(ledger, one, geometry=BALLS, full=whole) for one in ledger.datasets()]
         known = head is None or ledger.has_hash(head)
     for finding in found:
         if not finding.ok:

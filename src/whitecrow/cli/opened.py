@@ -29,7 +29,7 @@ def opened_ledger(source: str) -> Iterator[Ledger]:
         url = path if is_ledger else beside(path) or path
         if not Path(url).exists():
             raise InvalidInput(f"There is no ledger {str(url)!r}; asking a question makes one.")
-    with Ledger(url, atlas=BALLS) as ledger:
+    with Ledger(url, geometry=BALLS) as ledger:
         yield ledger
 
 

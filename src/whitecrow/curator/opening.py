@@ -101,7 +101,7 @@ def opened(
         watch=None if private or seen.rows is None else seen.rows.add,
     )
     account = account or dataset.card.name
-    store = where if isinstance(where, Ledger) else Ledger(where, atlas=BALLS)
+    store = where if isinstance(where, Ledger) else Ledger(where, geometry=BALLS)
     try:
         mark = None if private else seen.mark(dataset, store, account)
         # With a declaration the first revision is an entry of its own, which keeps its chunks.

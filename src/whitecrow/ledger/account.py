@@ -8,7 +8,7 @@ line with :func:`whitecrow.privacy.totals` and with brute force.
 Spatial accounting. A *located* question (identify, screen) depends only on the records of one ball.
 A person is one record, so what it can lose is the sum over the balls it lies in
 (docs/mechanisms.md 10.2). How much one more ball adds to the largest such sum is computed from the
-questions alone by an *atlas* that the ledger is given; the account adds up what the atlas says.
+questions alone by the geometry that the ledger is given; the account adds up what that says.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def admit(
     price : Guarantee
         In the account's unit.
     extra : Located or None
-        For located releases: what the atlas says this one adds.
+        For located releases: what the geometry says this one adds.
     whose : str
         Whose cap this is, for the message.
 

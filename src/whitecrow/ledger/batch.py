@@ -24,9 +24,9 @@ class Batch:
         """Put one more ball behind the others."""
         sheet = weighed.place[0]
         self._balls.setdefault(sheet, []).append((ball, weighed))
-        for chart, depth in enumerate(weighed.depths):
+        for tally, depth in enumerate(weighed.depths):
             if depth is not None:
-                key = (sheet, chart, ball.analyst if chart >= 2 else "")
+                key = (sheet, tally, ball.analyst if tally >= 2 else "")
                 self._largest[key] = max(self._largest.get(key, depth), depth)
 
     def on(self, sheet: str) -> Sequence[tuple[Ball, Weighed]]:
@@ -34,8 +34,8 @@ class Batch:
         return self._balls.get(sheet, ())
 
     def prices(self, sheet: str, analyst: str, kept: Sequence[Fraction]) -> list[Fraction]:
-        """The prices of a sheet's four charts, with these balls on it."""
-        keys = ((sheet, chart, analyst if chart >= 2 else "") for chart in range(len(kept)))
+        """The prices of a sheet's four tallies, with these balls on it."""
+        keys = ((sheet, tally, analyst if tally >= 2 else "") for tally in range(len(kept)))
         return [
             max(price, self._largest.get(key, price)) for key, price in zip(keys, kept, strict=True)
         ]

@@ -45,7 +45,7 @@ __all__ = [
     "SpatialIndex",
     "Weighed",
     "ball_of",
-    "on_chart",
+    "in_tally",
     "read_depths",
     "written",
 ]
@@ -130,7 +130,7 @@ class Crowded(Exception):
 
 
 Depths = tuple[Fraction | None, ...]
-"""Of one ball on four charts: the dataset's two lines, the analyst's two lines."""
+"""Of one ball in four tallies: the dataset's two lines, the analyst's two lines."""
 
 
 Place = tuple[str, int, float, float]
@@ -139,7 +139,7 @@ Place = tuple[str, int, float, float]
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is kept of a sheet: its version, the sizes of its balls, the prices of four charts."""
+    """What is kept of a sheet: its version, the sizes of its balls, the prices of four tallies."""
 
     version: int
     bands: frozenset[int]
@@ -154,7 +154,7 @@ class Weighed:
     Parameters
     ----------
     depths : tuple
-        The new ball's, on each chart; None on a differential chart if its promise is not to all.
+        The new ball's, in each tally; None in a differential tally if its promise is not to all.
     extra, own : Located
         What it adds to the dataset's account and to the analyst's.
     sheet : Sheet
@@ -233,18 +233,18 @@ class SpatialIndex:
     def _depths(
         self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
     ) -> Depths:
-        """The depth of a new ball on each chart; charts that are alike are computed once."""
+        """The depth of a new ball in each tally; tallies that are alike are computed once."""
         found: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
         depths: list[Fraction | None] = []
-        for chart, price in enumerate(prices):
-            if chart % 2 == 0 and not ball.everyone:
+        for tally, price in enumerate(prices):
+            if tally % 2 == 0 and not ball.everyone:
                 depths.append(None)
                 continue
             most = price + ball.epsilon  # one more ball adds no more than its own epsilon
             if met is None:
                 depths.append(most)
                 continue
-            shown = on_chart(chart, ball.analyst, met)
+            shown = in_tally(tally, ball.analyst, met)
             key = tuple(id(one) for one in shown), price
             if key not in found:
                 found[key] = min(most, self.depth(ball, shown, price, brief=brief))
@@ -298,7 +298,7 @@ class SpatialIndex:
     # Writing
 
     def add(self, ball: Ball, weighed: Weighed) -> None:
-        """Put a ball that was weighed in this transaction on the charts."""
+        """Put a ball that was weighed in this transaction into the tallies."""
         (name, band, u, v), sheet = weighed.place, weighed.sheet
         self.session.run(
             sql.ADD,
@@ -374,12 +374,12 @@ class SpatialIndex:
             )
 
 
-def on_chart(chart: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
-    """The balls that count on a chart: an analyst's own, those whose promise is to everyone."""
+def in_tally(tally: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
+    """The balls that count in a tally: an analyst's own, those whose promise is to everyone."""
     return [
         one
         for one in met
-        if (chart < 2 or one.analyst == analyst) and (chart % 2 == 1 or one.everyone)
+        if (tally < 2 or one.analyst == analyst) and (tally % 2 == 1 or one.everyone)
     ]
 
 

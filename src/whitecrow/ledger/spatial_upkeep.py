@@ -15,7 +15,7 @@ from whitecrow.ledger.spatial import (
     Place,
     SpatialIndex,
     ball_of,
-    on_chart,
+    in_tally,
     read_depths,
     written,
 )
@@ -31,7 +31,7 @@ _AT_ONCE = 2000
 
 
 def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Located]:
-    """Take a ball off the charts; return the change of the dataset's price and the analyst's.
+    """Take a ball out of the tallies; return the change of the dataset's price and the analyst's.
 
     Depths of later balls that touch it may have counted it. Those that rule the price are
     computed anew, a bounded number of them; the others remain, never too small.
@@ -64,24 +64,24 @@ def _row(index: SpatialIndex, seq: int) -> Any:
 
 
 def _deepest(index: SpatialIndex, name: str, analyst: str) -> list[Fraction]:
-    """The largest depth on each chart, over all balls of a sheet."""
+    """The largest depth in each tally, over all balls of a sheet."""
     most = [_ZERO] * 4
     for row in index.session.rows(sql.DISTINCT, account=index.dataset, sheet_name=name):
-        for chart, depth in enumerate(read_depths(row.depths)):
-            if depth is not None and (chart < 2 or row.analyst == analyst):
-                most[chart] = max(most[chart], depth)
+        for tally, depth in enumerate(read_depths(row.depths)):
+            if depth is not None and (tally < 2 or row.analyst == analyst):
+                most[tally] = max(most[tally], depth)
     return most
 
 
 def _ruling(index: SpatialIndex, name: str, analyst: str, later: dict[int, Ball]) -> int | None:
-    """A ball whose depth may be out of date and is the largest on some chart."""
+    """A ball whose depth may be out of date and is the largest in some tally."""
     if not later:
         return None
     most = _deepest(index, name, analyst)
     for seq in sorted(later, reverse=True):
         row = _row(index, seq)
-        for chart, depth in enumerate(read_depths(row.depths)):
-            if depth == most[chart] and (chart < 2 or row.analyst == analyst):
+        for tally, depth in enumerate(read_depths(row.depths)):
+            if depth == most[tally] and (tally < 2 or row.analyst == analyst):
                 return seq
     return None
 
@@ -94,9 +94,9 @@ def _refresh(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -
     met = [one for one in met if one.seq < ball.seq]
     depths = tuple(
         None
-        if chart % 2 == 0 and not ball.everyone
-        else index.depth(ball, on_chart(chart, ball.analyst, met), _ZERO, brief=False)
-        for chart in range(4)
+        if tally % 2 == 0 and not ball.everyone
+        else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO, brief=False)
+        for tally in range(4)
     )
     index.session.run(
         sql.DEEPEN, account=index.dataset, at_seq=ball.seq, new_depths=written(depths)

@@ -63,7 +63,7 @@ class Ledger:
     ----------
     url : str or Path
         ``sqlite:///file``, ``sqlite://`` (in memory), ``postgresql+psycopg://...``, or a file name.
-    atlas : Geometry, optional
+    geometry : Geometry, optional
         What balls are, for spatial accounting; by default located questions add up.
 
     Examples
@@ -82,10 +82,10 @@ class Ledger:
     17
     """
 
-    def __init__(self, url: str | Path, *, atlas: Geometry | None = None) -> None:
+    def __init__(self, url: str | Path, *, geometry: Geometry | None = None) -> None:
         self.database = Database(url)
         self._claims = claims_of(self.database)
-        self._geometry: Geometry = atlas or AddUp()
+        self._geometry: Geometry = geometry or AddUp()
         migrate(self.database, lambda session: rebuild_all(session, self._geometry))
         self.witness = guard_of(self.database)
 

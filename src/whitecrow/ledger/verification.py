@@ -25,7 +25,7 @@ from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import Entry
 
-__all__ = ["Atlas", "Finding", "checkpoint", "newest_checkpoint", "verify"]
+__all__ = ["Finding", "Recountable", "checkpoint", "newest_checkpoint", "verify"]
 
 WORTH_A_CHECKPOINT = 1000
 """How many entries a check must have read for a checkpoint to be worth its own entry."""
@@ -68,7 +68,7 @@ class Finding:
         return {**vars(self), "ok": self.ok}
 
 
-class Atlas(Geometry, Protocol):
+class Recountable(Geometry, Protocol):
     """A geometry that can also recompute the price of many balls, for a full check."""
 
     def recount(self) -> Recount:
@@ -87,7 +87,7 @@ class Recount(Protocol):
 
 
 def verify(
-    ledger: Ledger, dataset: str, *, atlas: Atlas | None = None, full: bool = False
+    ledger: Ledger, dataset: str, *, geometry: Recountable | None = None, full: bool = False
 ) -> Finding:
     """Recompute a dataset's chain and sums and name the first bad entry.
 
@@ -95,20 +95,20 @@ def verify(
     ----------
     ledger, dataset : Ledger, str
         Which account.
-    atlas : Atlas, optional
+    geometry : Recountable, optional
         What balls are. With it, a check from the beginning also computes anew what located
         questions cost; without, that is taken from the entries.
     full : bool, default=False
         Begin with the first entry, not with the newest checkpoint.
     """
-    return ledger.read(dataset, lambda account: _checked(account, atlas, full)[0])
+    return ledger.read(dataset, lambda account: _checked(account, geometry, full)[0])
 
 
 def checkpoint(
     ledger: Ledger,
     dataset: str,
     *,
-    atlas: Atlas | None = None,
+    geometry: Recountable | None = None,
     actor: str = "",
     full: bool = False,
     least: int = WORTH_A_CHECKPOINT,
@@ -117,14 +117,14 @@ def checkpoint(
 
     Parameters
     ----------
-    ledger, dataset, atlas, full
+    ledger, dataset, geometry, full
         As for :func:`verify`.
     actor : str, default=""
         Who had it checked; the chain keeps it.
     least : int, default=1000
         An account that has grown by fewer entries since its newest checkpoint gets no other.
     """
-    finding, replay = ledger.read(dataset, lambda account: _checked(account, atlas, full))
+    finding, replay = ledger.read(dataset, lambda account: _checked(account, geometry, full))
     if not finding.ok:
         return finding
 
@@ -145,7 +145,7 @@ def checkpoint(
 
 
 def _checked(
-    account: AccountTransaction, atlas: Atlas | None, full: bool
+    account: AccountTransaction, geometry: Recountable | None, full: bool
 ) -> tuple[Finding, Replay]:
     start = None if full else newest_checkpoint(account)
     since = 0 if start is None else start.seq
@@ -159,7 +159,7 @@ def _checked(
         return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
     finding = _brought_forward(account, replay, since)
     if finding.ok and start is None:
-        reason = _misplaced(account, replay, atlas)
+        reason = _misplaced(account, replay, geometry)
         finding = Finding(account.name, replay.seq, account.head, None, reason, since)
     return finding, replay
 
@@ -184,15 +184,15 @@ def newest_checkpoint(account: AccountTransaction) -> Entry | None:
     return None if row is None else Entry(**{**row._asdict(), "dataset": account.name})
 
 
-def _misplaced(account: AccountTransaction, replay: Replay, atlas: Atlas | None) -> str:
+def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountable | None) -> str:
     """Say what is wrong with the spatial index and with what places cost, or nothing."""
-    index = SpatialIndex(account.session, account.id, atlas or AddUp())
+    index = SpatialIndex(account.session, account.id, geometry or AddUp())
     analysts = set(account.shares())
-    places = _Places(atlas, several=len(analysts) > 1, lines=replay.for_some)
+    places = _Places(geometry, several=len(analysts) > 1, lines=replay.for_some)
     stored = 0
     for ball, place in rows(index):
         stored += fingerprint(ball)
-        if atlas is not None and place[0] != ANYWHERE and place != index.place(ball):
+        if geometry is not None and place[0] != ANYWHERE and place != index.place(ball):
             return f"the ball of entry {ball.seq} is not where it should be in the spatial index"
         places.add(ball, known=place[0] != ANYWHERE)
     if stored % 2**256 != replay.balls:
@@ -212,15 +212,15 @@ def _misplaced(account: AccountTransaction, replay: Replay, atlas: Atlas | None)
 
 
 class _Places:
-    """What balls cost at least, recomputed from where they lie; nothing without an atlas."""
+    """What balls cost at least, recomputed from where they lie; nothing without a geometry."""
 
-    def __init__(self, atlas: Atlas | None, *, several: bool, lines: bool) -> None:
-        self._atlas, self._several, self._lines = atlas, several, lines
+    def __init__(self, geometry: Recountable | None, *, several: bool, lines: bool) -> None:
+        self._geometry, self._several, self._lines = geometry, several, lines
         self._recounts: dict[tuple[str, int], Recount] = {}
 
     def add(self, ball: Ball, *, known: bool) -> None:
         """Add a ball; of one whose place is not known only the amount counts."""
-        if self._atlas is None:
+        if self._geometry is None:
             return
         location = ball.location if known else None
         for whose in ("", ball.analyst) if self._several else ("",):
@@ -228,7 +228,7 @@ class _Places:
                 if line == 1 or ball.everyone:
                     key = whose, line
                     if key not in self._recounts:
-                        self._recounts[key] = self._atlas.recount()
+                        self._recounts[key] = self._geometry.recount()
                     self._recounts[key].add(location, ball.epsilon)
 
     def cost(self, analyst: str) -> Located:

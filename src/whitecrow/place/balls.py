@@ -39,7 +39,7 @@ from whitecrow.place.crowds import RELATIVE, no_deeper_than
 from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 
 if TYPE_CHECKING:
-    from whitecrow.place.atlas import Atlas
+    from whitecrow.place.recount import Recount
 
 __all__ = ["BALLS", "AtPlace", "Balls", "ball", "deepest", "exact_in", "reach", "touching"]
 
@@ -189,11 +189,11 @@ class Balls:
             str(ball["metric"]), new, epsilon, centers, radii, [e for _, e in met], enough
         )
 
-    def recount(self) -> Atlas:
+    def recount(self) -> Recount:
         """Begin with no balls, to compute anew what they cost together."""
-        from whitecrow.place.atlas import Atlas  # which is made of what is below
+        from whitecrow.place.recount import Recount  # which is made of what is below
 
-        return Atlas()
+        return Recount()
 
 
 BALLS = Balls()

@@ -72,7 +72,7 @@ class Service(Replies):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.ledger = Ledger(settings.database, atlas=BALLS)
+        self.ledger = Ledger(settings.database, geometry=BALLS)
         if self.ledger.witness is not None:  # a restored backup is refused before anybody can ask
             self.ledger.witness.check()
         self.ledger.database.label = "of this service"  # analysts do not read where it lies
@@ -291,7 +291,7 @@ class Service(Replies):
         need(who, "custodian", "auditor")
         self.listing(who, name)
         found = verification.checkpoint(
-            self.ledger, name, atlas=BALLS, full=full, actor=who.name, least=_MANY_ENTRIES
+            self.ledger, name, geometry=BALLS, full=full, actor=who.name, least=_MANY_ENTRIES
         )
         return found.to_json()
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.identify.question import Identify
-from whitecrow.place.atlas import batch_price
 from whitecrow.place.law import discrepancy
+from whitecrow.place.recount import batch_price
 from whitecrow.verify.exhaustive import Check, Report
 from whitecrow.verify.sensitive import (
     Counts,

@@ -22,7 +22,7 @@ from whitecrow.place.balls import (
     weights_of,
 )
 
-__all__ = ["Atlas", "batch_price", "extra_price"]
+__all__ = ["Recount", "batch_price", "extra_price"]
 
 _ZERO = Fraction(0)
 
@@ -38,30 +38,30 @@ def batch_price(locations: Sequence[Location | None], epsilons: Sequence[Fractio
     >>> batch_price([ball, far], [tenth, tenth]), batch_price([ball, near], [tenth, tenth])
     (Fraction(1, 10), Fraction(1, 5))
     """
-    atlas = Atlas()
-    atlas.add_all(zip(locations, epsilons, strict=True))
-    return atlas.price
+    recount = Recount()
+    recount.add_all(zip(locations, epsilons, strict=True))
+    return recount.price
 
 
 def extra_price(
     earlier: Sequence[tuple[Location | None, Fraction]], new: Location | None, epsilon: Fraction
 ) -> Fraction:
     """Return what one more ball adds to the price of the earlier ones."""
-    atlas = Atlas()
-    atlas.add_all(earlier)
-    return atlas.extra(new, epsilon)
+    recount = Recount()
+    recount.add_all(earlier)
+    return recount.extra(new, epsilon)
 
 
-class Atlas:
+class Recount:
     """The balls asked about so far and what they cost together, in memory.
 
     Examples
     --------
     >>> ball = {"columns": ["age"], "metric": "euclidean", "center": [30.0], "radius": 5.0}
-    >>> atlas = Atlas()
-    >>> atlas.add(ball, Fraction(1, 10))
+    >>> recount = Recount()
+    >>> recount.add(ball, Fraction(1, 10))
     Fraction(1, 10)
-    >>> atlas.extra({**ball, "center": [90.0]}, Fraction(1, 10))
+    >>> recount.extra({**ball, "center": [90.0]}, Fraction(1, 10))
     Fraction(0, 1)
     """
 
