@@ -55,7 +55,7 @@ CACHES = {
     ("ledger/transaction.py", "_budget"): "a budget's text",
     ("ledger/statements.py", "closing_of"): "a number of entries to look up",
     ("ledger/statements.py", "some_entries"): "a number of entries to look up",
-    ("data/warehouse/_spark.py", "_settle"): "nothing",
+    ("data/warehouse/_tasks.py", "_settle"): "nothing",
     ("neighbours/_devices.py", "cupy_device"): "nothing",
     ("neighbours/_devices.py", "torch_device"): "the name of a device",
     ("neighbours/_local.py", "_form"): "the question's neighbour relation",

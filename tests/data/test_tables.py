@@ -101,10 +101,19 @@ def test_deleted_records_of_a_table_are_not_read(tmp_path):
     assert records(place, CARD) == records(as_parquet(tmp_path, FIRST), CARD)
 
 
-@pytest.mark.parametrize("engine", ["sql", "spark"])
-def test_engines_that_see_parquet_files_refuse_a_table_whose_log_they_do_not_read(tmp_path, engine):
-    place, card, _ = in_delta(tmp_path)
-    with pytest.raises(wc.InvalidInput, match="other versions"):
+@pytest.mark.parametrize(
+    ("engine", "kind", "why"),
+    [
+        ("sql", in_delta, "other versions"),
+        ("spark", in_delta, "is partitioned"),
+        ("spark", in_iceberg, "other versions"),
+    ],
+)
+def test_engines_that_see_parquet_files_refuse_tables_that_are_more_than_these(
+    tmp_path, engine, kind, why
+):
+    place, card, _ = kind(tmp_path)
+    with pytest.raises(wc.InvalidInput, match=why):
         wc.Curator.open(place, card=card, engine=engine, ledger="sqlite://")
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +158,52 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=REMOTE)
 def remote_kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture
+def connecting() -> Callable[[str, Path], AbstractContextManager[str]]:
+    """Start a server of Spark Connect: ``with connecting(master, folder) as address``."""
+    return connect_server
+
+
+@contextmanager
+def connect_server(master: str, folder: Path) -> Iterator[str]:
+    """Run a server of Spark Connect before a cluster; yield its address."""
+    pyspark = pytest.importorskip("pyspark")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = {
+        "spark.connect.grpc.binding.port": port,
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "600m",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    with (folder / "connect.log").open("wb") as log:
+        server = subprocess.Popen(
+            [
+                str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
+                *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+                *("--master", master),
+                *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+            ],
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            until = time.monotonic() + 120
+            while not _listening(port):
+                assert time.monotonic() < until, "the server did not start"
+                time.sleep(0.5)
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _listening(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0

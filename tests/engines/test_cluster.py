@@ -13,19 +13,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.data import Card, Column
+from whitecrow.data.warehouse._spark import SparkWarehouse
 
 MASTER = os.environ.get("WHITECROW_TEST_SPARK_MASTER", "")
 HERE = Path(__file__).parent
-SUITE = ("equality", "learn", "profile", "lookahead", "questions", "cluster")
+SUITE = ("equality", "files", "learn", "profile", "lookahead", "questions", "cluster")
 MOST = "spark or executor"
 SOME = "executor or spark and (same_facts or several_turns)"
 """Every question, and counts that take several turns of the cluster."""
@@ -89,6 +91,22 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_the_same_integers_on_a_cluster_with_two_workers(
     master: str, chosen: str, least: int
 ) -> None:
+    asked_through(master, chosen, least)
+
+
+@pytest.mark.study
+@pytest.mark.skipif(bool(MASTER), reason="this is the cluster")
+@pytest.mark.timeout(900)
+def test_the_same_integers_through_spark_connect_on_the_cluster(
+    master: str, connecting: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Every question, the profile and the detector, asked of a server whose workers are others'."""
+    with connecting(master, tmp_path) as address:
+        asked_through(address, "spark and (same_facts or several_turns or counts_the_same)", 8)
+
+
+def asked_through(master: str, chosen: str, least: int) -> None:
+    """Run some tests of this folder in a process of its own, on another cluster."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0"]
     ran = subprocess.run(
         [
@@ -112,9 +130,10 @@ def test_the_same_integers_on_a_cluster_with_two_workers(
     assert "skipped" not in ran.stdout, ran.stdout[-2000:]
 
 
-@pytest.mark.skipif(not MASTER, reason="it runs on a cluster, from the test above")
+@pytest.mark.skipif(not MASTER.startswith("spark:"), reason="it runs on a cluster, from above")
+@pytest.mark.parametrize("source", ["frame", "files"])
 def test_an_executor_that_is_killed_leaves_an_equal_answer_and_one_charge(
-    spark: Any, tmp_path: Path
+    spark: Any, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first task ends the executor it runs in; the worker starts another."""
     import numpy as np
@@ -137,10 +156,23 @@ def test_an_executor_that_is_killed_leaves_an_equal_answer_and_one_charge(
     rng = np.random.default_rng(3)
     records = pa.table({"age": rng.normal(50, 4, 3000), "bmi": rng.normal(25, 2, 3000)})
     card = Card("patients", (Column("age", lower=0, upper=120), Column("bmi", lower=10, upper=60)))
-    whole = spark.createDataFrame(records)
-    frame = whole.repartition(3).mapInArrow(deadly, whole.schema)
+    there_are: Any
+    if source == "frame":
+        whole = spark.createDataFrame(records)
+        there_are = whole.repartition(3).mapInArrow(deadly, whole.schema)
+    else:
+        there_are = tmp_path / "records.parquet"
+        parquet.write_table(records, there_are, row_group_size=1000)
+        worked = SparkWarehouse.work
+
+        def work(self: Any, query: Any, act: Any, *given: Any, **named: Any) -> Any:
+            return worked(self, query, lambda batches: act(deadly(batches)), *given, **named)
+
+        monkeypatch.setattr(SparkWarehouse, "work", work)
     model = wc.DistanceAnomaly(beta=40, radius=1.0)
-    with wc.Curator.open(frame, card=card, engine="spark", budget="1000000", name="p") as there:
+    with wc.Curator.open(
+        there_are, card=card, engine="spark", budget="1000000", name="p", ledger="sqlite://"
+    ) as there:
         release = there.count(["age", "bmi"], model=model, epsilon=100_000)
         kinds = [entry.kind for entry in there.ledger.entries("p")]
     assert Path(mark).exists()

@@ -18,7 +18,7 @@ from whitecrow.card import TableChoice
 from whitecrow.data._opened import BATCH, Opened
 from whitecrow.errors import InvalidInput, MissingExtra, WhitecrowError
 
-__all__ = ["open_delta", "open_duckdb", "open_iceberg"]
+__all__ = ["delta_files", "open_delta", "open_duckdb", "open_iceberg"]
 
 _NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
 
@@ -56,6 +56,47 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
 
 def open_delta(path: Path, chosen: TableChoice) -> Opened:
     """Open a Delta table, at the declared version or the newest."""
+    _, found = _delta(path, chosen)
+
+    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
+        with _quiet(path, "a Delta table whose files are whole"):
+            yield from found.to_batches(columns=names, batch_size=BATCH)
+
+    return Opened(path.name, found.schema, 0, batches)
+
+
+def delta_files(path: Path, chosen: TableChoice) -> list[Path]:
+    """Return the Parquet files that hold the records of a Delta table, and nothing besides them.
+
+    Raises
+    ------
+    InvalidInput
+        Some columns are in the table's log alone, or its files are not alike.
+    """
+    from pyarrow import parquet
+
+    table, found = _delta(path, chosen)
+    if table.metadata().partition_columns:
+        raise InvalidInput(
+            f"The Delta table {path.name!r} is partitioned: some columns are not in its files. Use "
+            "engine='local', or a table without partitions."
+        )
+    named = [Path(place.removeprefix("file://")) for place in table.file_uris()]
+    files = [one if one.exists() else Path(unquote(str(one))) for one in named]
+    if not files:
+        raise InvalidInput(f"The Delta table {path.name!r} has no file yet.")
+    with _quiet(path, "a Delta table whose files are whole"):
+        schemas = [parquet.read_schema(file) for file in files]
+    if any(one.names != found.schema.names or not one.equals(schemas[0]) for one in schemas):
+        raise InvalidInput(
+            f"The files of the Delta table {path.name!r} differ in names or types: columns were "
+            "added or changed. Use engine='local', or rewrite the table."
+        )
+    return files
+
+
+def _delta(path: Path, chosen: TableChoice) -> tuple[Any, Any]:
+    """Return a Delta table and its records, if it keeps to its folder and its reader knows it."""
     try:
         import deltalake
     except ImportError:
@@ -66,13 +107,7 @@ def open_delta(path: Path, chosen: TableChoice) -> Opened:
         for place in table.file_uris():
             _inside(place, path)
             _inside(unquote(place), path)
-        found = table.to_pyarrow_dataset()
-
-    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        with _quiet(path, "a Delta table whose files are whole"):
-            yield from found.to_batches(columns=names, batch_size=BATCH)
-
-    return Opened(path.name, found.schema, 0, batches)
+        return table, table.to_pyarrow_dataset()
 
 
 def open_iceberg(path: Path, chosen: TableChoice) -> Opened:

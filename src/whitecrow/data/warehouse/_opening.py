@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whitecrow.card import Card
-from whitecrow.data._folders import is_lake
+from whitecrow.card import Card, TableChoice
+from whitecrow.data._folders import lake_kind
 from whitecrow.data._reading import bare_card
 from whitecrow.data._sources import SqlQuery, data_file
+from whitecrow.data._tables import delta_files
 from whitecrow.data.warehouse._duck import DuckWarehouse
 from whitecrow.data.warehouse._postgres import PostgresWarehouse
 from whitecrow.data.warehouse._protocol import Warehouse
@@ -31,8 +32,8 @@ def open_remote(
     ----------
     source : path, text or SqlQuery
         ``sql``: a Parquet file or folder (DuckDB), or ``postgresql://...::TABLE`` or
-        ``postgresql://...::SELECT ...``. ``spark``: a Parquet file, folder or address, the name of
-        a table, or a Spark data frame.
+        ``postgresql://...::SELECT ...``. ``spark``: a Parquet file, folder or address, the folder
+        of a Delta table, the name of a table, or a Spark data frame.
     card : Card or path, optional
         Without one, names and types come from the schema, and no bounds are known.
     engine : {"sql", "spark"}
@@ -48,13 +49,19 @@ def open_remote(
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
     file = data_file(source)
-    if file is not None and is_lake(file):
+    lake = "" if file is None else lake_kind(file)
+    if file is not None and lake and (engine, lake) != ("spark", "delta"):
         raise InvalidInput(
             f"The engine '{engine}' would take all Parquet files of the table {file.name!r} for "
             "its records, and some belong to other versions. Use engine='local'."
         )
     try:
-        return _opened(known, _spark(source, spark_master) if engine == "spark" else _sql(source))
+        if file is not None and lake:
+            chosen = TableChoice() if known is None else known.table
+            return _opened(known, SparkWarehouse(file, spark_master, delta_files(file, chosen)))
+        if engine == "spark":
+            return _opened(known, SparkWarehouse(source, spark_master))
+        return _opened(known, _sql(source))
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
@@ -88,7 +95,3 @@ def _sql(source: object) -> Warehouse:
         "The engine 'sql' counts where the data are: give a Parquet file or folder, or "
         "postgresql://...::SELECT ..., not a frame in memory."
     )
-
-
-def _spark(source: object, master: str | None) -> Warehouse:
-    return SparkWarehouse(source, master)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import re
@@ -10,20 +9,29 @@ import shutil
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.data._dialect import SPARK, Query
 from whitecrow.data._progress import listener
-from whitecrow.data.warehouse._files import Part, Reading, parts_of, plain_files
-from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles, gathered
+from whitecrow.data.warehouse._files import Part, parts_of, plain_files
+from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles
+from whitecrow.data.warehouse._tasks import (
+    PACKED,
+    FromFiles,
+    Packing,
+    Reader,
+    Task,
+    as_blocks,
+    as_rows,
+    lengths,
+    passed_on,
+    unpacked,
+)
 from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 
 __all__ = ["SparkWarehouse", "session"]
@@ -31,7 +39,6 @@ __all__ = ["SparkWarehouse", "session"]
 _WHAT = "counting on Spark"
 _ATTEMPTS = 4
 _LOOK_SECONDS = 0.2
-_PACKED_TOGETHER = 1 << 18
 _ADDED_HERE = 16
 """What so many tasks have counted is added up here; Spark adds up what more of them have."""
 
@@ -48,16 +55,23 @@ class SparkWarehouse:
         A Parquet file, folder or address (``s3a://...``), the name of a table, or a Spark frame.
     master : str, optional
         See :func:`session`.
+    files : list of Path, optional
+        The Parquet files that hold the records, where ``source`` is a folder that has others too.
     """
 
     dialect = SPARK
     spread = True
 
-    def __init__(self, source: object, master: str | None = None) -> None:
+    def __init__(
+        self, source: object, master: str | None = None, files: list[Path] | None = None
+    ) -> None:
         frame = source if hasattr(source, "mapInArrow") else None
         self._session = session(master) if frame is None else _any(frame).sparkSession
-        self._files: list[Path] | None = None
-        if frame is None:
+        self._files = files
+        if files is not None:
+            frame = self._session.read.parquet(*map(_address, files))
+            self.name = Path(str(source)).name
+        elif frame is None:
             frame, self.name = _frame(self._session, source)
             path = Path(str(source))
             self._files = plain_files(path) if path.exists() else None
@@ -79,7 +93,7 @@ class SparkWarehouse:
         """Return how many rows a result has."""
         if self._read_there(query) is None:
             return int(self.rows(query.number(self.dialect), 1)[0, 0])
-        found = np.concatenate([np.empty((0, 1)), *self.work(query, _lengths, 1)])
+        found = np.concatenate([np.empty((0, 1)), *self.work(query, lengths, 1)])
         return int(found.sum())
 
     def stored(self, query: Query) -> int | None:
@@ -111,26 +125,26 @@ class SparkWarehouse:
         """Do the work in Python workers beside the partitions."""
         parts = self._read_there(query)
         frame: Any
-        read: _Reader
+        read: Reader
         tasks = math.inf if parts is None else len(parts)
         if parts is None:
-            frame, read = self._session.sql(query.text), _passed_on
+            frame, read = self._session.sql(query.text), passed_on
         elif parts:
             frame = self._session.range(0, len(parts), 1, len(parts))
-            read = _FromFiles(parts, query.reading)
+            read = FromFiles(parts, query.reading)
         else:
             return
         if query.groups is not None:
-            packed = frame.mapInArrow(_Packing(read, query.groups), _PACKED)
-            frame, read = packed.repartition("place").sortWithinPartitions("place"), _unpacked
+            packed = frame.mapInArrow(Packing(read, query.groups), PACKED)
+            frame, read = packed.repartition("place").sortWithinPartitions("place"), unpacked
             tasks = int(self._session.conf.get("spark.sql.shuffle.partitions"))
         if totals and tasks > _ADDED_HERE:
-            rows = frame.mapInArrow(_Task(read, work, _rows), "place DOUBLE, number DOUBLE")
+            rows = frame.mapInArrow(Task(read, work, as_rows), "place DOUBLE, number DOUBLE")
             found = rows.groupBy("place").sum("number")
             yield self._collected(found if most is None else found.limit(most))
             return
         with _watched(self._session):
-            blocks = frame.mapInArrow(_Task(read, work, _block), "block BINARY").toArrow()
+            blocks = frame.mapInArrow(Task(read, work, as_blocks), "block BINARY").toArrow()
         for block in blocks.column(0):
             yield np.frombuffer(block.as_buffer()).reshape(-1, width)
 
@@ -150,116 +164,6 @@ class SparkWarehouse:
     def _collected(self, frame: Any) -> Matrix:
         with _watched(self._session):
             return doubles(frame.toArrow())
-
-
-_Reader = Callable[[Any], Iterator[Matrix]]
-"""Makes matrices of one Arrow batch that Spark hands to a worker."""
-
-_PACKED = "place LONG, columns LONG, block BINARY"
-
-
-def _passed_on(batch: Any) -> Iterator[Matrix]:
-    """Take records that Spark has read."""
-    if batch.num_rows:
-        yield doubles(batch)
-
-
-@dataclass(frozen=True, repr=False)
-class _FromFiles:
-    """Read the parts of files whose numbers Spark hands out."""
-
-    parts: tuple[Part, ...]
-    reading: Reading
-
-    def __call__(self, batch: Any) -> Iterator[Matrix]:
-        for number in batch.column(0).to_pylist():
-            yield from self.parts[number].read(self.reading)
-
-
-def _unpacked(batch: Any) -> Iterator[Matrix]:
-    """Take records that another worker has packed."""
-    for columns, block in zip(batch.column(1).to_pylist(), batch.column(2), strict=True):
-        yield np.frombuffer(block.as_buffer()).reshape(-1, columns)
-
-
-@dataclass(frozen=True, repr=False)
-class _Task:
-    """Work as ``mapInArrow`` takes it."""
-
-    read: _Reader
-    work: Work
-    written: Callable[[Matrix], Iterator[Any]]
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        _settle()
-        for rows in self.work(_read_all(self.read, batches)):
-            yield from self.written(rows)
-        # A worker that leaves something unread is not used again.
-        for _ in batches:
-            pass
-
-
-@dataclass(frozen=True, repr=False)
-class _Packing:
-    """Packs records by groups: what Spark moves between workers is few rows, and none a record."""
-
-    read: _Reader
-    groups: Callable[[Matrix], npt.NDArray[np.int64]]
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        _settle()
-        for values in gathered(_read_all(self.read, batches), _PACKED_TOGETHER):
-            groups = self.groups(values)
-            order = np.argsort(groups, kind="stable")
-            cuts = np.flatnonzero(np.diff(groups[order])) + 1
-            runs = [run for run in np.split(order, cuts) if len(run) and groups[run[0]] >= 0]
-            yield pyarrow.record_batch(
-                [
-                    pyarrow.array([groups[run[0]] for run in runs], pyarrow.int64()),
-                    pyarrow.array([values.shape[1]] * len(runs), pyarrow.int64()),
-                    pyarrow.array([values[run].tobytes() for run in runs], pyarrow.binary()),
-                ],
-                names=["place", "columns", "block"],
-            )
-
-
-def _rows(found: Matrix) -> Iterator[Any]:
-    """Write places and numbers as rows, which Spark adds up."""
-    import pyarrow
-
-    for first in range(0, len(found), BATCH):
-        columns = np.ascontiguousarray(found[first : first + BATCH].T)
-        yield pyarrow.record_batch([pyarrow.array(c) for c in columns], names=["place", "number"])
-
-
-def _block(found: Matrix) -> Iterator[Any]:
-    """Write a matrix as a few values, which Spark passes on."""
-    import pyarrow
-
-    for first in range(0, len(found), BATCH):
-        packed = np.ascontiguousarray(found[first : first + BATCH]).tobytes()
-        yield pyarrow.record_batch([pyarrow.array([packed], pyarrow.binary())], names=["block"])
-
-
-def _read_all(read: _Reader, batches: Iterator[Any]) -> Iterator[Matrix]:
-    for batch in batches:
-        yield from read(batch)
-
-
-@cache
-def _settle() -> None:
-    """Take what a worker has loaded out of its garbage collector's sight.
-
-    A worker collects garbage after every task; looking through all modules takes 40 ms each time.
-    """
-    gc.freeze()
-
-
-def _lengths(batches: Iterator[Matrix]) -> Iterator[Matrix]:
-    """Count the records of a partition."""
-    yield np.array([[float(sum(map(len, batches)))]])
 
 
 def session(master: str | None = None, **settings: str) -> Any:
@@ -342,13 +246,17 @@ def _frame(spark: Any, source: object) -> tuple[Any, str]:
         )
     path = Path(source)
     if path.exists():
-        # Not as_uri(): Spark takes the text as it is, and would look for a file called "a%20b".
-        return spark.read.parquet(f"file://{path.resolve()}"), path.stem
+        return spark.read.parquet(_address(path)), path.stem
     if "://" in str(source):
         return spark.read.parquet(str(source)), str(source).rstrip("/").rpartition("/")[2]
     if not spark.catalog.tableExists(str(source)):
         raise InvalidInput(f"There is no file, folder or Spark table {str(source)!r}.")
     return spark.table(str(source)), str(source)
+
+
+def _address(path: Path) -> str:
+    # Not as_uri(): Spark takes the text as it is, and would look for a file called "a%20b".
+    return f"file://{path.resolve()}"
 
 
 @contextmanager
