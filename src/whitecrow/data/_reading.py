@@ -85,15 +85,19 @@ def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
 
     check_schema(card, opened.schema)
     loader = _Loader(card)
+    _fill(loader, opened, progress)
+    # Now that no batch is held, what Arrow keeps for the next ones goes back to the system.
+    pyarrow.default_memory_pool().release_unused()
+    return loader.finish(origin=opened.name)
+
+
+def _fill(loader: _Loader, opened: Opened, progress: Progress | None) -> None:
     done = 0
-    for batch in opened.batches(list(card.names), loader.leave_out):
+    for batch in opened.batches(list(loader.card.names), loader.leave_out):
         loader.add(batch)
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "reading")
-    found = loader.finish(origin=opened.name)
-    pyarrow.default_memory_pool().release_unused()
-    return found
 
 
 def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None = None) -> Dataset:
