@@ -149,3 +149,11 @@ def test_code_belongs_to_every_function_and_constant_that_is_compiled_into_it(
     assert Path(_sphere.__file__).read_text(encoding="utf-8") not in parts
     monkeypatch.setattr(pivots, "PIVOTS", 1)
     assert stamp() != before
+
+
+def test_asking_where_code_would_be_kept_makes_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "one" / "two"))
+    assert _compiled.folder_to_fill() == tmp_path / "one" / "two"
+    assert not list(tmp_path.iterdir())

@@ -60,11 +60,10 @@ def _own() -> Iterator[Path]:
 
 
 def _can_be_filled(place: Path) -> bool:
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(place, os.W_OK | os.X_OK)
+    """Say whether a folder can be written, or made where it is not there yet; make nothing."""
+    while not os.access(place, os.F_OK) and place != place.parent:
+        place = place.parent
+    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)
 
 
 class _Kept:
@@ -104,6 +103,7 @@ class _Kept:
         if place is None or result.lifted or result.library.has_dynamic_globals:
             return
         try:
+            place.mkdir(parents=True, exist_ok=True)
             key = self._key(signature, result.codegen)
             file = self._file(place, key)
             file.flush()  # what is there is of other sources, or damaged
