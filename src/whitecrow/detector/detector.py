@@ -16,6 +16,7 @@ import numpy.typing as npt
 from whitecrow.card import Card
 from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
+from whitecrow.detector.elsewhere import register_in_duckdb, spark_scored, sql_of
 from whitecrow.detector.file import packed
 from whitecrow.detector.made_up import as_table, drawn
 from whitecrow.detector.merging import merged
@@ -239,18 +240,10 @@ class Detector:
         Columns must be stored as the card's types: text that stands for a number is not read. A
         record without a score has NULL.
         """
-        from whitecrow.detector.elsewhere import sql_of
-
         return sql_of(self, dialect, table, keep)
 
     def duckdb(self, connection: Any, name: str = "score") -> None:
-        """Add a function to a connection of DuckDB: the score of a record, from its columns.
-
-        It takes the detector's columns in the order of :attr:`columns`. A record without a score
-        has NULL.
-        """
-        from whitecrow.detector.elsewhere import register_in_duckdb
-
+        """Add a function of :attr:`columns` to a connection of DuckDB; NULL where no score is."""
         register_in_duckdb(self, connection, name)
 
     def spark(self, frame: Any) -> Any:
@@ -258,8 +251,6 @@ class Detector:
 
         Python workers run the code that runs here; whitecrow must be installed there.
         """
-        from whitecrow.detector.elsewhere import spark_scored
-
         return spark_scored(self, frame)
 
     def threshold(self, false_alarms: object) -> float:
