@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse._files import _divided
+from whitecrow.data.warehouse._files import _divided, parts_of
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import Bounds, RemoteEngine
@@ -162,3 +162,13 @@ def test_delta_tables_whose_files_are_not_the_whole_table_are_refused(tmp_path: 
         open_remote(in_delta(tmp_path / "widened", widened), engine="spark")
     with pytest.raises(InvalidInput, match="other versions"):
         open_remote(parted, engine="sql")
+
+
+def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "part.parquet")
+    monkeypatch.chdir(tmp_path)
+    parts = parts_of([Path("part.parquet")], ["x"])
+    assert parts is not None
+    assert [path for part in parts for path, _ in part.groups] == [str(tmp_path / "part.parquet")]

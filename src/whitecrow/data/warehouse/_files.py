@@ -100,7 +100,8 @@ def parts_of(files: Sequence[Path], names: Sequence[str]) -> tuple[Part, ...] | 
             return None
         schema = types
         rows = [found.row_group(place).num_rows for place in range(found.num_row_groups)]
-        groups += [(str(path), place, number) for place, number in enumerate(rows)]
+        where = str(Path(path).resolve())  # a worker starts in a folder of its own
+        groups += [(where, place, number) for place, number in enumerate(rows)]
     return _divided(groups)
 
 
