@@ -32,7 +32,6 @@ LISTED = {
     ("curator/rehearsal.py", "whitecrow.curator.dummy"): "made-up records, when asked for",
     ("data/_intake.py", "whitecrow.data.warehouse"): _CYCLE,
     ("detector/detector.py", "whitecrow.detector"): _RARELY,
-    ("detector/detector.py", "whitecrow.detector.elsewhere"): _RARELY,
     ("detector/detector.py", "whitecrow.detector.picture"): _RARELY,
     ("detector/detector.py", "whitecrow.detector.strangest"): _RARELY,
     ("detector/detector.py", "whitecrow.detector.words"): _RARELY,
