@@ -46,7 +46,8 @@ class Line:
 
 def better(name: str) -> str:
     """Say which direction is good: "more" or "less"."""
-    return "more" if any(part in name for part in _HIGHER) else "less"
+    line = name.rpartition(".")[2]  # without the benchmark, which may be called ratios
+    return "more" if any(part in line for part in _HIGHER) else "less"
 
 
 def measure(names: Sequence[str], repeat: int, arguments: Sequence[str] = ()) -> Runs:

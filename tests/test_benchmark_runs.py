@@ -27,6 +27,7 @@ def test_the_same_run_has_no_regression() -> None:
 def test_more_seconds_and_smaller_ratios_are_worse() -> None:
     assert better("a.ratio_min") == better("x.records_per_second") == "more"
     assert better("a.seconds_7d") == better("x.growth_exponent") == "less"
+    assert better("ratios.cover_over_count") == "less"
     assert regressed(runs(seconds_7d=(8.0, 9.0, 8.5))) == ["a.seconds_7d"]
     assert regressed(runs(ratio_min=(5.0, 6.0, 5.5))) == ["a.ratio_min"]
     assert regressed(runs(seconds_7d=(1.0, 1.0, 1.0), ratio_min=(99.0, 99.0, 99.0))) == []
