@@ -84,18 +84,20 @@ class _Kept:
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the code for a signature on this processor, or None."""
-        from numba.core.compiler import CompileResult
-
         context.refresh()
         key = self._key(signature, context.codegen())
-        for place in folders():
-            try:
-                kept = self._file(place, key).load(key)
-                if kept is not None:
-                    return CompileResult._rebuild(context, *kept)
-            except Exception:  # noqa: BLE001 - damaged, unreadable: compiled instead
-                continue
-        return None
+        kept = (self._loaded(place, key, context) for place in folders())
+        return next((code for code in kept if code is not None), None)
+
+    def _loaded(self, place: Path, key: str, context: Any) -> Any:
+        """Return the code that a folder holds; None if it has none that can be used."""
+        from numba.core.compiler import CompileResult
+
+        try:
+            kept = self._file(place, key).load(key)
+            return None if kept is None else CompileResult._rebuild(context, *kept)
+        except Exception:  # noqa: BLE001 - damaged, unreadable: compiled instead
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the code for a signature, if there is a place."""
