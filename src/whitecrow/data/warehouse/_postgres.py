@@ -55,7 +55,7 @@ class PostgresWarehouse:
         return int(self.rows(query.number(self.dialect), 1)[0, 0])
 
     def stored(self, query: Query) -> int | None:
-        """Return nothing: a number of rows is a query of its own."""
+        """Return None: how many there are is not known without counting."""
         return None
 
     def rows(self, query: Query, width: int) -> Matrix:
