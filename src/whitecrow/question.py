@@ -153,6 +153,12 @@ class Question(Declared):
 
     def describe(self, card: Card, **public: object) -> Description:
         """Say in words what will be released, at which price and with which expected error."""
+        price = self.price(card)
+        words, figures = self._told(card, public)
+        return Description(f"{words} {price.statement()}", price, figures)
+
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        """Return what :meth:`describe` says before the promise, and the figures of it."""
         raise NotImplementedError
 
     def reads(self, answer: JSON) -> Any:

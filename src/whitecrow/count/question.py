@@ -32,7 +32,7 @@ from whitecrow.declaration import (
 from whitecrow.errors import invalid
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["Count"]
 
@@ -153,12 +153,9 @@ class Count(Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon, self.calibration(card).delta, self.relation)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, by which mechanism, and with which error."""
-        price = self.price(card)
-        guess = self.guesses.from_json(public)
-        words, figures = count_words(self, card, guess.expected_cluster_size)
-        return Description(f"{words} {price.statement()}", price, figures)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        guess = self.guesses.from_json(guesses).expected_cluster_size
+        return count_words(self, card, guess)
 
     def says(self, answer: Any) -> Said:
         """Say how many."""

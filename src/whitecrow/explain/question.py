@@ -23,7 +23,7 @@ from whitecrow.explain._search import SEARCHES, draws_of
 from whitecrow.explain._utilities import CustomUtility, Isolation, Population, Utility
 from whitecrow.explain.text import describe_words
 from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, unrounded
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["Explain"]
 
@@ -277,12 +277,8 @@ class Explain(Question):
             f"same under the card {reading} (condition {_digest(decides)})"
         )
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how good it will be."""
-        price = self.price(card)
-        guess = self.guesses.from_json(public).margin
-        words, figures = describe_words(self, card, guess)
-        return Description(f"{words} {price.statement()}", price, figures)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        return describe_words(self, card, self.guesses.from_json(guesses).margin)
 
     def says(self, answer: Any) -> Said:
         """Name the context, in words and as a condition in SQL."""

@@ -15,7 +15,7 @@ from whitecrow.place.parameters import (
     several_records,
 )
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["Identify"]
 
@@ -125,12 +125,9 @@ class Identify(AtPlace, Question):
             card=card.fingerprint(),
         )
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how often it will be wrong."""
-        price = self.price(card)
-        guess = self.guesses.from_json(public).typical_neighbours
-        words, figures = identify_words(self, card.contribution, guess)
-        return Description(f"{words} {price.statement()}", price, figures)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        guess = self.guesses.from_json(guesses).typical_neighbours
+        return identify_words(self, card.contribution, guess)
 
     def says(self, answer: Any) -> Said:
         """Say yes or no."""

@@ -27,7 +27,7 @@ from whitecrow.histogram.money import Money, concentrated
 from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
 from whitecrow.learn.words import described
 from whitecrow.privacy import DifferentialPrivacy, exact
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["Learn"]
 
@@ -179,9 +179,8 @@ class Learn(Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, how good it will be, and when the price is too small."""
-        return described(self, card, self.guesses.from_json(public).expected_records)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        return described(self, card, self.guesses.from_json(guesses).expected_records)
 
     def reads(self, answer: Any) -> Any:
         """Return the detector that a stored answer holds."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
 from whitecrow.learn.quality import expected, worth_it
-from whitecrow.question import JSON, Description
+from whitecrow.question import JSON
 
 if TYPE_CHECKING:
     from whitecrow.learn.question import Learn
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["described"]
 
 
-def described(question: Learn, card: Card, records: int | None = None) -> Description:
+def described(question: Learn, card: Card, records: int | None) -> tuple[str, dict[str, JSON]]:
     """Return the words and the figures of a description.
 
     Parameters
@@ -24,7 +24,6 @@ def described(question: Learn, card: Card, records: int | None = None) -> Descri
     records : int, optional
         A public guess; the card's size where it has one.
     """
-    price = question.price(card)
     names = question.names(card)
     bought = [name for name in names if not card.column(name).bounded and not _category(card, name)]
     # Noise grows with the records of a person, so the price is worth that much less.
@@ -71,7 +70,7 @@ def described(question: Learn, card: Card, records: int | None = None) -> Descri
         "columns_without_bounds": bought,
         "threshold_share": float(question.shares[1]),
     }
-    return Description(f"{' '.join(words)} {price.statement()}", price, figures)
+    return " ".join(words), figures
 
 
 def _category(card: Card, name: str) -> bool:

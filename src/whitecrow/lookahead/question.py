@@ -15,7 +15,7 @@ from whitecrow.lookahead.text import lookahead_words
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.place.parameters import several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["MOST_CELLS", "Lookahead"]
 
@@ -160,12 +160,9 @@ class Lookahead(Question):
             card=card.fingerprint(),
         )
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how far off the counts will be."""
-        price = self.price(card)
-        guess = self.guesses.from_json(public).typical_count
-        words, figures = lookahead_words(self, self.cells(card), card.contribution, guess)
-        return Description(f"{words} {price.statement()}", price, figures)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        guess = self.guesses.from_json(guesses).typical_count
+        return lookahead_words(self, self.cells(card), card.contribution, guess)
 
     def says(self, answer: Any) -> Said:
         """List the combinations that were released with a count above 0, the rarest first."""

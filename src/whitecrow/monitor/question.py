@@ -19,9 +19,10 @@ from whitecrow.monitor.strategy import Strategy, strategy
 from whitecrow.monitor.streams import Reader
 from whitecrow.monitor.words import described, said_of
 from whitecrow.privacy import DifferentialPrivacy
+from whitecrow.publish import Publish
 from whitecrow.publish._parameters import Moment
 from whitecrow.publish._periods import Calendar
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["Monitor"]
 
@@ -68,15 +69,8 @@ class Monitor(Question):
         default=None,
         kw_only=False,
     )
-    time: Name = Name(
-        types=("date", "integer", "number"),
-        help="The column that says when a record arrived: a date, or a number.",
-        label="Time column",
-    )
-    start: Moment = Moment(
-        help="The first moment of the first period: a date such as 2024-01-01, or a number.",
-        label="Starts",
-    )
+    time: Name = Publish.time
+    start: Moment = Publish.start
     period: Moment = Moment(help="day, week, month, or a number.", default="month")
     horizon: Whole = Whole(
         least=1,
@@ -98,10 +92,7 @@ class Monitor(Question):
         default=0,
     )
     epsilon: Epsilon = Epsilon()
-    delta: Delta = Delta(
-        help="Above 0 allows Gaussian noise, which is far smaller here: 1e-6, say.",
-        default="0",
-    )
+    delta: Delta = Learn.delta
     false_alarm: Exact = Exact(
         below=1,
         help="With what probability there may be an alarm at all, over the whole horizon, if "
@@ -115,13 +106,7 @@ class Monitor(Question):
         default="1/5",
         group="details",
     )
-    seed: Whole = Whole(
-        least=0,
-        most=2**32 - 1,
-        help="Of the tables' layout, which is public.",
-        default=0,
-        group="details",
-    )
+    seed: Whole = Learn.seed
 
     class guesses(Declared):
         """A guess for what the alarm can see."""
@@ -210,9 +195,8 @@ class Monitor(Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon, self.delta)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, how noisy it is, and what the alarm can see."""
-        return described(self, card, self.guesses.from_json(public).per_period)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        return described(self, card, self.guesses.from_json(guesses).per_period)
 
     def reads(self, answer: Any) -> Any:
         """Return the detector and the moves that an answer holds.

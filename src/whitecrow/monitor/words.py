@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
 from whitecrow.monitor.drift import Watch, Watched
-from whitecrow.question import JSON, Description, Said
+from whitecrow.question import JSON, Said
 
 if TYPE_CHECKING:
     from whitecrow.monitor.answer import Monitored
@@ -17,9 +17,11 @@ __all__ = ["described", "said_of"]
 _CELLS = 8
 
 
-def described(question: Monitor, card: Card, per_period: float | None = None) -> Description:
+def described(
+    question: Monitor, card: Card, per_period: float | None
+) -> tuple[str, dict[str, JSON]]:
     """Return the words and the figures of a description, from public facts alone."""
-    price, plan = question.price(card), question.plan(card)
+    plan = question.plan(card)
     names, last = question.names(card), question.horizon
     user = card.unit == "user"
     ratios = [plan.deviation(0, step, user=user) for step in (1, last)]
@@ -54,7 +56,7 @@ def described(question: Monitor, card: Card, per_period: float | None = None) ->
                 f"With {per_period:,.0f} records a period no change is sure to be seen: noise "
                 "rules. Take longer periods, fewer columns or a larger epsilon."
             )
-    return Description(f"{' '.join(words)} {price.statement()}", price, figures)
+    return " ".join(words), figures
 
 
 def _whose(user: bool) -> str:

@@ -15,7 +15,7 @@ from whitecrow.histogram.table import TableProfile
 from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.profile.search import LEAST_SHARE
 from whitecrow.profile.words import described
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 
 __all__ = ["Part", "Profile"]
 
@@ -199,8 +199,7 @@ class Profile(Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what each column gets, and how far counts and ranks will be off."""
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         return described(self, card)
 
     def reads(self, answer: Any) -> Any:

@@ -11,7 +11,6 @@ from whitecrow.histogram.money import Money
 from whitecrow.histogram.quantiles import rank_deviation
 from whitecrow.profile.search import usual_share
 from whitecrow.profile.values import threshold
-from whitecrow.question import Description
 
 if TYPE_CHECKING:
     from whitecrow.profile.question import Part, Profile
@@ -22,9 +21,8 @@ _CELLS = 36
 _TAIL_CELLS = 6
 
 
-def described(question: Profile, card: Card) -> Description:
+def described(question: Profile, card: Card) -> tuple[str, dict[str, object]]:
     """Return the words and the figures of a description."""
-    price = question.price(card)
     parts = question.parts(card)
     # Once for all columns: each of these goes through all of them.
     money, discovers = question.money(card), any(part.discovers for part in parts)
@@ -76,8 +74,7 @@ def described(question: Profile, card: Card) -> Description:
         )
         if of
     }
-    said = {**worst_of, "columns": figures}
-    return Description(f"{' '.join(words)} {price.statement()}", price, said)
+    return " ".join(words), {**worst_of, "columns": figures}
 
 
 def _split(parts: tuple[Part, ...]) -> str:

@@ -11,7 +11,7 @@ from whitecrow.declaration import Declared, Maybe, Whole
 from whitecrow.place import law
 from whitecrow.place.balls import AtPlace
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 from whitecrow.screen.text import screen_words
 
 __all__ = ["Screen"]
@@ -75,12 +75,9 @@ class Screen(AtPlace, Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, at which price, and how often it will be wrong."""
-        price = self.price(card)
-        guess = self.guesses.from_json(public).typical_neighbours
-        words, figures = screen_words(self, card.contribution, guess)
-        return Description(f"{words} {price.statement()}", price, figures)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        guess = self.guesses.from_json(guesses).typical_neighbours
+        return screen_words(self, card.contribution, guess)
 
     def says(self, answer: Any) -> Said:
         """Say yes or no."""

@@ -104,10 +104,11 @@ class RequestHandler:
         *,
         status: int = 200,
     ) -> Response:
-        """Authenticate the caller, run an action in a thread, and reply with its result."""
+        """Authenticate the caller, run an action in a thread, and reply with what it found."""
 
         def job() -> bytes:
-            return encoded(work(self.person(request, bearer)))
+            found = work(self.person(request, bearer))
+            return encoded({} if found is None else found)
 
         return await _replied(self.threads, job, status)
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials
 
 from whitecrow.server import _schemas as schemas
-from whitecrow.server._documents import replies
+from whitecrow.server._documents import creating, replies
 from whitecrow.server._handler import BEARER, RequestHandler
 from whitecrow.server._people import Person
 
@@ -28,12 +28,7 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
             request, bearer, lambda who: {"analysts": service.members.everybody(who)}
         )
 
-    @router.post(
-        "/v1/analysts",
-        status_code=201,
-        responses=replies("name", "role", status=201, also=(409,)),
-        tags=["people"],
-    )
+    @creating(router, "/v1/analysts", "name", "role", tag="people", also=(409,))
     async def invite(request: Request, bearer: Bearer, body: schemas.Invitation) -> Response:
         """Make somebody known (custodian)."""
         return await handler.act(
@@ -57,12 +52,7 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
             request, bearer, lambda who: service.members.disable(who, name, body.disabled).to_json()
         )
 
-    @router.post(
-        "/v1/analysts/{name}/password",
-        status_code=201,
-        responses=replies("password", status=201),
-        tags=["people"],
-    )
+    @creating(router, "/v1/analysts/{name}/password", "password", tag="people")
     async def reset(request: Request, bearer: Bearer, name: str) -> Response:
         """Give somebody a new random password for the console (custodian), shown once."""
         return await handler.act(
@@ -72,12 +62,7 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
             status=201,
         )
 
-    @router.post(
-        "/v1/analysts/{name}/invitation",
-        status_code=201,
-        responses=replies("code", status=201),
-        tags=["people"],
-    )
+    @creating(router, "/v1/analysts/{name}/invitation", "code", tag="people")
     async def invitation(request: Request, bearer: Bearer, name: str) -> Response:
         """A code with which somebody chooses a password, once and soon (custodian)."""
         return await handler.act(
@@ -92,22 +77,16 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
         request: Request, bearer: Bearer, name: str, body: schemas.Removal
     ) -> Response:
         """Remove somebody; the accounts keep what was asked and spent (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.remove(who, name, reason=body.reason)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.members.remove(who, name, reason=body.reason)
+        )
 
     @router.delete("/v1/analysts/{name}/second-factor", responses=replies(), tags=["people"])
     async def no_second_factor(request: Request, bearer: Bearer, name: str) -> Response:
         """Take away the second factor of somebody who lost it (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.reset_second_factor(who, name)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.members.reset_second_factor(who, name)
+        )
 
     @router.get("/v1/analysts/{name}/sessions", responses=replies("sessions"), tags=["people"])
     async def sessions(request: Request, bearer: Bearer, name: str) -> Response:
@@ -119,12 +98,9 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
     @router.delete("/v1/analysts/{name}/sessions", responses=replies(), tags=["people"])
     async def end_sessions(request: Request, bearer: Bearer, name: str) -> Response:
         """End all of somebody's sessions."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.end_sessions(who, name)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.members.end_sessions(who, name)
+        )
 
     @router.get("/v1/trail", responses=replies("acts", "broken"), tags=["people"])
     async def trail(
@@ -138,12 +114,7 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
     @router.post("/v1/keys", responses=replies(), tags=["service"])
     async def rotate(request: Request, bearer: Bearer) -> Response:
         """Sign cookies with a new key; nobody is signed out (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.rotate_keys(who)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(request, bearer, lambda who: service.members.rotate_keys(who))
 
     @router.get("/v1/analysts/{name}/tokens", responses=replies("tokens"), tags=["people"])
     async def tokens(request: Request, bearer: Bearer, name: str) -> Response:
@@ -154,12 +125,7 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
             lambda who: {"tokens": [one.to_json() for one in service.members.tokens(who, name)]},
         )
 
-    @router.post(
-        "/v1/analysts/{name}/tokens",
-        status_code=201,
-        responses=replies("token", "id", "expires", status=201),
-        tags=["people"],
-    )
+    @creating(router, "/v1/analysts/{name}/tokens", "token", "id", "expires", tag="people")
     async def issue(
         request: Request, bearer: Bearer, name: str, body: schemas.NewToken
     ) -> Response:
@@ -174,19 +140,11 @@ def add_people(router: APIRouter, handler: RequestHandler) -> None:
     @router.delete("/v1/analysts/{name}/tokens", responses=replies(), tags=["people"])
     async def revoke_all(request: Request, bearer: Bearer, name: str) -> Response:
         """End all of somebody's tokens, and all that were made with them."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.revoke_all(who, name)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(request, bearer, lambda who: service.members.revoke_all(who, name))
 
     @router.delete("/v1/analysts/{name}/tokens/{token}", responses=replies(), tags=["people"])
     async def revoke(request: Request, bearer: Bearer, name: str, token: str) -> Response:
         """End a token's life, and that of all that were made with it."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.members.revoke(who, name, token)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.members.revoke(who, name, token)
+        )

@@ -17,7 +17,7 @@ from whitecrow.errors import (
     WhitecrowError,
 )
 from whitecrow.server import _schemas as schemas
-from whitecrow.server._documents import replies
+from whitecrow.server._documents import creating, replies
 from whitecrow.server._handler import RequestHandler, encoded, refusal
 from whitecrow.server._people import Person
 from whitecrow.server._people_routes import Bearer, add_people
@@ -189,12 +189,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """The datasets you may know of."""
         return await handler.act(request, bearer, lambda who: {"datasets": service.datasets(who)})
 
-    @router.post(
-        "/v1/datasets",
-        status_code=201,
-        responses=replies("name", "card", status=201, also=(409,)),
-        tags=["datasets"],
-    )
+    @creating(router, "/v1/datasets", "name", "card", tag="datasets", also=(409,))
     async def register(request: Request, bearer: Bearer, body: schemas.Registration) -> Response:
         """List a dataset (custodian); its records are read in the background."""
         return await handler.act(
@@ -246,12 +241,9 @@ def router_of(handler: RequestHandler) -> APIRouter:
         request: Request, bearer: Bearer, name: str, body: schemas.Removal
     ) -> Response:
         """Take a dataset off the list; its account stays (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.remove(who, name, reason=body.reason)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.remove(who, name, reason=body.reason)
+        )
 
     @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
     async def advance(
@@ -276,12 +268,11 @@ def router_of(handler: RequestHandler) -> APIRouter:
         request: Request, bearer: Bearer, name: str, body: schemas.Allowance
     ) -> Response:
         """Cap what one analyst may spend (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.allow(who, name, body.analyst, body.budget, reason=body.reason)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request,
+            bearer,
+            lambda who: service.allow(who, name, body.analyst, body.budget, reason=body.reason),
+        )
 
     @router.post(
         "/v1/datasets/{name}/price",
@@ -396,22 +387,16 @@ def router_of(handler: RequestHandler) -> APIRouter:
     @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
     async def void(request: Request, bearer: Bearer, name: str, body: schemas.Voiding) -> Response:
         """Give back a spend that never led to an answer (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.void(who, name, body.entry, reason=body.reason)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.void(who, name, body.entry, reason=body.reason)
+        )
 
     @router.post("/v1/datasets/{name}/ledger/reviews", responses=replies(), tags=["ledger"])
     async def review(request: Request, bearer: Bearer, name: str, body: schemas.Review) -> Response:
         """Say that a failure was looked at, so that the dataset takes questions (custodian)."""
-
-        def work(who: Person) -> dict[str, Any]:
-            service.review(who, name, body.entry, reason=body.reason)
-            return {}
-
-        return await handler.act(request, bearer, work)
+        return await handler.act(
+            request, bearer, lambda who: service.review(who, name, body.entry, reason=body.reason)
+        )
 
     add_people(router, handler)
     return router

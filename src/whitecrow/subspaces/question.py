@@ -25,7 +25,7 @@ from whitecrow.declaration import Epsilon, Exact, Flag, Maybe, NameLists, Nested
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import NeighbourRelation
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
-from whitecrow.question import Description, Question, Said
+from whitecrow.question import Question, Said
 from whitecrow.subspaces.text import subspace_words
 
 __all__ = ["Subspaces"]
@@ -198,11 +198,8 @@ class Subspaces(Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, and how far apart counts must be to be told apart."""
-        price = self.price(card)
-        words, figures = subspace_words(self, card)
-        return Description(f"{words} {price.statement()}", price, figures)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        return subspace_words(self, card)
 
     def says(self, answer: Any) -> Said:
         """Name the subspaces, the best first."""

@@ -27,7 +27,7 @@ from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import METRICS
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee
-from whitecrow.question import Description, Question, Said, Shortcuts
+from whitecrow.question import Question, Said, Shortcuts
 
 __all__ = ["Tune"]
 
@@ -198,9 +198,7 @@ class Tune(Question):
         self.check(card)
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
-    def describe(self, card: Card, **public: object) -> Description:
-        """Say what will be released, and how far off the share may be."""
-        price = self.price(card)
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         method, error = self.chosen_method(card), self.errors(card)
         figures = {
             "method": method,
@@ -218,7 +216,7 @@ class Tune(Question):
             f"is off by at most {error[method]:.3g} with probability 95 %, beside the steps of the "
             f"grid{guess if method == 'search' else ''}."
         )
-        return Description(f"{words} {price.statement()}", price, figures)
+        return words, figures
 
     def says(self, answer: Any) -> Said:
         """Say the radius, and the model it makes."""
