@@ -105,14 +105,7 @@ class PrivateDetector(PrivateEstimator):
         )
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn a detector, once, at the price.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_records, n_features)
-            The private records.
-        y : ignored
-        """
+        """Learn a detector from private records, once, at the price; ``y`` is ignored."""
         values = self._validated(X, reset=True)
         question = self.question()
         price = f"{question.epsilon}, {question.delta}"

@@ -22,6 +22,7 @@ its neighbour. The exhaustive check is `whitecrow verify count`.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -310,15 +311,7 @@ def horizon(cap: int, decay: Fraction, relation: str, size: int) -> int:
     far = 1
     while far < end and not settled(far):
         far *= 2
-    near = 0
-    far = min(far, end)
-    while near < far:
-        middle = (near + far) // 2
-        if settled(middle):
-            far = middle
-        else:
-            near = middle + 1
-    return near
+    return bisect_left(range(min(far, end)), True, key=settled)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -142,18 +142,9 @@ def advise(
             f"No epsilon up to {rounded_up(_price(_MOST))} brings the error of this question to "
             f"{error:g}; change the model or the question."
         )
-    return _advice(_at(question, _price(_first(good, _LEAST, _MOST))), card, public)
-
-
-def _first(good: Callable[[int], bool], low: int, high: int) -> int:
-    """The first step that is good, the error falling as the price rises."""
-    while low < high:
-        middle = (low + high) // 2
-        if good(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    # The error falls as the price rises: the first step that is good enough.
+    step = _LEAST + bisect_left(range(_LEAST, _MOST), True, key=good)
+    return _advice(_at(question, _price(step)), card, public)
 
 
 def _price(step: int) -> Fraction:

@@ -105,11 +105,8 @@ class Detector:
         ----------
         *others : Detector
             Of the same card and columns, with promises of the same kind.
-        apart : bool
-            Whether nobody has records in two of the datasets. Then each person loses what one
-            detector cost at the most; otherwise the promises add up.
-        overlap : int, optional
-            In how many datasets one person may have records: so many promises add up.
+        apart, overlap
+            As in :meth:`whitecrow.TableProfile.merge`.
         """
         return Detector(**merged((self, *others), apart, overlap))
 

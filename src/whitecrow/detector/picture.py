@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whitecrow._figures import new_figure
+from whitecrow._figures import new_figure, panels
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
@@ -21,14 +21,9 @@ _MOST = 24
 def draw(detector: Detector, path: Path) -> Path:
     """Draw the cumulative distribution of each column (the shares of categories)."""
     shown = detector.columns[:_MOST]
-    wide = min(4, len(shown))
-    tall = -(-len(shown) // wide)
-    figure = new_figure(3 * wide, 2.2 * tall)
-    axes = figure.subplots(tall, wide, squeeze=False)
-    for axis in axes.flat[len(shown) :]:
-        axis.set_axis_off()
+    figure, axes = panels(len(shown))
     for name, axis, grid, share in zip(
-        shown, axes.flat, detector.model.grids, detector.model.shares, strict=False
+        shown, axes, detector.model.grids, detector.model.shares, strict=False
     ):
         if grid.ordered:
             # Of the values that are there; what is missing has no place on the axis.

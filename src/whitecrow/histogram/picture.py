@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whitecrow._figures import can_draw, new_figure
+from whitecrow._figures import can_draw, panels
 from whitecrow.errors import MissingExtra
 from whitecrow.histogram.columns import Categories
 
@@ -154,13 +154,8 @@ def _drawn(profile: TableProfile, path: Path) -> None:
             "A report needs nothing: name a file that ends in .html."
         )
     names = profile.names[:_MOST_DRAWN]
-    wide = min(4, len(names))
-    tall = -(-len(names) // wide)
-    figure = new_figure(3 * wide, 2.2 * tall)
-    axes = figure.subplots(tall, wide, squeeze=False)
-    for axis in axes.flat[len(names) :]:
-        axis.set_axis_off()
-    for name, axis in zip(names, axes.flat, strict=False):
+    figure, axes = panels(len(names))
+    for name, axis in zip(names, axes, strict=False):
         axis.set_title(name, fontsize=9)
         if isinstance(profile.column(name), Categories):
             best = sorted(profile.categories(name).items(), key=lambda item: -item[1])[:_MOST_BARS]

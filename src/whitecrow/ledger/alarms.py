@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, select
-
 from whitecrow.errors import AccountConflict
 from whitecrow.ledger.schema import entries
+from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import Entry
@@ -55,12 +54,4 @@ def _recorded(account: AccountTransaction) -> list[Entry]:
     return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
 
 
-_ALARMS = (
-    select(entries)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest == "",
-        entries.c.kind == "alarm",
-    )
-    .order_by(entries.c.seq)
-)
+_ALARMS = acts("alarm").order_by(entries.c.seq)

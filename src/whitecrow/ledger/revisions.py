@@ -18,12 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, or_, select
-
 from whitecrow.errors import DataChanged, LedgerBusy, LedgerUnusable
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.growth import ANY, INSERT_ONLY, Chunks, Grown, checked, grown, late
 from whitecrow.ledger.schema import entries
+from whitecrow.ledger.statements import acts
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
@@ -223,13 +222,4 @@ def _key(ledger: Ledger, dataset: str) -> bytes:
     return bytes.fromhex(found[1]["key"])
 
 
-# The acts of custodians have no digest, so the index on questions finds them among a million.
-_DATA = (
-    select(entries)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest == "",
-        or_(entries.c.kind == "open", entries.c.kind == "data"),
-    )
-    .order_by(entries.c.seq)
-)
+_DATA = acts("open", "data").order_by(entries.c.seq)

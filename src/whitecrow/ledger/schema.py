@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, MetaData, Table, Text
+from sqlalchemy import text as sql
+from sqlalchemy.schema import PrimaryKeyConstraint, SchemaItem, UniqueConstraint
+
+from whitecrow.ledger.columns import text, whole
 
 __all__ = [
     "FAILED",
@@ -36,57 +26,61 @@ __all__ = [
 
 METADATA = MetaData()
 
+
+def _of_account(name: str, *columns: SchemaItem, key: tuple[str, ...]) -> Table:
+    """A table in which every account has rows of its own, told apart by a key."""
+    dataset = Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False)
+    return Table(name, METADATA, dataset, *columns, PrimaryKeyConstraint("dataset", *key))
+
+
 datasets = Table(
     "datasets",
     METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
+    whole("id", primary_key=True),
+    text("name", 200, unique=True),
     # The end of the chain. This row is what a transaction locks before it decides anything.
-    Column("seq", Integer, nullable=False),
-    Column("head", String(64), nullable=False),
+    whole("seq"),
+    text("head", 64),
     # The standing promise: the newest budget and policy of the chain.
-    Column("budget", Text, nullable=False),
-    Column("policy", Text, nullable=False),
+    text("budget"),
+    text("policy"),
     # What all analysts together have spent.
-    Column("spent", Text, nullable=False),
+    text("spent"),
     # Failures that nobody has reviewed; the dataset is closed while there are any.
-    Column("failures", Integer, nullable=False, server_default="0"),
+    whole("failures", server_default="0"),
 )
 
-accounts = Table(
+
+accounts = _of_account(
     "accounts",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("analyst", String(200), nullable=False),
+    text("analyst", 200),
     Column("budget", Text, nullable=True),
-    Column("spent", Text, nullable=False),
-    PrimaryKeyConstraint("dataset", "analyst"),
+    text("spent"),
+    key=("analyst",),
 )
 
-entries = Table(
+entries = _of_account(
     "entries",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("kind", String(20), nullable=False),
-    Column("at", String(40), nullable=False),
-    Column("analyst", String(200), nullable=False),
-    Column("digest", String(64), nullable=False),
+    whole("seq"),
+    text("kind", 20),
+    text("at", 40),
+    text("analyst", 200),
+    text("digest", 64),
     Column("closes", Integer, nullable=True),
-    Column("body", Text, nullable=False),
-    Column("previous", String(64), nullable=False),
-    Column("hash", String(64), nullable=False),
-    PrimaryKeyConstraint("dataset", "seq"),
+    text("body"),
+    text("previous", 64),
+    text("hash", 64),
     # Whatever happens above, the store itself refuses a second answer to one reservation.
     UniqueConstraint("dataset", "closes", name="closed_once"),
+    key=("seq",),
 )
 
 Index("entries_by_question", entries.c.dataset, entries.c.digest, entries.c.seq)
 
-FAILED = text("entries.kind IN ('fail', 'halt')")
+FAILED = sql("entries.kind IN ('fail', 'halt')")
 """The few entries that a review may close; a query must say it in these words to use the index."""
 
-_FAILED = text("kind IN ('fail', 'halt')")
+_FAILED = sql("kind IN ('fail', 'halt')")
 Index(
     "entries_failed",
     entries.c.dataset,
@@ -99,69 +93,59 @@ Index("entries_by_analyst", entries.c.dataset, entries.c.analyst, entries.c.seq)
 # What follows is derived from the entries, so that no decision has to read them all; a full
 # verification recomputes it.
 
-unsettled = Table(
+unsettled = _of_account(
     "unsettled",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("seq", Integer, nullable=False),
+    whole("seq"),
     # How often somebody took up this reservation: only the last of them may close it.
-    Column("epoch", Integer, nullable=False),
-    PrimaryKeyConstraint("dataset", "seq"),
+    whole("epoch"),
+    key=("seq",),
 )
 
-terms = Table(
+terms = _of_account(
     "terms",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("analyst", String(200), nullable=False),
-    Column("digest", String(64), nullable=False),
+    text("analyst", 200),
+    text("digest", 64),
     # A zone or a condition of a promise, canonical JSON, and how many releases have it.
-    Column("term", Text, nullable=False),
-    Column("number", Integer, nullable=False),
-    PrimaryKeyConstraint("dataset", "analyst", "digest"),
+    text("term"),
+    whole("number"),
+    key=("analyst", "digest"),
 )
 
-sheets = Table(
+sheets = _of_account(
     "sheets",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("sheet", String(64), nullable=False),
-    Column("analyst", String(200), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("bands", Text, nullable=False),
-    Column("differential", Text, nullable=False),
-    Column("sensitive", Text, nullable=False),
-    PrimaryKeyConstraint("dataset", "sheet", "analyst"),
+    text("sheet", 64),
+    text("analyst", 200),
+    whole("version"),
+    text("bands"),
+    text("differential"),
+    text("sensitive"),
+    key=("sheet", "analyst"),
 )
 
-balls = Table(
+balls = _of_account(
     "balls",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("sheet", String(64), nullable=False),
-    Column("band", Integer, nullable=False),
+    whole("seq"),
+    text("sheet", 64),
+    whole("band"),
     Column("u", Float(53), nullable=False),
     Column("v", Float(53), nullable=False),
-    Column("analyst", String(200), nullable=False),
+    text("analyst", 200),
     Column("everyone", Boolean, nullable=False),
-    Column("epsilon", Text, nullable=False),
-    Column("location", Text, nullable=False),
-    Column("depths", Text, nullable=False),
-    PrimaryKeyConstraint("dataset", "seq"),
+    text("epsilon"),
+    text("location"),
+    text("depths"),
+    key=("seq",),
 )
 
 Index("balls_by_place", balls.c.dataset, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
 Index("balls_by_depth", balls.c.dataset, balls.c.sheet, balls.c.analyst, balls.c.depths)
 
-publishers = Table(
+publishers = _of_account(
     "publishers",
-    METADATA,
-    Column("dataset", Integer, ForeignKey("datasets.id"), nullable=False),
-    Column("name", String(200), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("state", Text, nullable=False),
-    PrimaryKeyConstraint("dataset", "name"),
+    text("name", 200),
+    whole("version"),
+    text("state"),
+    key=("name",),
 )
 
 OWN_STATES = ("data key", "file digests", "unit of privacy")
@@ -174,9 +158,9 @@ witness = Table(
     "witness",
     METADATA,
     # One row, if the ledger has a witness: its own random name, and where the witness is kept.
-    Column("ledger", String(64), primary_key=True),
-    Column("address", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("public", String(64), nullable=False),
-    Column("seconds", Integer, nullable=False),
+    text("ledger", 64, primary_key=True),
+    text("address"),
+    text("key"),
+    text("public", 64),
+    whole("seconds"),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, text, update
+from sqlalchemy import bindparam, delete, insert, or_, select, text, update
 
 from whitecrow.ledger.schema import accounts, datasets, entries, publishers, terms, unsettled
 
@@ -29,6 +29,15 @@ def some_entries(limits: frozenset[str], newest_first: bool) -> Any:
     if "most" in limits:
         query = query.limit(bindparam("most"))
     return query.offset(bindparam("skipped")) if "skipped" in limits else query
+
+
+def acts(*kinds: str) -> Any:
+    """Acts and alarms belong to no question: without a digest the index finds them among many."""
+    return select(entries).where(
+        entries.c.dataset == bindparam("account"),
+        entries.c.digest == "",
+        or_(*(entries.c.kind == kind for kind in kinds)),
+    )
 
 
 @lru_cache(maxsize=32)

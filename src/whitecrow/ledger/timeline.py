@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import bindparam, or_, select
-
 from whitecrow.ledger.account import Account, Located
 from whitecrow.ledger.growth import INSERT_ONLY
 from whitecrow.ledger.schema import entries
+from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import Entry
@@ -232,13 +231,4 @@ def _revision(at: str, said: dict[str, Any], words: dict[str, str]) -> Event:
     return Event(at, "revision", text, **words)
 
 
-# Acts and alarms belong to no question: without a digest the index finds them among a million.
-_ACTS = (
-    select(entries)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest == "",
-        or_(*(entries.c.kind == kind for kind in ("open", "amend", "data", "alarm", "halt"))),
-    )
-    .order_by(entries.c.seq)
-)
+_ACTS = acts("open", "amend", "data", "alarm", "halt").order_by(entries.c.seq)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from sqlalchemy import bindparam, select
-
 from whitecrow.errors import WhitecrowError
 from whitecrow.ledger.account import Located
 from whitecrow.ledger.acts import custodian_act
@@ -21,6 +19,7 @@ from whitecrow.ledger.replay import Replay, Wrong, fingerprint
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import ANYWHERE, AddUp, Ball, Geometry, Location, SpatialIndex
 from whitecrow.ledger.spatial_upkeep import prices, rows
+from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import Entry
@@ -242,14 +241,4 @@ class _Places:
         return Fraction(0) if found is None else found.price
 
 
-# Acts that belong to no question have no digest: the index on questions finds them at once.
-_NEWEST = (
-    select(entries)
-    .where(
-        entries.c.dataset == bindparam("account"),
-        entries.c.digest == "",
-        entries.c.kind == "checkpoint",
-    )
-    .order_by(entries.c.seq.desc())
-    .limit(1)
-)
+_NEWEST = acts("checkpoint").order_by(entries.c.seq.desc()).limit(1)

@@ -153,12 +153,8 @@ def permute_and_flip(
 
     Parameters
     ----------
-    utilities : sequence of Fraction or int
-        One for each candidate.
-    eta : Fraction or int
-        At least 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
+    utilities, eta, source
+        As in :func:`exponential_mechanism`.
 
     Examples
     --------

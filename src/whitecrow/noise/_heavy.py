@@ -171,10 +171,8 @@ def cauchy(scale: Rational, source: Source | None = None) -> int:
 
     Parameters
     ----------
-    scale : Fraction or int
-        Greater than 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
+    scale, source
+        As in :func:`student_t`.
 
     Examples
     --------

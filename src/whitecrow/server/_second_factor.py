@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -21,17 +22,11 @@ __all__ = ["SecondFactor", "passes"]
 _CODES = 10
 
 
+@dataclass(frozen=True)
 class SecondFactor:
-    """Codes from an application, and codes on paper for the day it is lost.
+    """Codes from an application, and codes on paper for the day it is lost."""
 
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def held(self, name: str) -> bool:
         """Whether somebody has a second factor."""

@@ -13,12 +13,13 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    PrimaryKeyConstraint,
     String,
     Table,
     Text,
 )
+from sqlalchemy.schema import PrimaryKeyConstraint
 
+from whitecrow.ledger.columns import moment, text, whole
 from whitecrow.ledger.migration import Versions, add_column
 from whitecrow.server._store import Store, changes, probes
 
@@ -48,13 +49,13 @@ METADATA = MetaData()
 people = Table(
     "service_people",
     METADATA,
-    Column("name", String(64), primary_key=True),
-    Column("role", String(16), nullable=False),
+    text("name", 64, primary_key=True),
+    text("role", 16),
     Column("password", Text, nullable=True),
     Column("disabled", Boolean, nullable=False),
-    Column("created", Float, nullable=False),
+    moment("created"),
     # Who chose the password, and when: a custodian who set it could sign in with it.
-    Column("password_by", String(64), nullable=False, server_default=""),
+    text("password_by", 64, server_default=""),
     Column("password_at", Float, nullable=True),
     # The second factor: its key, and the last step of time whose code was taken.
     Column("totp", String(64), nullable=True),
@@ -67,20 +68,20 @@ people = Table(
 tokens = Table(
     "service_tokens",
     METADATA,
-    Column("id", String(16), primary_key=True),
+    text("id", 16, primary_key=True),
     # Only the hash is kept: whoever reads the database cannot act for anybody.
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("person", String(64), nullable=False),
-    Column("label", String(100), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("expires", Float, nullable=False),
+    text("hash", 64, unique=True),
+    text("person", 64),
+    text("label", 100),
+    moment("created"),
+    moment("expires"),
     Column("revoked", Boolean, nullable=False),
     # The token it was made with, if any: it dies with it.
     Column("parent", String(16), nullable=True),
     # Who made it. Whoever makes a token has read its text, and could use it.
-    Column("made_by", String(64), nullable=False, server_default=""),
+    text("made_by", 64, server_default=""),
     # What it is good for; empty: all that its owner may do.
-    Column("scope", String(16), nullable=False, server_default=""),
+    text("scope", 16, server_default=""),
 )
 
 Index("service_tokens_by_person", tokens.c.person)
@@ -89,35 +90,35 @@ Index("service_tokens_by_parent", tokens.c.parent)
 sources = Table(
     "service_datasets",
     METADATA,
-    Column("name", String(64), primary_key=True),
-    Column("source", Text, nullable=False),
+    text("name", 64, primary_key=True),
+    text("source"),
     Column("card", Text, nullable=True),
-    Column("engine", String(16), nullable=False),
-    Column("indexes", Text, nullable=False),
+    text("engine", 16),
+    text("indexes"),
     # Grows when card or source change: workers load anew what they hold in an older form.
-    Column("revision", Integer, nullable=False),
-    Column("created", Float, nullable=False),
+    whole("revision"),
+    moment("created"),
 )
 
 access = Table(
     "service_access",
     METADATA,
-    Column("dataset", String(64), nullable=False),
-    Column("person", String(64), nullable=False),
+    text("dataset", 64),
+    text("person", 64),
     PrimaryKeyConstraint("dataset", "person"),
 )
 
 sessions = Table(
     "service_sessions",
     METADATA,
-    Column("hash", String(64), primary_key=True),
-    Column("person", String(64), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("expires", Float, nullable=False),
+    text("hash", 64, primary_key=True),
+    text("person", 64),
+    moment("created"),
+    moment("expires"),
     # Who else knew the password it began with; empty: nobody.
-    Column("acting", String(64), nullable=False, server_default=""),
+    text("acting", 64, server_default=""),
     # How it began: with a password, or at the provider of single sign-on.
-    Column("began_with", String(16), nullable=False, server_default="password"),
+    text("began_with", 16, server_default="password"),
 )
 
 Index("service_sessions_by_person", sessions.c.person)
@@ -126,20 +127,20 @@ flows = Table(
     "service_flows",
     METADATA,
     # Sign-ins under way at the provider; each row is used once.
-    Column("hash", String(64), primary_key=True),
-    Column("kind", String(16), nullable=False),
-    Column("secret", Text, nullable=False),
-    Column("nonce", String(64), nullable=False),
-    Column("expires", Float, nullable=False),
+    text("hash", 64, primary_key=True),
+    text("kind", 16),
+    text("secret"),
+    text("nonce", 64),
+    moment("expires"),
 )
 
 identities = Table(
     "service_identities",
     METADATA,
     # Whom the provider's issuer and subject stand for; the subject is never given to another.
-    Column("hash", String(64), primary_key=True),
-    Column("person", String(64), nullable=False),
-    Column("created", Float, nullable=False),
+    text("hash", 64, primary_key=True),
+    text("person", 64),
+    moment("created"),
 )
 
 Index("service_identities_by_person", identities.c.person)
@@ -147,68 +148,68 @@ Index("service_identities_by_person", identities.c.person)
 invitations = Table(
     "service_invitations",
     METADATA,
-    Column("hash", String(64), primary_key=True),
-    Column("person", String(64), nullable=False),
-    Column("expires", Float, nullable=False),
-    Column("made_by", String(64), nullable=False),
+    text("hash", 64, primary_key=True),
+    text("person", 64),
+    moment("expires"),
+    text("made_by", 64),
 )
 
 recovery = Table(
     "service_recovery",
     METADATA,
     # Codes that stand in for the second factor, each once.
-    Column("hash", String(64), primary_key=True),
-    Column("person", String(64), nullable=False),
+    text("hash", 64, primary_key=True),
+    text("person", 64),
 )
 
 trail = Table(
     "service_trail",
     METADATA,
     # What administrators did about people, tokens and keys: each row names the one before it.
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("at", Float, nullable=False),
-    Column("actor", String(160), nullable=False),
-    Column("act", String(32), nullable=False),
-    Column("target", String(64), nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("hash", String(64), nullable=False),
+    whole("seq", primary_key=True, autoincrement=False),
+    moment("at"),
+    text("actor", 160),
+    text("act", 32),
+    text("target", 64),
+    text("detail"),
+    text("hash", 64),
 )
 
 failures = Table(
     "service_failures",
     METADATA,
-    Column("who", String(100), primary_key=True),
-    Column("number", Integer, nullable=False),
-    Column("since", Float, nullable=False),
+    text("who", 100, primary_key=True),
+    whole("number"),
+    moment("since"),
 )
 
 buckets = Table(
     "service_buckets",
     METADATA,
     # Requests that several machines may still lend to somebody, whom a hash names.
-    Column("who", String(16), primary_key=True),
-    Column("left", Float, nullable=False),
-    Column("at", Float, nullable=False),
+    text("who", 16, primary_key=True),
+    moment("left"),
+    moment("at"),
     # Of the last loan, for whoever took it.
-    Column("granted", Float, nullable=False),
+    moment("granted"),
 )
 
 secrets = Table(
     "service_secrets",
     METADATA,
-    Column("name", String(32), primary_key=True),
-    Column("value", String(128), nullable=False),
-    Column("created", Float, nullable=False, server_default="0"),
+    text("name", 32, primary_key=True),
+    text("value", 128),
+    moment("created", server_default="0"),
 )
 
 overruns = Table(
     "service_overruns",
     METADATA,
     # Replies that left later than at their first deadline: for the custodian's eyes only.
-    Column("dataset", String(64), nullable=False),
-    Column("kind", String(64), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("newest", Float, nullable=False),
+    text("dataset", 64),
+    text("kind", 64),
+    whole("number"),
+    moment("newest"),
     PrimaryKeyConstraint("dataset", "kind"),
 )
 
@@ -216,19 +217,19 @@ witnessed = Table(
     "service_witnessed",
     METADATA,
     # Ledgers of other instances that have their witness here: whose, and the key that signs.
-    Column("ledger", String(32), primary_key=True),
-    Column("public", String(64), nullable=False),
-    Column("person", String(64), nullable=False),
-    Column("created", Float, nullable=False),
+    text("ledger", 32, primary_key=True),
+    text("public", 64),
+    text("person", 64),
+    moment("created"),
 )
 
 statements = Table(
     "service_statements",
     METADATA,
     # What they signed, as long as some mark rests on it.
-    Column("hash", String(64), primary_key=True),
-    Column("ledger", String(32), nullable=False),
-    Column("written", Text, nullable=False),
+    text("hash", 64, primary_key=True),
+    text("ledger", 32),
+    text("written"),
 )
 
 Index("service_statements_by_ledger", statements.c.ledger)
@@ -236,12 +237,12 @@ Index("service_statements_by_ledger", statements.c.ledger)
 witnessed_marks = Table(
     "service_witnessed_marks",
     METADATA,
-    Column("ledger", String(32), nullable=False),
-    Column("account", String(300), nullable=False),
-    Column("era", Integer, nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("head", String(64), nullable=False),
-    Column("statement", String(64), nullable=False),
+    text("ledger", 32),
+    text("account", 300),
+    whole("era"),
+    whole("seq"),
+    text("head", 64),
+    text("statement", 64),
     PrimaryKeyConstraint("ledger", "account"),
 )
 
@@ -301,7 +302,7 @@ def _witnessing(connection: Connection) -> None:
 
 
 VERSIONS = Versions(
-    Table("service_version", MetaData(), Column("version", Integer, primary_key=True)).c["version"],
+    Table("service_version", MetaData(), whole("version", primary_key=True)).c["version"],
     _make,
     (_count_changes, _who_made_what, _probe, _identity, _overruns, _usage, _witnessing, _buckets),
     lock=748392016,

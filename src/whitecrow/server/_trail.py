@@ -65,17 +65,11 @@ def record(connection: Connection, act: Act | None) -> None:
     connection.execute(insert(trail).values(row))
 
 
+@dataclass(frozen=True)
 class Trail:
-    """Reads the trail.
+    """Reads the trail."""
 
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def page(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """The acts after a number, the oldest first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -33,17 +34,11 @@ _BACK = (
 )
 
 
+@dataclass(frozen=True)
 class Witnessing:
-    """Keeps statements of other ledgers.
+    """Keeps statements of other ledgers."""
 
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def read(self, who: Person, ledger: str) -> dict[str, Any]:
         """The statements that say how far each account of a ledger is known to be."""

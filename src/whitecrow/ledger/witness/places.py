@@ -13,23 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    Column,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    and_,
-    bindparam,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import MetaData, Table, and_, bindparam, insert, or_, select, update
+from sqlalchemy.schema import PrimaryKeyConstraint
 
 from whitecrow.errors import LedgerCorrupt, LedgerUnusable, WhitecrowError
+from whitecrow.ledger.columns import text, whole
 from whitecrow.ledger.database import Database, Session
 from whitecrow.ledger.witness.statement import Mark, Statement, newest
 
@@ -187,12 +175,12 @@ def _flush_folder(folder: Path) -> None:
 _TABLE = Table(
     "whitecrow_witness",
     MetaData(),
-    Column("ledger", String(64), nullable=False),
-    Column("dataset", String(200), nullable=False),
-    Column("era", Integer, nullable=False),
-    Column("seq", Integer, nullable=False),
+    text("ledger", 64),
+    text("dataset", 200),
+    whole("era"),
+    whole("seq"),
     # The signed statement that says so.
-    Column("statement", Text, nullable=False),
+    text("statement"),
     PrimaryKeyConstraint("ledger", "dataset"),
 )
 _OWN = and_(_TABLE.c.ledger == bindparam("whose"), _TABLE.c.dataset == bindparam("of"))
