@@ -421,26 +421,22 @@ _RARE = 1e-12
 
 def _delta(listed: list[Part], epsilon: float) -> float:
     """Convolve the laws of the losses on a grid, rounded down: a violation that is found is one."""
-    lowest, chances, lost = 0, np.ones(1), 0.0
+    lowest, chances, kept = 0, np.ones(1), 1.0
     for one, two in listed:
-        found: dict[int, float] = {}
-        for outcome, p in one.items():
-            q = two.get(outcome, 0.0)
-            if q > 0 and p > _RARE:
-                step = math.floor((math.log(p) - math.log(q)) / _GRID)
-                found[step] = found.get(step, 0.0) + p
-            elif p > _RARE:
-                lost += p * (1 - lost)
-        if not found:
+        p = np.fromiter(one.values(), np.float64, len(one))
+        q = np.fromiter((two.get(outcome, 0.0) for outcome in one), np.float64, len(one))
+        often, met = p > _RARE, q > 0
+        kept *= float(np.prod(1 - p[often & ~met]))
+        p, q = p[often & met], q[often & met]
+        if not len(p):
             return 1.0
-        masses = np.zeros(max(found) - min(found) + 1)
-        for step, p in found.items():
-            masses[step - min(found)] += p
-        chances = np.convolve(chances, masses)
-        lowest += min(found)
+        steps = np.floor((np.log(p) - np.log(q)) / _GRID).astype(np.int64)
+        least = int(steps.min())
+        chances = np.convolve(chances, np.bincount(steps - least, weights=p))
+        lowest += least
     losses = (lowest + np.arange(len(chances))) * _GRID
     above = losses > epsilon
-    return lost + float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
+    return 1 - kept + float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
 
 
 def renyi(listed: list[Part], order: float) -> float:
