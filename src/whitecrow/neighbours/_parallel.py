@@ -68,10 +68,17 @@ def side_by_side(act: Callable[[T], object], parts: Iterable[T], most: int) -> N
             act(part)
         return
     begun: deque[Future[object]] = deque()
-    for part in parts:
+    coming = iter(parts)
+    current = next(coming, None)
+    while current is not None:
         if len(begun) == together:
             begun.popleft().result()
-        begun.append(_executor().submit(act, part))
+        following = next(coming, None)
+        if following is None:
+            act(current)  # the last, often the only one: this thread would do nothing but wait
+        else:
+            begun.append(_executor().submit(act, current))
+        current = following
     for one in begun:
         one.result()
 

@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,11 @@ def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card)
 
 class AtPlace(Declared):
     """What questions about one place are asked with; an answer looks at the records of its ball."""
+
+    about: ClassVar[tuple[str, ...]] = ("record",)
+    coin: ClassVar[tuple[str, ...]] = ("expected_error", "error_if_alone")
+    reply_seconds: ClassVar[float] = 0.25
+    light: ClassVar[bool] = True
 
     record: Record = Record(
         help="The record; the columns named are the ones compared.",
