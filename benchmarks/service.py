@@ -57,6 +57,11 @@ class Running:
             start_new_session=True,
         )
 
+    @property
+    def pid(self) -> int:
+        """The process that all others belong to."""
+        return self._process.pid
+
     def wait_until_ready(self) -> None:
         """Wait until it answers."""
         until = time.monotonic() + _START_SECONDS

@@ -51,7 +51,7 @@ CACHES = {
     ("monitor/strategy.py", "inverse"): "kind of noise and horizon",
     ("monitor/strategy.py", "strategy"): "kind of noise and horizon",
     ("ledger/account.py", "_plain"): "nothing",
-    ("ledger/spatial.py", "_asked"): "a queried ball and its price",
+    ("ledger/spatial.py", "_ball"): "a queried ball, its price and who asked",
     ("ledger/transaction.py", "_budget"): "a budget's text",
     ("ledger/statements.py", "closing_of"): "a number of entries to look up",
     ("ledger/statements.py", "some_entries"): "a number of entries to look up",

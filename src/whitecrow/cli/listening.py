@@ -35,17 +35,31 @@ def shared_folder(workers: int) -> Iterator[Path | None]:
             del os.environ["PROMETHEUS_MULTIPROC_DIR"]
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens already: nothing is announced that does not answer."""
+def bound(host: str, port: int, workers: int = 1) -> list[socket.socket]:
+    """Sockets that listen already, one for each worker: nothing is announced that does not answer.
+
+    A worker of its own socket gets its share of the connections, by a hash of their addresses. From
+    one socket for all, the worker that wakes first would take every connection that waits, and keep
+    those clients for as long as they stay connected.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    found: list[socket.socket] = []
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(2048)
-        found.set_inheritable(True)
+        for _ in range(workers):
+            found.append(one := socket.socket(family, socket.SOCK_STREAM))
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if len(found) > 1:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            one.bind((host, port))
+            port = one.getsockname()[1]
+            if workers > 1:  # the first only now: its port must have been nobody else's
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for one in found:
+            one.listen(2048)
+            one.set_inheritable(True)
     except OSError as error:
-        found.close()
+        for one in found:
+            one.close()
         taken = error.errno == errno.EADDRINUSE
         why = "something else listens there" if taken else os.strerror(error.errno or 0).lower()
         raise InvalidInput(
@@ -54,11 +68,12 @@ def bound(host: str, port: int) -> socket.socket:
     return found
 
 
-def run(listening: socket.socket, workers: int, certificate: str | None, key: str | None) -> None:
+def run(listening: list[socket.socket], certificate: str | None, key: str | None) -> None:
+    """Run a worker behind each socket until the service is told to end."""
     try:
         import uvicorn
-        from uvicorn.supervisors import Multiprocess
 
+        from whitecrow.cli._workers import Workers
         from whitecrow.server._protocol import GuardedProtocol
     except ImportError:
         raise MissingExtra(
@@ -67,7 +82,7 @@ def run(listening: socket.socket, workers: int, certificate: str | None, key: st
     config = uvicorn.Config(
         "whitecrow.cli.serve:application",
         factory=True,
-        workers=workers,
+        workers=len(listening),
         ssl_certfile=certificate,
         ssl_keyfile=key,
         proxy_headers=False,  # whom to believe is our own business: server/_proxies.py
@@ -79,9 +94,9 @@ def run(listening: socket.socket, workers: int, certificate: str | None, key: st
     )
     server = uvicorn.Server(config)
     with contextlib.suppress(KeyboardInterrupt):
-        if workers > 1:
-            Multiprocess(config, sockets=[listening]).run()
+        if len(listening) > 1:
+            Workers(config, listening).run()
         else:
-            server.run(sockets=[listening])
-    if workers == 1 and not server.started:
+            server.run(sockets=listening)
+    if len(listening) == 1 and not server.started:
         sys.exit(_NOT_STARTED)

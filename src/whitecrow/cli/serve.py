@@ -245,14 +245,16 @@ def command(
         )
         check_log(settings.log_file)
         scheme = "https" if tls_certificate else "http"
-        listening = stack.enter_context(contextlib.closing(bound(host, port)))
-        port = listening.getsockname()[1]
+        listening = [
+            stack.enter_context(contextlib.closing(one)) for one in bound(host, port, workers)
+        ]
+        port = listening[0].getsockname()[1]
         invite(output, settings, demo=demo, url=f"{scheme}://{host}:{port}")
         shared = stack.enter_context(shared_folder(workers))
         if shared is not None:
             settings = dataclasses.replace(settings, limits=str(shared / "limits"))
         os.environ[SETTINGS] = settings.to_text()
-        run(listening, workers, tls_certificate, tls_key)
+        run(listening, tls_certificate, tls_key)
 
 
 def check_exposure(host: str, tls: bool, explicit: bool) -> None:

@@ -49,7 +49,8 @@ def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Locate
             break
         _refresh(index, name, sheet.bands, later.pop(stale))
     left = tuple(_deepest(index, name, analyst))
-    index.write(name, analyst, replace(sheet, prices=left, version=sheet.version + 1))
+    changed = replace(sheet, prices=left, version=sheet.version + 1)
+    index.write(name, analyst, changed, sheet)
     less = [new - old for new, old in zip(left, sheet.prices, strict=True)]
     return Located(*less[:2]), Located(*less[2:])
 

@@ -53,6 +53,9 @@ Weights: TypeAlias = NDArray[Any]
 _ZERO = Fraction(0)
 _CROWD = 128  # the time to find the deepest point grows with the square of this
 _FEW = 24
+"""Of no more discs numpy finds the deepest point; of more, a compiled loop that must be loaded."""
+_QUICK_COMPILED = 64
+"""How many touching balls the compiled loop weighs in a third of a millisecond."""
 Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
 
 # Distances are decided in double precision, so a record may count as inside a ball whose
@@ -124,11 +127,21 @@ class AtPlace(Declared):
 
     def location(self, card: Card) -> Location:
         """Return the ball the answer depends on, for spatial accounting."""
-        return ball(self.neighbour_relation(card), self.place(card), card)
+        known: tuple[Card, Location] | None = vars(self).get("_found")
+        if known is None or known[0] is not card:  # checked, priced and charged with one card
+            known = card, ball(self.neighbour_relation(card), self.place(card), card)
+            self.put("_found", known)
+        return known[1]
 
 
 class Balls:
     """What the ledger's spatial index must know of balls.
+
+    Parameters
+    ----------
+    few : int, default 24
+        Of so many discs at most numpy finds the deepest point. A compiled loop is quicker for any
+        number, once it is loaded: a service loads it when it starts.
 
     Examples
     --------
@@ -139,6 +152,15 @@ class Balls:
     >>> Balls().depth(ball, tenth, [(near, tenth)], Fraction(0))
     Fraction(1, 5)
     """
+
+    def __init__(self, few: int = _FEW) -> None:
+        self._few = few
+        self.quick = _FEW if few >= _FEW else _QUICK_COMPILED
+
+    def load(self) -> None:
+        """Load what is compiled, so that no transaction waits for it."""
+        ball = {"columns": ["a", "b"], "metric": "euclidean", "center": [0.0, 0.0], "radius": 1.0}
+        self.depth(ball, Fraction(1), [(ball, Fraction(1))] * (self._few + 1), _ZERO)
 
     def sheet(self, ball: Location) -> str:
         """Name the balls among which places are compared; the others add up."""
@@ -190,8 +212,9 @@ class Balls:
         radii = np.array([reach(float(one["radius"])) for one, _ in met])
         center = np.array(ball["center"], dtype=np.float64)
         new = center, reach(float(ball["radius"]))
+        weights = [e for _, e in met]
         return depth_inside(
-            str(ball["metric"]), new, epsilon, centers, radii, [e for _, e in met], enough
+            str(ball["metric"]), new, epsilon, centers, radii, weights, enough, few=self._few
         )
 
     def recount(self) -> Recount:
@@ -213,6 +236,8 @@ def depth_inside(
     radii: Floats,
     epsilons: Sequence[Fraction],
     enough: Fraction,
+    *,
+    few: int = _FEW,
 ) -> Fraction:
     """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
     center, radius = new
@@ -232,6 +257,7 @@ def depth_inside(
         np.append(radii, radius),
         weights_of([*whole, inside]),
         least + around if len(whole) > _FEW else 0,
+        few=few,
     )
     return Fraction(found - around, scale)
 
@@ -321,12 +347,20 @@ def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: F
     return np.asarray(scaled.mean(axis=1))
 
 
-def deepest(metric: str, centers: Floats, radii: Floats, weights: Weights, floor: int = 0) -> int:
+def deepest(
+    metric: str,
+    centers: Floats,
+    radii: Floats,
+    weights: Weights,
+    floor: int = 0,
+    *,
+    few: int = _FEW,
+) -> int:
     """Return the largest total weight of balls that share a point; ``floor`` if it is no more."""
     if centers.shape[1] == 1:
         return max(floor, _deepest_interval(centers[:, 0], radii, weights))
     if metric == "euclidean":
-        return _deepest_disc(centers, radii, weights, floor)
+        return _deepest_disc(centers, radii, weights, floor, few)
     if metric == "manhattan":  # a diamond is a square in the turned coordinates
         centers = np.column_stack([centers.sum(axis=1), centers[:, 0] - centers[:, 1]])
         radii = radii + np.spacing(np.abs(centers).max(axis=1))
@@ -371,10 +405,10 @@ _MOST_COMPILED = 4096
 """The compiled sweep holds all pairs; of a few discs numpy is done before it is loaded."""
 
 
-def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int) -> int:
+def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int, few: int) -> int:
     """Sweep around each circle: a deepest region has a point of some circle on its border."""
     count = len(centers)
-    if _FEW < count <= _MOST_COMPILED and weights.dtype != object:
+    if few < count <= _MOST_COMPILED and weights.dtype != object:
         from whitecrow.place._kernels import deepest_disc
 
         return int(deepest_disc(centers, radii, weights, floor, RELATIVE, _ANGLE))

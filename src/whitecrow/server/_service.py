@@ -18,7 +18,7 @@ from whitecrow.errors import InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import engine_names
-from whitecrow.place.balls import BALLS
+from whitecrow.place.balls import Balls
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import _views as views
 from whitecrow.server._catalogue import Catalogue, Listing
@@ -72,7 +72,8 @@ class Service(Replies):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.ledger = Ledger(settings.database, geometry=BALLS)
+        self._geometry = Balls(few=1)
+        self.ledger = Ledger(settings.database, geometry=self._geometry)
         if self.ledger.witness is not None:  # a restored backup is refused before anybody can ask
             self.ledger.witness.check()
         self.ledger.database.label = "of this service"  # analysts do not read where it lies
@@ -100,7 +101,8 @@ class Service(Replies):
         self.dummies = Dummies(self.ledger, settings)
 
     def start(self) -> None:
-        """Begin to load the datasets in the background."""
+        """Load what is compiled; begin to load the datasets in the background."""
+        self._geometry.load()
         for name in self.catalogue.remove_unaccounted():
             LOG.warning("listing without an account removed", dataset=name)
         self.pool.start()
@@ -291,7 +293,12 @@ class Service(Replies):
         need(who, "custodian", "auditor")
         self.listing(who, name)
         found = verification.checkpoint(
-            self.ledger, name, geometry=BALLS, full=full, actor=who.name, least=_MANY_ENTRIES
+            self.ledger,
+            name,
+            geometry=self._geometry,
+            full=full,
+            actor=who.name,
+            least=_MANY_ENTRIES,
         )
         return found.to_json()
 
