@@ -58,6 +58,7 @@ CACHES = {
     ("data/warehouse/_tasks.py", "_settle"): "nothing",
     ("neighbours/_devices.py", "cupy_device"): "nothing",
     ("neighbours/_devices.py", "torch_device"): "the name of a device",
+    ("neighbours/_index.py", "wide"): "an index, once it is asked about records alone",
     ("neighbours/_local.py", "_form"): "the question's neighbour relation",
     ("neighbours/_local.py", "_space"): "the question's neighbour relation",
     ("neighbours/_parallel.py", "_cores"): "nothing",

@@ -129,6 +129,7 @@ def test_code_belongs_to_every_function_and_constant_that_is_compiled_into_it(
 ) -> None:
     from whitecrow.neighbours import _sphere, relation
     from whitecrow.neighbours._kernels import (
+        alone,
         count,
         filter,
         lanes,
@@ -136,6 +137,7 @@ def test_code_belongs_to_every_function_and_constant_that_is_compiled_into_it(
         pivots,
         search,
         tables,
+        wide,
     )
 
     def stamp() -> str:
@@ -147,6 +149,9 @@ def test_code_belongs_to_every_function_and_constant_that_is_compiled_into_it(
     for module in (count, filter, lanes, metric, pivots, search, tables, relation):
         assert Path(module.__file__).read_text(encoding="utf-8") in parts, module.__name__
     assert Path(_sphere.__file__).read_text(encoding="utf-8") not in parts
+    parts = set(_compiled._parts(alone.count_alone, set()))
+    for module in (alone, filter, lanes, metric, tables, wide, relation):
+        assert Path(module.__file__).read_text(encoding="utf-8") in parts, module.__name__
     monkeypatch.setattr(pivots, "PIVOTS", 1)
     assert stamp() != before
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from whitecrow.neighbours import _plans as plans
 from whitecrow.neighbours import use_compiled
 from whitecrow.neighbours._grid import settle
-from whitecrow.neighbours._index import arranged, weights_for
+from whitecrow.neighbours._index import arranged, count_each, weights_for
 from whitecrow.neighbours._plans import count_index_plain, count_plain
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
@@ -73,6 +73,7 @@ def agree(
     found = {
         "groups": (every, plans.count_indexed(index, form, limit)),
         "grid": (every, _gridded(vectors, form, limit)),
+        "alone": (every, count_each(index, form, vectors, limit)),
         "scattered": (few, plans.count_through(index, form, asked, limit)),
         "scan": (few, plans._scanned(vectors, form, asked, limit)),
         "numpy": (few, count_plain(vectors, form, asked, limit)),

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import _parallel as parallel
-from whitecrow.neighbours._kernels.tables import EXTRA, LANES, Index, Relation
+from whitecrow.neighbours._kernels.tables import (
+    EXTRA,
+    LANES,
+    Index,
+    Relation,
+    WideTree,
+    aligned,
+)
+from whitecrow.neighbours._wide import wide_tree
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
-__all__ = ["Arranged", "Progress", "Readable", "arranged", "count_in", "relation_of", "weights_for"]
+__all__ = [
+    "Arranged",
+    "Progress",
+    "Readable",
+    "arranged",
+    "count_each",
+    "count_in",
+    "relation_of",
+    "weights_for",
+]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -64,6 +81,11 @@ class Arranged:
     ids: Rows
     mixed: bool
     faithful: bool
+
+    @cached_property
+    def wide(self) -> WideTree:
+        """The tree for records that are asked about alone: made of the boxes when first needed."""
+        return wide_tree(self.tables.size, self.tables.boxes)
 
 
 def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
@@ -123,7 +145,7 @@ def arranged(
     boxes = tree.boxes_of(packed)
     report(2, 3, "preparing the filter")
     frames = np.empty((blocks, columns + EXTRA))
-    local = np.empty((blocks, columns + 1, LANES), np.float32)
+    local = aligned((blocks, columns + 1, LANES), np.float32)
     with np.errstate(over="ignore"):
         widest = float(np.max(0.5 * boxes[0, 1] - 0.5 * boxes[0, 0]))
     described = (packed, weights, categories, mixture is None, widest, frames, local)
@@ -164,36 +186,32 @@ def count_in(
     cap: int,
     progress: Progress | None = None,
 ) -> Counts:
-    """Count neighbours for blocks of records.
+    """Count neighbours for blocks of records that lie together.
 
     Parameters
     ----------
-    asked : float64, blocks x columns x lanes
-        64 lanes of records that lie together, or one lane for scattered records.
+    asked : float64, blocks x columns x 64
     rows : int32
         For each lane that holds a record, the place of its count in the result.
     """
     counts = np.empty(len(rows), np.int64)
-    given = (index.tables, relation_of(form, index, asked), asked, rows, cap)
-    if len(rows) <= _WORTH:
-        _count_span(*given, 0, len(asked), counts)
-        return counts
+    relation = relation_of(form, index, asked)
     report = progress or _silent
     done = 0
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        _count_span(*given, first, last, counts)
+        _count_span(index, relation, asked, rows, cap, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")
 
-    spans = parallel.chunks(len(asked), _WORTH // asked.shape[2])
+    spans = parallel.chunks(len(asked), _WORTH // LANES)
     parallel.run([partial(task, *span) for span in spans])
     return counts
 
 
 def _count_span(
-    tables: Index,
+    index: Arranged,
     relation: Relation,
     asked: Matrix,
     rows: Rows,
@@ -205,12 +223,30 @@ def _count_span(
     """Count for some blocks: in groups, and one by one for those that have little in common."""
     from whitecrow.neighbours._kernels.count import ALONE, count_blocks
 
-    count_blocks(tables, relation, asked, rows, cap, first, last, counts)
-    lanes = asked.shape[2]
-    if lanes > 1:
-        places = first * lanes + np.flatnonzero(counts[rows[first * lanes : last * lanes]] == ALONE)
-        alone = asked[places // lanes, :, places % lanes][:, :, None]
-        count_blocks(tables, relation, alone, rows[places], cap, 0, len(alone), counts)
+    count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
+    places = first * LANES + np.flatnonzero(counts[rows[first * LANES : last * LANES]] == ALONE)
+    if len(places):
+        alone = asked[places // LANES, :, places % LANES]
+        counts[rows[places]] = _count_alone(index, relation, alone, cap)
+
+
+def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
+    """Count neighbours for scattered records, one in each row."""
+    relation = relation_of(form, index, asked)
+    if len(asked) <= _WORTH:
+        return _count_alone(index, relation, asked, cap)
+    spans = parallel.chunks(len(asked), _WORTH)
+    tasks = [partial(_count_alone, index, relation, asked[slice(*span)], cap) for span in spans]
+    return np.concatenate(list(parallel.results(tasks)))
+
+
+def _count_alone(index: Arranged, relation: Relation, asked: Matrix, cap: int) -> Counts:
+    from whitecrow.neighbours._kernels.alone import ROOM, count_alone
+
+    counts = np.empty(len(asked), np.int64)
+    room = np.empty(ROOM + asked.shape[1])
+    count_alone(index.tables, index.wide, relation, asked, cap, counts, room)
+    return counts
 
 
 def _halved(

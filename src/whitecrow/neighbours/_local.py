@@ -256,7 +256,7 @@ def _space(neighbour_relation: NeighbourRelation) -> Space:
 def bytes_of(index: Arranged) -> int:
     """Return how much memory an index takes: a function of how many records and columns it has."""
     tables = index.tables
-    arrays = (tables.blocks, tables.boxes, tables.local, tables.frames, index.ids)
+    arrays = (tables.blocks, tables.boxes, tables.local, tables.frames, index.ids, *index.wide)
     return sum(int(array.nbytes) for array in arrays)
 
 

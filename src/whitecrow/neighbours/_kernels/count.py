@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from whitecrow.neighbours._kernels.filter import approach, limits, margins
 from whitecrow.neighbours._kernels.inner import bare, inner
 from whitecrow.neighbours._kernels.lanes import lowest_bit, ones, real_lanes, tile
-from whitecrow.neighbours._kernels.metric import measure
+from whitecrow.neighbours._kernels.metric import close
 from whitecrow.neighbours._kernels.pivots import (
     PIVOTS,
     Pivots,
@@ -89,13 +89,13 @@ def count_blocks(
 
     Parameters
     ----------
-    asked : float64, blocks x columns x lanes
-        The records asked about: 64 lanes of near ones, or a single lane.
+    asked : float64, blocks x columns x 64
+        The records asked about, near ones together.
     rows : int32
         Where each lane's count goes; lanes after the last one hold no record.
     counts : int64
-        Receives min(neighbours, cap). A record of a group whose others need other leaves receives
-        ALONE; one that is asked about in a single lane never does.
+        Receives min(neighbours, cap), or ALONE for a record of a group whose others need other
+        leaves.
     """
     columns, leaves = len(relation.scales), len(index.blocks)
     group = Group(np.empty((columns, LANES)), np.empty(LANES, np.int64), np.empty(LANES, np.int64))
@@ -105,7 +105,7 @@ def count_blocks(
         np.empty(columns),
         np.empty(leaves + 2),
         np.empty((leaves + 2, 3), np.int64),
-        np.empty(5, np.int64),
+        np.empty(4, np.int64),
     )
     space = Workspace(
         np.empty((columns, LANES), np.float32),
@@ -154,23 +154,21 @@ def _count(
     seen: Ints,
 ) -> None:
     tried, settled = 0, 0
-    lanes = asked.shape[2]
-    lane = first * lanes
-    while lane < last * lanes:
-        # Records that lie far apart share no leaves: they are counted in smaller groups.
-        take = lanes if lane % lanes == 0 else _QUARTER if lane % _QUARTER == 0 else 1
-        active = _gather(group, asked, rows, lane, take)
-        if active > 0:
-            enclose(search, group.records, active)
-        while active > 1 and take > 1 and too_wide(relation, search):
-            take = _QUARTER if take > _QUARTER else 1
-            active = _gather(group, asked, rows, lane, take)
-            if active > 0:
-                enclose(search, group.records, active)
+    lane = first * LANES
+    while lane < last * LANES:
+        # Records that lie far apart share no leaves: they are counted in smaller groups, or alone.
+        take = LANES if lane % LANES == 0 else _QUARTER
+        active = _gather(group, search, asked, rows, lane, take)
+        if active > 0 and take > _QUARTER and too_wide(relation, search):
+            take = _QUARTER
+            active = _gather(group, search, asked, rows, lane, take)
         lane += take
         if active == 0:
             continue
-        begin(index, relation, search, active)
+        if active == 1 or too_wide(relation, search):
+            _give_up(group, active, counts)
+            continue
+        begin(index, relation, search)
         boxed, visited = active, 0
 
         # Where pivots have settled little so far (many columns, few neighbours), they stay home.
@@ -210,10 +208,9 @@ def _count(
                 active = _retire(group, search, active, cap, counts)
             looked += 1
             opened += count
-            if take > 1 and looked >= _TRIAL + 2 * (cap // LANES) and opened < _WORTH * looked:
+            if looked >= _TRIAL + 2 * (cap // LANES) and opened < _WORTH * looked:
                 # The few that are left, each in its own small box, meet far fewer leaves.
-                for i in range(active):
-                    counts[group.rows[i]] = ALONE
+                _give_up(group, active, counts)
                 active = 0
         for i in range(active):
             total = search.state[EVERYONE] + group.found[i]
@@ -221,17 +218,25 @@ def _count(
 
 
 @inner
-def _gather(group: Group, asked: Floats, rows: Rows, first: int, take: int) -> int:
-    """Bring some records of a block together; return how many they are."""
-    lanes = asked.shape[2]
+def _gather(group: Group, search: Search, asked: Floats, rows: Rows, first: int, take: int) -> int:
+    """Bring some records of a block together, in a box; return how many they are."""
     active = max(0, min(take, len(rows) - first))
     for i in range(active):
         lane = first + i
         group.rows[i] = rows[lane]
         group.found[i] = 0
         for c in range(len(group.records)):
-            group.records[c, i] = asked[lane // lanes, c, lane % lanes]
+            group.records[c, i] = asked[lane // LANES, c, lane % LANES]
+    if active > 0:
+        enclose(search, group.records, active)
     return active
+
+
+@inner
+def _give_up(group: Group, active: int, counts: Ints) -> None:
+    """Leave the records of a group to be counted alone."""
+    for i in range(active):
+        counts[group.rows[i]] = ALONE
 
 
 @inner
@@ -252,7 +257,7 @@ def _look(
     if rho == 0.0:
         for i in range(active):
             for lane in range(here):
-                found[i] += _close(index, relation, group, i, leaf, lane)
+                found[i] += close(relation, group.records[:, i], index.blocks[leaf, :, lane])
     else:
         inner_size, outer_size, sure, possible = limits(index, relation, rho, reach, slack, error)
         approach(index, relation, group.records, active, leaf, space)
@@ -291,20 +296,13 @@ def _add(
     possible: np.uint64,
 ) -> None:
     """Add what is sure, and what the reference predicate says about the rest."""
-    close = ones(sure)
+    found = ones(sure)
     doubt = possible & ~sure
     while doubt:
-        close += _close(index, relation, group, i, leaf, lowest_bit(doubt))
+        record = index.blocks[leaf, :, lowest_bit(doubt)]
+        found += close(relation, group.records[:, i], record)
         doubt &= doubt - np.uint64(1)
-    group.found[i] += close
-
-
-@inner
-def _close(index: Index, relation: Relation, group: Group, i: int, leaf: int, lane: int) -> bool:
-    value = measure(
-        relation.kind, group.records[:, i], index.blocks[leaf, :, lane], relation.scales
-    )
-    return bool(value <= relation.threshold)
+    group.found[i] += found
 
 
 @inner

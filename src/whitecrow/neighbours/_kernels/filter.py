@@ -18,7 +18,7 @@ from whitecrow.neighbours._kernels.inner import inner, kernel
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
 from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM
 
-__all__ = ["approach", "frame", "limits", "margins"]
+__all__ = ["approach", "approach_alone", "frame", "limits", "margins"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -103,16 +103,6 @@ def approach(
     rows, sizes, kind = space.rows, space.sizes, relation.kind
     columns = len(records)
     unit = index.frames[leaf, columns]
-    if count == 1:
-        # Records often come alone; loops would cost more than their one round.
-        size = 0.0
-        for c in range(columns):
-            factor = index.weights[c] * unit
-            value = np.float32((records[c, 0] - index.frames[leaf, c]) * factor)
-            rows[c, 0] = value
-            size = _grown(kind, size, abs(np.float64(value)), index.categories[c])
-        sizes[0] = size
-        return
     for i in range(count):
         sizes[i] = 0.0
     for c in range(columns):
@@ -128,6 +118,21 @@ def approach(
         elif not index.categories[c]:
             for i in range(count):
                 sizes[i] = _grown(SUM, sizes[i], abs(np.float64(rows[c, i])), 0)
+
+
+@inner
+def approach_alone(
+    index: Index, relation: Relation, record: Floats, leaf: int, local: Floats
+) -> float:
+    """Express one record in a block's frame, rounded to float32; return its size."""
+    columns, size = len(record), 0.0
+    unit = index.frames[leaf, columns]
+    for c in range(columns):
+        factor = index.weights[c] * unit
+        value = np.float64(np.float32((record[c] - index.frames[leaf, c]) * factor))
+        local[c] = value
+        size = _grown(relation.kind, size, abs(value), index.categories[c])
+    return size
 
 
 @inner

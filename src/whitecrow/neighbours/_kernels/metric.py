@@ -11,18 +11,25 @@ from numpy.typing import NDArray
 from whitecrow.neighbours import _sphere as sphere
 from whitecrow.neighbours import relation
 from whitecrow.neighbours._kernels.inner import inner, kernel
+from whitecrow.neighbours._kernels.tables import Relation
 from whitecrow.neighbours.relation import step
 
-__all__ = ["INSIDE", "OUTSIDE", "compare_boxes", "measure", "on_spheres"]
+__all__ = ["INSIDE", "OPEN", "close", "compare_boxes", "measure", "on_spheres"]
 
 Floats = NDArray[np.float64]
 
-OUTSIDE, INSIDE = -1.0, -2.0
+OUTSIDE, OPEN, INSIDE = range(3)
 
 register_jitable(step)
 register_jitable(sphere.sine_cosine)
 measure: Any = inner(relation.measure)
 _on_sphere: Any = inner(sphere.on_sphere)
+
+
+@inner
+def close(relation: Relation, one: Floats, other: Floats) -> bool:
+    """Say whether two records are close: the reference predicate."""
+    return bool(measure(relation.kind, one, other, relation.scales) <= relation.threshold)
 
 
 @inner
@@ -34,8 +41,8 @@ def compare_boxes(
     high: Floats,
     boxes: Floats,
     node: int,
-) -> float:
-    """Return INSIDE or OUTSIDE if the boxes settle every pair between them, else the least measure.
+) -> int:
+    """Return INSIDE or OUTSIDE if the boxes settle every pair between them, else OPEN.
 
     The smallest and the largest difference in each column go through the same steps as a pair's;
     rounding is monotone, so no pair between the boxes can have a smaller or larger measure as
@@ -49,9 +56,7 @@ def compare_boxes(
         most = step(kind, most, max(above, below), scales[c])
     if least > threshold:
         return OUTSIDE
-    if most <= threshold:
-        return INSIDE
-    return least
+    return INSIDE if most <= threshold else OPEN
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner
-from whitecrow.neighbours._kernels.metric import INSIDE, OUTSIDE, compare_boxes
+from whitecrow.neighbours._kernels.metric import INSIDE, OPEN, compare_boxes
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours.relation import step
 
@@ -17,9 +17,8 @@ __all__ = ["EVERYONE", "Search", "begin", "enclose", "next_leaf", "too_wide"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WAITING, EVERYONE, SHRUNK, PENDING, ALONE = range(5)
+WAITING, EVERYONE, SHRUNK, PENDING = range(4)
 _NONE = -1
-_YES = OUTSIDE
 
 
 class Search(NamedTuple):
@@ -35,7 +34,7 @@ class Search(NamedTuple):
         The nodes that wait, as a binary heap: how near; node, first block, number of blocks.
     state : int64
         How many nodes wait; how many records are close to everyone in the group; whether the box
-        has shrunk since the walk began; a leaf that comes next; whether the group is one record.
+        has shrunk since the walk began; a leaf that comes next.
     """
 
     low: Floats
@@ -70,15 +69,14 @@ def too_wide(relation: Relation, search: Search) -> bool:
 
 
 @inner
-def begin(index: Index, relation: Relation, search: Search, active: int) -> None:
+def begin(index: Index, relation: Relation, search: Search) -> None:
     """Start at the root, around the box of a new group."""
-    search.state[ALONE] = active == 1
     for c in range(len(search.low)):
         search.centre[c] = 0.5 * search.low[c] + 0.5 * search.high[c]
     search.state[WAITING] = search.state[EVERYONE] = search.state[SHRUNK] = 0
     search.state[PENDING] = _NONE
-    near = _settled(index, relation, search, 0, 0, len(index.blocks))
-    _wait(index, search, 0, 0, len(index.blocks), near)
+    if not _settled(index, relation, search, 0, 0, len(index.blocks)):
+        _wait(index, search, 0, 0, len(index.blocks))
 
 
 @inner
@@ -94,11 +92,10 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
         return int(leaf)
     while state[WAITING] > 0 and state[EVERYONE] < cap:
         last = state[WAITING] - 1
-        if not state[ALONE]:
-            _pop(search.keys, search.nodes, state[WAITING])
+        _pop(search.keys, search.nodes, state[WAITING])
         state[WAITING] = last
         node, first, span = search.nodes[last, 0], search.nodes[last, 1], search.nodes[last, 2]
-        if state[SHRUNK] and _settled(index, relation, search, node, first, span) == _YES:
+        if state[SHRUNK] and _settled(index, relation, search, node, first, span):
             continue
         if span == 1:
             return int(first)
@@ -108,28 +105,24 @@ def next_leaf(index: Index, relation: Relation, search: Search, cap: int) -> int
         two = _settled(index, relation, search, right, first + half, span - half)
         if span == 2:
             # The last two leaves of a branch do not wait again.
-            if one != _YES and two != _YES:
+            if not one and not two:
                 state[PENDING] = first + 1
-            if one != _YES or two != _YES:
-                return int(first) if one != _YES else int(first + 1)
-        elif one != _YES and one <= two:
-            _wait(index, search, right, first + half, span - half, two)
-            _wait(index, search, node + 1, first, half, one)
-        else:
-            _wait(index, search, node + 1, first, half, one)
-            _wait(index, search, right, first + half, span - half, two)
+            if not one or not two:
+                return int(first + 1) if one else int(first)
+            continue
+        if not one:
+            _wait(index, search, node + 1, first, half)
+        if not two:
+            _wait(index, search, right, first + half, span - half)
     return _NONE
 
 
 @inner
 def _settled(
     index: Index, relation: Relation, search: Search, node: int, first: int, span: int
-) -> float:
-    """Return _YES if the boxes settle a node, else how near it comes.
-
-    If its records are close to everyone in the group, they are counted.
-    """
-    near = compare_boxes(
+) -> bool:
+    """Say whether the boxes settle a node; records close to everyone in the group are counted."""
+    verdict = compare_boxes(
         relation.kind,
         relation.threshold,
         relation.scales,
@@ -138,29 +131,21 @@ def _settled(
         index.boxes,
         node,
     )
-    if near == INSIDE:
+    if verdict == INSIDE:
         search.state[EVERYONE] += min(index.size, (first + span) * LANES) - first * LANES
-    return max(float(near), _YES)
+    return bool(verdict != OPEN)
 
 
 @inner
-def _wait(index: Index, search: Search, node: int, first: int, span: int, near: float) -> None:
-    """Let a node wait that is not settled.
-
-    Around a single record the nodes are a stack: going down is near enough to nearest first, and
-    cheaper. A group's box overlaps many nodes, so theirs are a heap, ordered from its centre.
-    """
-    if near == _YES:
-        return
-    count = search.state[WAITING]
+def _wait(index: Index, search: Search, node: int, first: int, span: int) -> None:
+    """Let a node wait: a group's box overlaps many, so they are ordered from its centre."""
+    near = 0.0
+    for c in range(len(search.centre)):
+        place = search.centre[c]
+        gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
+        near += gap * gap
+    count = _rise(search.keys, search.nodes, search.state[WAITING], near)
     search.state[WAITING] += 1
-    if not search.state[ALONE]:
-        near = 0.0
-        for c in range(len(search.centre)):
-            place = search.centre[c]
-            gap = max(max(index.boxes[node, 0, c] - place, place - index.boxes[node, 1, c]), 0.0)
-            near += gap * gap
-        count = _rise(search.keys, search.nodes, count, near)
     search.keys[count] = near
     search.nodes[count, 0], search.nodes[count, 1], search.nodes[count, 2] = node, first, span
 

