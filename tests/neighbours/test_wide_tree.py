@@ -8,6 +8,7 @@ from neighbour_tools import Matrix, agree, brute, mixture
 
 from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
 from whitecrow.neighbours._index import arranged, count_each, weights_for
+from whitecrow.neighbours._kernels.alone import count_alone
 from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
 from whitecrow.neighbours.relation import checked_form
 
@@ -97,6 +98,18 @@ def test_more_records_than_one_task_takes_are_counted_alike() -> None:
     engine.prepare(relation)
     expected = count_all(data, 1.5, cap=50)
     assert (engine.neighbours(data[:3000], relation, 50) == expected[:3000]).all()
+
+
+def test_records_that_cannot_be_written_need_no_other_kernel() -> None:
+    data = mixture(1000, 3)
+    form = checked_form("euclidean", 2.0, (), 3, "test")
+    index = arranged(data)
+    expected = count_each(index, form, data[:50], 40)
+    before = len(count_alone.signatures)
+    fixed = data[:50].copy()
+    fixed.flags.writeable = False
+    assert (count_each(index, form, fixed, 40) == expected).all()
+    assert len(count_alone.signatures) == before
 
 
 class Records:

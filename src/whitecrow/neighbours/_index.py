@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours._kernels.tables import (
+    BRANCHES,
     EXTRA,
     LANES,
     Index,
     Relation,
     WideTree,
     aligned,
+    most_wide_nodes,
 )
-from whitecrow.neighbours._wide import wide_tree
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
 __all__ = [
@@ -85,7 +86,16 @@ class Arranged:
     @cached_property
     def wide(self) -> WideTree:
         """The tree for records that are asked about alone: made of the boxes when first needed."""
-        return wide_tree(self.tables.size, self.tables.boxes)
+        from whitecrow.neighbours._kernels.tree import widen
+
+        count, columns = most_wide_nodes(len(self.tables.blocks)), self.tables.blocks.shape[1]
+        tree = WideTree(
+            aligned((count, columns, 2, BRANCHES), np.float64),
+            np.empty((count, 2, BRANCHES), np.int64),
+            np.empty(count, np.uint64),
+        )
+        widen(self.tables.size, self.tables.boxes, tree)
+        return tree
 
 
 def weights_for(form: Form) -> tuple[Matrix, Flags] | None:
@@ -232,6 +242,8 @@ def _count_span(
 
 def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     """Count neighbours for scattered records, one in each row."""
+    if not asked.flags.writeable:
+        asked = asked.copy()  # else the kernel would be compiled once more
     relation = relation_of(form, index, asked)
     if len(asked) <= _WORTH:
         return _count_alone(index, relation, asked, cap)

@@ -17,6 +17,7 @@ __all__ = [
     "WideTree",
     "Workspace",
     "aligned",
+    "most_wide_nodes",
 ]
 
 Floats = NDArray[np.float64]
@@ -79,6 +80,11 @@ class Index(NamedTuple):
     mismatches: int
 
 
+def most_wide_nodes(blocks: int) -> int:
+    """Return how many nodes a wide tree has at the most: all but the root have nine children."""
+    return blocks // 8 + 1
+
+
 class WideTree(NamedTuple):
     """The tree with up to sixteen children a node; the first one is the root.
 
@@ -90,6 +96,8 @@ class WideTree(NamedTuple):
         The wide node that a child is, or -1 - block for a leaf; and how many records it has.
     present : uint64, wide nodes
         One bit for each child that there is.
+
+    There is room for more wide nodes than most trees have; nothing leads to the others.
     """
 
     boxes: Floats

@@ -1,4 +1,4 @@
-"""Arranging records in k-d order, in blocks of 64, and boxing every node of the tree.
+"""Arranging records in k-d order, in blocks of 64, boxing every node of the tree, widening it.
 
 The tree is implicit. A node covers a run of blocks; its left child covers the first half of them
 (rounded up) and is numbered next, its right child follows the left one's whole subtree. A node
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._kernels.inner import inner, kernel
-from whitecrow.neighbours._kernels.tables import LANES
+from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, WideTree
 
-__all__ = ["arrange", "boxes_of", "pack", "split"]
+__all__ = ["arrange", "boxes_of", "pack", "split", "widen"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -153,3 +153,53 @@ def boxes_of(blocks: Floats) -> Floats:
             boxes[node, 0, c] = low
             boxes[node, 1, c] = high
     return boxes
+
+
+@kernel
+def widen(size: int, boxes: Floats, tree: WideTree) -> None:
+    """Fill in the wide tree of the records that the boxes are of.
+
+    A wide node of more than 16^k blocks, and at most 16 times as many, has the nodes of at most
+    16^k blocks below it as children: sixteen or fewer, since halving four times suffices.
+    """
+    blocks = (len(boxes) + 1) // 2
+    nodes = np.empty((len(tree.present), 4), np.int64)
+    waiting = np.empty((BRANCHES, 3), np.int64)
+    most = 1
+    while most * BRANCHES < blocks:
+        most *= BRANCHES
+    nodes[0, 0], nodes[0, 1], nodes[0, 2], nodes[0, 3] = 0, 0, blocks, most
+    wide, count = 0, 1
+    while wide < count:
+        most, child, depth = nodes[wide, 3], 0, 1
+        for k in range(3):
+            waiting[0, k] = nodes[wide, k]
+        while depth > 0:
+            depth -= 1
+            node, first, span = waiting[depth, 0], waiting[depth, 1], waiting[depth, 2]
+            if span > most:
+                half = (span + 1) // 2
+                right = node + 2 * half
+                waiting[depth, 0], waiting[depth, 1] = right, first + half
+                waiting[depth, 2] = span - half
+                depth += 1
+                waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = node + 1, first, half
+                depth += 1
+                continue
+            for c in range(boxes.shape[2]):
+                for side in range(2):
+                    tree.boxes[wide, c, side, child] = boxes[node, side, c]
+            tree.children[wide, 1, child] = min(size, (first + span) * LANES) - first * LANES
+            if most == 1:
+                tree.children[wide, 0, child] = -1 - first
+            else:
+                tree.children[wide, 0, child] = count
+                nodes[count, 0], nodes[count, 1], nodes[count, 2] = node, first, span
+                nodes[count, 3] = most // BRANCHES
+                count += 1
+            child += 1
+        for c in range(boxes.shape[2]):
+            for k in range(child, BRANCHES):
+                tree.boxes[wide, c, 0, k] = tree.boxes[wide, c, 1, k] = 0.0
+        tree.present[wide] = np.uint64((1 << child) - 1)
+        wide += 1
