@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse._files import _divided, parts_of
+from whitecrow.data.warehouse._files import _divided, footers_of, parts_of
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import Bounds, RemoteEngine
@@ -114,7 +114,7 @@ def test_every_group_of_rows_is_in_one_part_and_parts_are_alike(rows: int) -> No
         (f"file-{first // 1_000_000}", first // 250_000 % 4, min(250_000, rows - first))
         for first in range(0, rows, 250_000)
     ]
-    parts = _divided(groups)
+    parts = _divided(groups, 16)
     told = [(path, place) for part in parts for path, places in part.groups for place in places]
     assert told == [(path, place) for path, place, _ in groups]
     assert sum(part.rows for part in parts) == rows
@@ -169,6 +169,8 @@ def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
 ) -> None:
     parquet.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "part.parquet")
     monkeypatch.chdir(tmp_path)
-    parts = parts_of([Path("part.parquet")], ["x"])
+    footers = footers_of([Path("part.parquet")])
+    assert footers is not None
+    parts = parts_of(footers, ["x"], 2)
     assert parts is not None
     assert [path for part in parts for path, _ in part.groups] == [str(tmp_path / "part.parquet")]

@@ -21,7 +21,7 @@ from whitecrow.data.warehouse import Dialect
 from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, step
 
-__all__ = ["MOST_COLUMNS", "Judged", "Lattice", "Turn", "lay_out"]
+__all__ = ["COMPILED", "MOST_COLUMNS", "Judged", "Lattice", "Turn", "lay_out"]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -29,6 +29,8 @@ Counts = NDArray[np.int64]
 _FINEST = (64, 24, 10, 6, 6)
 """Cells along one radius, at most, for one column, two, and so on."""
 MOST_COLUMNS = len(_FINEST)
+COMPILED = 1 << 16
+"""From so many records on, loading the compiled kernels pays."""
 _BITS = 52
 """A key is a whole number that a double holds."""
 _MOST_BITS = 24
@@ -90,19 +92,27 @@ class Lattice:
         """Return the lattice of cells as wide as the radius: neighbours are in cells that touch."""
         return replace(self, side=self.side * self.fineness, fineness=1)
 
-    def coarse_keys(self, keys: Counts) -> Counts:
-        """Return the keys of the wide cells that hold some cells, but for rounding."""
-        total = np.zeros(len(keys), np.int64)
-        for c in reversed(range(len(self.lowest))):
-            place = keys >> (self.bits * c) & ((1 << self.bits) - 1)
-            total = (total << self.bits) + place // self.fineness
+    def along(self, keys: Counts) -> Counts:
+        """Return numbers by which near cells come near each other: their bits, interleaved."""
+        columns, total = len(self.lowest), np.zeros(len(keys), np.int64)
+        for bit in range(self.bits):
+            for c in range(columns):
+                total |= (keys >> (self.bits * c + bit) & 1) << (columns * bit + c)
         return total
 
     def keys(self, values: Matrix) -> Counts:
         """Return the keys of records at hand."""
+        least, ends = self.side * 2.0**-60, self._ends()
+        if len(values) >= COMPILED:
+            from whitecrow.neighbours._kernels.cells import number
+
+            keys = np.empty(len(values), np.int64)
+            rows = np.ascontiguousarray(values)
+            number(rows, self.lowest, ends, self.side, least, float(1 << self.bits), keys)
+            return keys
         total = np.zeros(len(values))
-        for c, (low, high) in enumerate(zip(self.lowest, self._ends(), strict=True)):
-            above = np.maximum(np.clip(values[:, c], low, high) - low, self.side * 2.0**-60)
+        for c, (low, high) in enumerate(zip(self.lowest, ends, strict=True)):
+            above = np.maximum(np.clip(values[:, c], low, high) - low, least)
             total = total * (1 << self.bits) + np.floor(above / self.side)
         return total.astype(np.int64)
 

@@ -7,18 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import gathered
-from whitecrow.neighbours._cells import Lattice, Turn
-from whitecrow.neighbours._work import GATHERED
+from whitecrow.neighbours import _box as box
+from whitecrow.neighbours import _parallel as parallel
+from whitecrow.neighbours._cells import COMPILED, Lattice, Turn
+from whitecrow.neighbours._plans import count_ordered
+from whitecrow.neighbours._work import GATHERED, Group, numbered
+from whitecrow.neighbours.relation import PLAIN
 
-__all__ = ["Grouping", "Histogram", "Sampled", "Within", "added"]
+__all__ = [
+    "INDEXED",
+    "Cells",
+    "CountingNear",
+    "Grouping",
+    "Histogram",
+    "Nearby",
+    "Sampled",
+    "Within",
+    "added",
+]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
+
+INDEXED = 1 << 21
+"""Records of a partition in one index, if it has so many."""
+_SMALLEST = 14
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,56 +78,202 @@ class Histogram:
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
         """Count in one partition."""
-        keys = counts = np.empty(0, np.int64)
-        for values in gathered(batches, GATHERED):
-            more, times = np.unique(self.lattice.keys(values), return_counts=True)
-            keys, counts = added(np.concatenate([keys, more]), np.concatenate([counts, times]))
-            if len(keys) > self.most:
+        tally = _Tally()
+        for values in gathered(batches, COMPILED):
+            tally.add(self.lattice.keys(values))
+            if tally.used > self.most:
                 break
-        yield np.column_stack([keys, counts]).astype(np.float64)
+        yield np.column_stack(tally.sums()).astype(np.float64)
+
+
+class _Tally:
+    """Counts keys in a table of slots; one that is half full is put aside for a larger one."""
+
+    def __init__(self) -> None:
+        self.used, self._bits = 0, _SMALLEST
+        self._aside: list[tuple[Counts, Counts]] = []
+        self._table = _slots(self._bits)
+
+    def add(self, keys: Counts) -> None:
+        if len(keys) < COMPILED:
+            self._aside.append(np.unique(keys, return_counts=True))
+            return
+        from whitecrow.neighbours._kernels.cells import tally
+
+        done = 0
+        while True:
+            done, self.used = tally(keys, done, self._bits, *self._table, self.used)
+            if done == len(keys):
+                return
+            self._aside.append(self._listed())
+            self.used, self._bits = 0, self._bits + 2
+            self._table = _slots(self._bits)
+
+    def sums(self) -> tuple[Counts, Counts]:
+        parts = [*self._aside, self._listed()]
+        return added(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _listed(self) -> tuple[Counts, Counts]:
+        held, counts = self._table
+        return held[held >= 0], counts[held >= 0]
+
+
+def _slots(bits: int) -> tuple[Counts, Counts]:
+    return np.full(1 << bits, -1, np.int64), np.zeros(1 << bits, np.int64)
 
 
 @dataclass(frozen=True, repr=False)
-class Within:
-    """Yields the records of some cells, given by ascending keys."""
-
-    lattice: Lattice
-    cells: Counts
-
-    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Look for them in one partition."""
-        for values in batches:
-            yield values[found(self.cells, self.lattice.keys(values)) >= 0]
-
-
-@dataclass(frozen=True, repr=False)
-class Grouping:
-    """Says which records are worked on together: those of cells that lie together.
+class Cells:
+    """Some cells, and where records lie among them.
 
     Parameters
     ----------
     lattice : Lattice
-        The cells.
-    cells, group : int64 arrays
-        The cells that matter, ascending, and the group of each.
+        All cells.
+    keys : int64 array
+        Those that matter, ascending.
     """
 
     lattice: Lattice
-    cells: Counts
+    keys: Counts
+
+    def places(self, values: Matrix) -> Counts:
+        """Return the place of each record's cell in the list, -1 if it is not there."""
+        wanted = self.lattice.keys(values)
+        if len(wanted) < COMPILED or not len(self.keys):
+            return found(self.keys, wanted)
+        from whitecrow.neighbours._kernels.cells import find
+
+        places = np.empty(len(wanted), np.int64)
+        find(self.keys, *self._slots, wanted, places)
+        return places
+
+    @cached_property
+    def _slots(self) -> tuple[NDArray[np.int32], int]:
+        from whitecrow.neighbours._kernels.cells import slots_of
+
+        bits = max(1, int(2 * len(self.keys) - 1).bit_length())
+        return slots_of(self.keys, bits), bits
+
+    def within(self, values: Matrix) -> tuple[Matrix, Counts]:
+        """Return the records of these cells, and their places."""
+        places = self.places(values)
+        inside = places >= 0
+        return values[inside], places[inside]
+
+
+@dataclass(frozen=True, repr=False)
+class Within:
+    """Yields the records of some cells."""
+
+    cells: Cells
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        """Look for them in one partition."""
+        for values in batches:
+            yield self.cells.within(values)[0]
+
+
+@dataclass(frozen=True, repr=False)
+class Nearby:
+    """What a turn touches: its cells, in an order in which near ones are together.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells.
+    rank : int64 array
+        The place of each in that order.
+    """
+
+    cells: Cells
+    rank: Counts
+
+    @staticmethod
+    def of(lattice: Lattice, turn: Turn) -> Nearby:
+        """Put the cells of a turn in order."""
+        rank = np.empty(len(turn.near), np.int64)
+        rank[np.argsort(lattice.along(turn.near))] = np.arange(len(rank))
+        return Nearby(Cells(lattice, turn.near), rank)
+
+    def grouping(self, held: Counts) -> Grouping:
+        """Divide the cells, which hold so many records, into groups to be worked on together."""
+        group = np.empty(len(held), np.int64)
+        order = np.argsort(self.rank)
+        group[order] = (np.cumsum(held[order]) - 1) // GATHERED
+        return Grouping(self.cells, group)
+
+
+@dataclass(frozen=True, repr=False)
+class Grouping:
+    """Says which records are worked on together, by a number for each cell that matters."""
+
+    cells: Cells
     group: Counts
 
     def __call__(self, values: Matrix) -> Counts:
         """Return the group of each record, -1 for those that do not matter."""
-        places = found(self.cells, self.lattice.keys(values))
+        places = self.cells.places(values)
         return np.where(places < 0, -1, self.group[places])
 
-    @staticmethod
-    def around(lattice: Lattice, turn: Turn) -> Grouping:
-        """Divide what a turn touches into groups of about as many records as are looked at."""
-        order = np.argsort(lattice.coarse_keys(turn.near), kind="stable")
-        group = np.empty(len(order), np.int64)
-        group[order] = (np.cumsum(turn.held[order]) - 1) // GATHERED
-        return Grouping(lattice, turn.near, group)
+
+@dataclass(frozen=True, repr=False)
+class CountingNear:
+    """Counts the neighbours of records asked about, among those of the cells that they touch.
+
+    Yields what :class:`~whitecrow.neighbours._work.Counting` yields. The cells say which records
+    lie together, so that their index needs no sorting.
+
+    Parameters
+    ----------
+    nearby : Nearby
+        The cells, on a plain layout.
+    group : Group
+        The records asked about.
+    cap : int
+        Where counting stops.
+    """
+
+    nearby: Nearby
+    group: Group
+    cap: int
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        """Count in one partition, keeping to one core: others work beside it."""
+        parallel.limit(1)
+        asked, form = self.group.asked, self.group.form
+        counts = np.zeros(len(asked), np.int64)
+        for values, places in self._together(batches):
+            rows = box.within(asked, values, form, PLAIN)
+            rows = rows[counts[rows] < self.cap]
+            near = partial(_in_order, values, places, self.nearby.rank)
+            counts[rows] += count_ordered(values, near, form, asked[rows], self.cap)
+            if bool((counts >= self.cap).all()):
+                break
+        yield numbered(counts, self.cap)
+
+    def _together(self, batches: Iterator[Matrix]) -> Iterator[tuple[Matrix, Counts]]:
+        """Yield the records of the cells and their places, as many together as one index holds."""
+        waiting: list[tuple[Matrix, Counts]] = []
+        for values in batches:
+            waiting.append(self.nearby.cells.within(values))
+            if sum(len(places) for _, places in waiting) >= INDEXED:
+                yield _joined(waiting)
+                waiting = []
+        if any(len(places) for _, places in waiting):
+            yield _joined(waiting)
+
+
+def _joined(parts: list[tuple[Matrix, Counts]]) -> tuple[Matrix, Counts]:
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _in_order(values: Matrix, places: Counts, rank: Counts) -> Counts:
+    from whitecrow.neighbours._kernels.cells import line_up
+
+    order = np.empty(len(values), np.int64)
+    line_up(places, rank, order)
+    return order
 
 
 def added(keys: Counts, counts: Counts) -> tuple[Counts, Counts]:

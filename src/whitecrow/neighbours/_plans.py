@@ -40,6 +40,7 @@ __all__ = [
     "count_every",
     "count_index_plain",
     "count_indexed",
+    "count_ordered",
     "count_plain",
     "count_records",
     "count_through",
@@ -116,6 +117,17 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
     if asked.size < _FEW or size < LANES:
         return _scanned(values, form, asked, cap)
     return count_through(arranged(values, weights_for(form)), form, asked, cap)
+
+
+def count_ordered(
+    values: Matrix, order: Callable[[], Counts], form: Form, asked: Matrix, cap: int
+) -> Counts:
+    """Count the neighbours of some records; ``order`` lists the values, near ones together."""
+    size, columns = values.shape
+    if len(asked) < LANES or size < LANES or not KERNELS.pay(size * columns * len(asked)):
+        return count_records(values, form, asked, cap)
+    index = arranged(values, None, order=order(), ordered=size)
+    return _grouped(index, form, arranged(asked), cap, None)
 
 
 def count_every(

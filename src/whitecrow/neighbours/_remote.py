@@ -14,11 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.data.warehouse import Query, RemoteDataset, Work
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import _cells as cells
 from whitecrow.neighbours import _pivots as pivots
-from whitecrow.neighbours._cellwork import Grouping, Histogram, Sampled, Within, added
+from whitecrow.neighbours._cellwork import (
+    INDEXED,
+    Cells,
+    CountingNear,
+    Histogram,
+    Nearby,
+    Sampled,
+    Within,
+    added,
+)
 from whitecrow.neighbours._plans import checked_cap, checked_records, count_records, equality
 from whitecrow.neighbours._work import Counting, Group, Uncovered
 from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
@@ -27,6 +36,9 @@ __all__ = ["Bounds", "RemoteEngine"]
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+
+_MOVED = 16
+"""Moving so many records to others near them takes as long as counting for one in an index more."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +112,21 @@ class RemoteEngine:
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
         checked_cap(cap, 1, "sparse")
-        sample = self._sample(neighbour_relation)
-        if self._dataset.size == 0:
-            return np.empty((0, len(neighbour_relation.columns))), np.zeros(0, np.int64)
-        found = None
+        sample, found, width = None, None, len(neighbour_relation.columns)
         if neighbour_relation.layout == PLAIN:  # SQL computes the cells of values as they are
-            found = self._by_cells(neighbour_relation, sample, cap)
-        return self._by_pivots(neighbour_relation, sample, cap) if found is None else found
+            laid_out = self._glanced(neighbour_relation)
+            if laid_out is None:
+                sample = self._sample(neighbour_relation)
+                laid_out = self._laid_out(neighbour_relation, sample)
+            if laid_out is not None:
+                found = self._by_cells(neighbour_relation, *laid_out, cap)
+        if found is not None:
+            return found
+        if sample is None:
+            sample = self._sample(neighbour_relation)
+        if self._dataset.size == 0:
+            return np.empty((0, width)), np.zeros(0, np.int64)
+        return self._by_pivots(neighbour_relation, sample, cap)
 
     def _few(
         self,
@@ -130,12 +150,22 @@ class RemoteEngine:
             return counts
         return self._count_in_turns(layout, form, vectors, limit, query)
 
-    def _by_cells(
-        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
-    ) -> tuple[Matrix, Counts] | None:
-        """Certify cells from their histogram; None where cells certify too little."""
-        size, bounds = self._dataset.size, self._bounds
-        form = neighbour_relation.form()
+    def _glanced(
+        self, neighbour_relation: NeighbourRelation
+    ) -> tuple[cells.Lattice, Counts] | None:
+        """Try with records that are had without a reading of all; None if they do not do."""
+        everything = self._dataset.records(neighbour_relation.columns)
+        sample = self._warehouse.glance(everything, self._bounds.sample)
+        return None if sample is None else self._laid_out(neighbour_relation, sample)
+
+    def _laid_out(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix
+    ) -> tuple[cells.Lattice, Counts] | None:
+        """Return a lattice and its histogram; None where there is none of moderate size."""
+        if not len(sample):
+            return None
+        bounds, form = self._bounds, neighbour_relation.form()
+        size = self._about(self._dataset.records(neighbour_relation.columns))
         most = min(bounds.cells, max(1024, size // 4))
         lattice = cells.lay_out(sample, form, size, most)
         if lattice is None:
@@ -143,8 +173,20 @@ class RemoteEngine:
         histogram = self._histogram(neighbour_relation, lattice)
         if len(histogram) > 4 * bounds.cells:
             return None
+        self._dataset.remember_size(int(histogram[:, 1].sum()))
+        return lattice, histogram
+
+    def _by_cells(
+        self,
+        neighbour_relation: NeighbourRelation,
+        lattice: cells.Lattice,
+        histogram: Counts,
+        cap: int,
+    ) -> tuple[Matrix, Counts] | None:
+        """Certify cells from their histogram; None where cells certify too little."""
+        bounds = self._bounds
         judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
-        if judged.asked > max(size // 8, bounds.asked):
+        if judged.asked > max(self._dataset.size // 8, bounds.asked):
             return None
         found = [
             self._by_turn(neighbour_relation, lattice, turn, cap)
@@ -170,8 +212,11 @@ class RemoteEngine:
             counts = count_records(values, form, asking, cap)
         else:
             asking = self._within(neighbour_relation, lattice, turn.asking)
-            beside = self._beside(neighbour_relation, lattice, turn)
-            counts = self._count_in_turns(neighbour_relation.layout, form, asking, cap, beside)
+            if self._warehouse.spread:
+                counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
+            else:
+                beside = self._beside(neighbour_relation, lattice, turn)
+                counts = self._count_in_turns(neighbour_relation.layout, form, asking, cap, beside)
         return asking[counts < cap], counts[counts < cap]
 
     def _histogram(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> Counts:
@@ -195,18 +240,15 @@ class RemoteEngine:
         width = len(neighbour_relation.columns)
         if self._warehouse.spread:
             everything = self._dataset.records(neighbour_relation.columns)
-            parts = self._warehouse.work(everything, Within(lattice, wanted), width)
+            parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), width)
             return np.concatenate([np.empty((0, width)), *parts])
         return self._warehouse.rows(self._inside(neighbour_relation, lattice, wanted), width)
 
     def _beside(
         self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, turn: cells.Turn
     ) -> Query:
-        """Return a query for what a turn touches, near records together if there are many."""
+        """Return a query for what a turn touches, for a warehouse that streams it, in order."""
         everything = self._dataset.records(neighbour_relation.columns)
-        if self._warehouse.spread:
-            many = turn.nearby > self._bounds.held
-            return replace(everything, groups=Grouping.around(lattice, turn) if many else None)
         names = [f"x{place}" for place in range(len(neighbour_relation.columns))]
         order = lattice.coarse().key(names, self._warehouse.dialect)
         if 2 * turn.nearby > self._dataset.size:
@@ -259,33 +301,63 @@ class RemoteEngine:
             counts.append(found[found < cap])
         return np.concatenate(points), np.concatenate(counts)
 
+    def _count_near(
+        self,
+        neighbour_relation: NeighbourRelation,
+        lattice: cells.Lattice,
+        turn: cells.Turn,
+        asking: Matrix,
+        cap: int,
+    ) -> Counts:
+        """Count in workers, where the records lie, or moved together if they are too many."""
+        form, query = neighbour_relation.form(), self._dataset.records(neighbour_relation.columns)
+        nearby = Nearby.of(lattice, turn)
+        indexes = -(-turn.nearby // INDEXED)
+        if turn.nearby > self._bounds.held and turn.asked * indexes * _MOVED > turn.nearby:
+            query = replace(query, groups=nearby.grouping(turn.held))
+        parts = [
+            self._added(CountingNear(nearby, Group(form, some), cap), len(some), cap, query)
+            for some in self._in_steps(asking)
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
     def _count_in_turns(
         self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Query
     ) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
-        step = self._bounds.asked
         parts = [
-            self._count(layout, (Group(form, asking[first : first + step]),), cap, query)
-            for first in range(0, len(asking), step)
+            self._count(layout, (Group(form, some),), cap, query) for some in self._in_steps(asking)
         ]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
+    def _in_steps(self, asking: Matrix) -> list[Matrix]:
+        step = self._bounds.asked
+        return [asking[first : first + step] for first in range(0, len(asking), step)]
+
     def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
         """Count close records among those of a query, where they are."""
-        counts = np.zeros(sum(len(group.asked) for group in groups), np.int64)
         work = Counting(layout, groups, cap, self._warehouse.spread)
+        return self._added(work, sum(len(group.asked) for group in groups), cap, query)
+
+    def _added(self, work: Work, asked: int, cap: int, query: Query) -> Counts:
+        """Add up what the parts of a count have found."""
+        counts = np.zeros(asked, np.int64)
         for part in self._warehouse.work(query, work, 2, totals=True):
             places = part.astype(np.int64)
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
+
+    def _about(self, query: Query) -> int:
+        """Return the number of records, or of those that are stored if that is known unread."""
+        stored = None if self._dataset.size_known else self._warehouse.stored(query)
+        return self._dataset.size if stored is None else stored
 
     def _sample(self, neighbour_relation: NeighbourRelation) -> Matrix:
         """Draw a sample of records. It decides how the work is split, and never the counts."""
         width, dialect = len(neighbour_relation.columns), self._warehouse.dialect
         everything = self._dataset.records(neighbour_relation.columns)
         # One reading finds the size too, where something like it is known before.
-        stored = None if self._dataset.size_known else self._warehouse.stored(everything)
-        part = min(1.0, self._bounds.sample / max(1, stored or self._dataset.size))
+        part = min(1.0, self._bounds.sample / max(1, self._about(everything)))
         if self._warehouse.spread:
             parts = self._warehouse.work(everything, Sampled(part), width + 1)
             found = np.concatenate([np.empty((0, width + 1)), *parts])

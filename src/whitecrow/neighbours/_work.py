@@ -18,7 +18,7 @@ from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours._plans import count_records
 from whitecrow.neighbours.relation import Form, Layout
 
-__all__ = ["GATHERED", "Counting", "Group", "Uncovered"]
+__all__ = ["GATHERED", "Counting", "Group", "Uncovered", "numbered"]
 
 Matrix = NDArray[np.float64]
 
@@ -72,9 +72,7 @@ class Counting:
                 waiting = waiting or bool((count < self.cap).any())
             if not waiting:
                 break
-        total = np.concatenate(counts)
-        places = np.flatnonzero(total)
-        yield np.column_stack([places, np.minimum(total[places], self.cap)]).astype(np.float64)
+        yield numbered(np.concatenate(counts), self.cap)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +109,12 @@ class Uncovered:
                 covered = count_records(group.asked, group.form, vectors[open_], 1)
                 open_ = open_[covered == 0]
             yield mine[open_]
+
+
+def numbered(counts: NDArray[np.int64], cap: int) -> Matrix:
+    """Return the places and the counts, up to the cap, of those that are not 0."""
+    places = np.flatnonzero(counts)
+    return np.column_stack([places, np.minimum(counts[places], cap)]).astype(np.float64)
 
 
 def _shares(values: Matrix, shares: int) -> NDArray[np.int64]:

@@ -83,6 +83,10 @@ class DuckWarehouse:
         """Return None: how many there are is not known without counting."""
         return None
 
+    def glance(self, query: Query, number: int) -> Matrix | None:
+        """Return None: its own sampling is quick."""
+        return None
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return doubles(self._answer(query).to_arrow_table())

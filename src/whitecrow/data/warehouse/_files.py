@@ -7,6 +7,7 @@ the records are plain Parquet files, Spark says which worker reads which part of
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,21 @@ from whitecrow.data._columns import convert, decoded
 from whitecrow.data._folders import is_parquet
 from whitecrow.data.warehouse._protocol import BATCH, Matrix
 
-__all__ = ["Part", "Reading", "parts_of", "plain_files"]
+__all__ = [
+    "Footer",
+    "Part",
+    "Reading",
+    "common_schema",
+    "footers_of",
+    "glanced",
+    "parts_of",
+    "plain_files",
+]
 
-_TASKS = 16
 _LEAST, _MOST = 1 << 19, 1 << 21
-"""Records of a task: a sixteenth of all, between these as far as the files' own groups go."""
+"""Records of a task: like parts for all cores, between these as far as the files' groups go."""
+_GLANCED = 8
+"""Groups of rows that a sample comes from, at most."""
 
 
 @dataclass(frozen=True)
@@ -68,47 +79,103 @@ class Part:
     groups: tuple[tuple[str, tuple[int, ...]], ...]
     rows: int
 
-    def read(self, reading: Reading) -> Iterator[Matrix]:
+    def read(self, reading: Reading, together: int = BATCH) -> Iterator[Matrix]:
         """Read and check them, on one core: others work beside."""
         from pyarrow import parquet
 
         for path, groups in self.groups:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(
-                    BATCH, row_groups=list(groups), columns=reading.stored, use_threads=False
+                    together, row_groups=list(groups), columns=reading.stored, use_threads=False
                 ):
                     yield reading(batch)
 
 
-def parts_of(files: Sequence[Path], names: Sequence[str]) -> tuple[Part, ...] | None:
-    """Divide files among tasks; None where they have no common schema, or are not plain Parquet."""
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a Parquet file says of it: where it lies, its schema, its groups of rows."""
+
+    path: str
+    schema: Any
+    rows: tuple[int, ...]
+
+
+def footers_of(files: Sequence[Path]) -> tuple[Footer, ...] | None:
+    """Read how files are stored, and no record; None where one is not plain Parquet."""
     import pyarrow
     from pyarrow import parquet
 
-    schema: Any = None
-    groups: list[tuple[str, int, int]] = []
+    footers = []
     for path in files:
         try:
             found = parquet.read_metadata(path)
         except (pyarrow.ArrowException, OSError):
             return None
-        described = found.schema.to_arrow_schema()
-        if any(len(described.get_all_field_indices(name)) != 1 for name in names):
+        rows = tuple(found.row_group(place).num_rows for place in range(found.num_row_groups))
+        # A worker starts in a folder of its own.
+        footers.append(Footer(str(Path(path).resolve()), found.schema.to_arrow_schema(), rows))
+    return tuple(footers)
+
+
+def common_schema(footers: Sequence[Footer]) -> Any:
+    """Return the schema that Spark would find; None where that is for Spark to say.
+
+    So it is where files differ, where names differ by case alone, and where it would read a type
+    as another.
+    """
+    import pyarrow
+
+    known = {pyarrow.bool_(), pyarrow.float32(), pyarrow.float64(), pyarrow.string()}
+    known |= {pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(), pyarrow.date32()}
+    schemas = [footer.schema for footer in footers]
+    if not schemas or not all(schema.equals(schemas[0]) for schema in schemas):
+        return None
+    names = [name.casefold() for name in schemas[0].names]
+    if len(set(names)) < len(names) or not known.issuperset(schemas[0].types):
+        return None
+    return pyarrow.schema([(field.name, field.type) for field in schemas[0]])
+
+
+def parts_of(
+    footers: Sequence[Footer], names: Sequence[str], cores: int
+) -> tuple[Part, ...] | None:
+    """Divide files among tasks; None where they have no common schema."""
+    schema: Any = None
+    groups: list[tuple[str, int, int]] = []
+    for footer in footers:
+        if any(len(footer.schema.get_all_field_indices(name)) != 1 for name in names):
             return None
-        types = [described.field(name).type for name in names]
+        types = [footer.schema.field(name).type for name in names]
         if types != (types if schema is None else schema):
             return None
         schema = types
-        rows = [found.row_group(place).num_rows for place in range(found.num_row_groups)]
-        where = str(Path(path).resolve())  # a worker starts in a folder of its own
-        groups += [(where, place, number) for place, number in enumerate(rows)]
-    return _divided(groups)
+        groups += [(footer.path, place, number) for place, number in enumerate(footer.rows)]
+    return _divided(groups, cores)
 
 
-def _divided(groups: list[tuple[str, int, int]]) -> tuple[Part, ...]:
+def glanced(parts: Sequence[Part], reading: Reading, number: int) -> Matrix | None:
+    """Read the first records of some groups of rows here, and draw about so many of them.
+
+    None where they hold none. A sample decides how work is split, and never a count: it need not
+    be of all groups.
+    """
+    source = np.random.default_rng()
+    groups = [(path, group) for part in parts for path, groups in part.groups for group in groups]
+    found = [np.empty((0, len(reading.columns)))]
+    for place in source.permutation(len(groups))[:_GLANCED]:
+        path, group = groups[place]
+        found += itertools.islice(Part(((path, (group,)),), 0).read(reading, 2 * number), 1)
+    values = np.concatenate(found)
+    drawn = source.choice(len(values), min(number, len(values)), replace=False)
+    return values[drawn] if len(values) else None
+
+
+def _divided(groups: list[tuple[str, int, int]], cores: int) -> tuple[Part, ...]:
     """Divide groups of rows, as a file, a place and a number of rows, into parts of like size."""
     total = sum(rows for *_, rows in groups)
-    tasks = max(1, min(_TASKS, -(-total // _LEAST)), -(-total // _MOST))
+    needed = -(-total // _MOST)
+    wanted = -(-max(1, needed) // cores) * cores
+    tasks = max(1, needed, min(wanted, -(-total // _LEAST)))
     parts: list[tuple[dict[str, tuple[int, ...]], int]] = [({}, 0)] * tasks
     before = 0
     for path, place, rows in groups:

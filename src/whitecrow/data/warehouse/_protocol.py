@@ -53,6 +53,9 @@ class Warehouse(Protocol):
     def stored(self, query: Query) -> int | None:
         """Return how many rows the cards' checks may leave of it, if that is known unread."""
 
+    def glance(self, query: Query, number: int) -> Matrix | None:
+        """Return about so many records if they can be read here at once, the best of it."""
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles; it is held in memory."""
 

@@ -9,8 +9,9 @@ import shutil
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,18 @@ import numpy as np
 
 from whitecrow.data._dialect import SPARK, Query
 from whitecrow.data._progress import listener
-from whitecrow.data.warehouse._files import Part, parts_of, plain_files
+from whitecrow.data.warehouse._files import (
+    Part,
+    common_schema,
+    footers_of,
+    glanced,
+    parts_of,
+    plain_files,
+)
 from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles
 from whitecrow.data.warehouse._tasks import (
     PACKED,
+    Direct,
     FromFiles,
     Packing,
     Reader,
@@ -39,6 +48,8 @@ __all__ = ["SparkWarehouse", "session"]
 _WHAT = "counting on Spark"
 _ATTEMPTS = 4
 _LOOK_SECONDS = 0.2
+_CORES = 16
+"""Of a cluster, at least: which of them it has for us is seen when they work."""
 _ADDED_HERE = 16
 """What so many tasks have counted is added up here; Spark adds up what more of them have."""
 
@@ -67,25 +78,28 @@ class SparkWarehouse:
     ) -> None:
         frame = source if hasattr(source, "mapInArrow") else None
         self._session = session(master) if frame is None else _any(frame).sparkSession
-        self._files = files
-        if files is not None:
-            frame = self._session.read.parquet(*map(_address, files))
-            self.name = Path(str(source)).name
-        elif frame is None:
-            frame, self.name = _frame(self._session, source)
-            path = Path(str(source))
-            self._files = plain_files(path) if path.exists() else None
+        path = Path(str(source))
+        self._read: Callable[[], Any]
+        if frame is not None:
+            self._read, self.name = lambda: frame, "frame"
+        elif files is not None:
+            self._read = partial(self._session.read.parquet, *map(_address, files))
+            self.name = path.name
         else:
-            self.name = "frame"
+            self._read, self.name = _frame(self._session, source)
+            files = plain_files(path) if path.exists() else None
+        self._footers = None if files is None else footers_of(files)
+        self._schema: Any = None if self._footers is None else common_schema(self._footers)
+        self._named = False
         self.source = _fresh_name()
-        _any(frame).createOrReplaceTempView(self.source)
-        self._schema: Any = None
         self._parts: dict[tuple[str, ...], tuple[Part, ...] | None] = {}
+        if self._footers is None:
+            self._name()  # what Spark cannot read is refused at once
 
     def schema(self) -> Any:
         """Return the Arrow schema of the stored records."""
         if self._schema is None:
-            none = self._session.sql(f"SELECT * FROM {self.source} LIMIT 0")  # noqa: S608 - a name of ours
+            none = self._sql(f"SELECT * FROM {self.source} LIMIT 0")  # noqa: S608 - a name of ours
             self._schema = none.toArrow().schema
         return self._schema
 
@@ -101,13 +115,18 @@ class SparkWarehouse:
         parts = self._read_there(query)
         return None if parts is None else sum(part.rows for part in parts)
 
+    def glance(self, query: Query, number: int) -> Matrix | None:
+        """Read some records here; None if Spark is to read them."""
+        parts = self._read_there(query)
+        return glanced(parts, query.reading, number) if parts else None
+
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
-        return self._collected(self._session.sql(query.text))
+        return self._collected(self._sql(query.text))
 
     def texts(self, query: Query) -> list[tuple[str | None, int]]:
         """Return a result of two columns: a text, and a whole number as a double."""
-        found = self._session.sql(query.text).toArrow()
+        found = self._sql(query.text).toArrow()
         return [
             (text, int(number))
             for text, number in zip(*(column.to_pylist() for column in found.columns), strict=True)
@@ -128,10 +147,19 @@ class SparkWarehouse:
         read: Reader
         tasks = math.inf if parts is None else len(parts)
         if parts is None:
-            frame, read = self._session.sql(query.text), passed_on
+            frame, read = self._sql(query.text), passed_on
         elif parts:
-            frame = self._session.range(0, len(parts), 1, len(parts))
             read = FromFiles(parts, query.reading)
+            context = getattr(self._session, "sparkContext", None)  # not through Spark Connect
+            added_here = not totals or len(parts) <= _ADDED_HERE
+            if context is not None and query.groups is None and added_here:
+                numbers = context.parallelize(range(len(parts)), len(parts))
+                with _watched(self._session):
+                    packed = numbers.mapPartitions(Direct(read, work)).collect()
+                for block in packed:
+                    yield np.frombuffer(block).reshape(-1, width)
+                return
+            frame = self._session.range(0, len(parts), 1, len(parts))
         else:
             return
         if query.groups is not None:
@@ -150,16 +178,34 @@ class SparkWarehouse:
 
     def close(self) -> None:
         """Forget the name of the records; the session stays, others may use it."""
-        self._session.catalog.dropTempView(self.source)
+        if self._named:
+            self._session.catalog.dropTempView(self.source)
+
+    def _sql(self, text: str) -> Any:
+        self._name()
+        return self._session.sql(text)
+
+    def _name(self) -> None:
+        """Let Spark look at the records, which takes a job, and give them their name."""
+        if not self._named:
+            self._read().createOrReplaceTempView(self.source)
+            self._named = True
 
     def _read_there(self, query: Query) -> tuple[Part, ...] | None:
         """Return the parts that workers read by themselves; None if Spark reads for them."""
-        if self._files is None or query.reading is None:
+        if self._footers is None or query.reading is None:
             return None
         names = tuple(query.reading.stored)
         if names not in self._parts:
-            self._parts[names] = parts_of(self._files, names)
+            self._parts[names] = parts_of(self._footers, names, self._cores())
         return self._parts[names]
+
+    def _cores(self) -> int:
+        context = getattr(self._session, "sparkContext", None)
+        if context is None:
+            return _CORES
+        cores = int(context.defaultParallelism)
+        return cores if context.master.startswith("local") else max(cores, _CORES)
 
     def _collected(self, frame: Any) -> Matrix:
         with _watched(self._session):
@@ -238,7 +284,7 @@ def _settings(master: str) -> dict[str, str]:
     return found
 
 
-def _frame(spark: Any, source: object) -> tuple[Any, str]:
+def _frame(spark: Any, source: object) -> tuple[Callable[[], Any], str]:
     if not isinstance(source, str | Path):
         raise InvalidInput(
             "The engine 'spark' counts where the data are: give a Parquet folder or address, the "
@@ -246,12 +292,12 @@ def _frame(spark: Any, source: object) -> tuple[Any, str]:
         )
     path = Path(source)
     if path.exists():
-        return spark.read.parquet(_address(path)), path.stem
+        return partial(spark.read.parquet, _address(path)), path.stem
     if "://" in str(source):
-        return spark.read.parquet(str(source)), str(source).rstrip("/").rpartition("/")[2]
+        return partial(spark.read.parquet, str(source)), str(source).rstrip("/").rpartition("/")[2]
     if not spark.catalog.tableExists(str(source)):
         raise InvalidInput(f"There is no file, folder or Spark table {str(source)!r}.")
-    return spark.table(str(source)), str(source)
+    return partial(spark.table, str(source)), str(source)
 
 
 def _address(path: Path) -> str:

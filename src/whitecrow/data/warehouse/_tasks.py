@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles, gat
 
 __all__ = [
     "PACKED",
+    "Direct",
     "FromFiles",
     "Packing",
     "Reader",
@@ -50,7 +51,11 @@ class FromFiles:
     reading: Reading
 
     def __call__(self, batch: Any) -> Iterator[Matrix]:
-        for number in batch.column(0).to_pylist():
+        return self.of(batch.column(0).to_pylist())
+
+    def of(self, numbers: Iterable[int]) -> Iterator[Matrix]:
+        """Read the parts of these numbers."""
+        for number in numbers:
             yield from self.parts[number].read(self.reading)
 
 
@@ -74,6 +79,21 @@ class Task:
             yield from self.written(rows)
         # A worker that leaves something unread is not used again.
         for _ in batches:
+            pass
+
+
+@dataclass(frozen=True, repr=False)
+class Direct:
+    """The same as ``mapPartitions`` takes it: at half the price of a query."""
+
+    files: FromFiles
+    work: Work
+
+    def __call__(self, numbers: Iterator[int]) -> Iterator[bytes]:
+        _settle()
+        for rows in self.work(self.files.of(numbers)):
+            yield from _packed(rows)
+        for _ in numbers:
             pass
 
 
@@ -116,9 +136,13 @@ def as_blocks(found: Matrix) -> Iterator[Any]:
     """Write a matrix as a few values, which Spark passes on."""
     import pyarrow
 
-    for first in range(0, len(found), BATCH):
-        packed = np.ascontiguousarray(found[first : first + BATCH]).tobytes()
+    for packed in _packed(found):
         yield pyarrow.record_batch([pyarrow.array([packed], pyarrow.binary())], names=["block"])
+
+
+def _packed(found: Matrix) -> Iterator[bytes]:
+    for first in range(0, len(found), BATCH):
+        yield np.ascontiguousarray(found[first : first + BATCH]).tobytes()
 
 
 def _read_all(read: Reader, batches: Iterator[Any]) -> Iterator[Matrix]:
