@@ -14,7 +14,15 @@ from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse._files import _divided, footers_of, parts_of
+from whitecrow.data.warehouse._files import (
+    Reading,
+    _divided,
+    common_schema,
+    footers_of,
+    glanced,
+    parts_of,
+)
+from whitecrow.data.warehouse._spark import SparkWarehouse
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import Bounds, RemoteEngine
@@ -174,3 +182,68 @@ def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
     parts = parts_of(footers, ["x"], 2)
     assert parts is not None
     assert [path for part in parts for path, _ in part.groups] == [str(tmp_path / "part.parquet")]
+
+
+def test_the_schema_that_footers_tell_is_the_one_that_spark_finds(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = pa.table(
+        {
+            "flag": [True, None],
+            "tiny": pa.array([1, 2], pa.int8()),
+            "small": pa.array([1, 2], pa.int16()),
+            "middle": pa.array([1, 2], pa.int32()),
+            "long": [1, 2],
+            "single": pa.array([0.5, None], pa.float32()),
+            "double": [0.5, None],
+            "text": ["a", None],
+            "day": pa.array([1, 2], pa.date32()),
+        }
+    )
+    parquet.write_table(table, tmp_path / "plain.parquet")
+    footers = footers_of([tmp_path / "plain.parquet"])
+    assert footers is not None
+    asked = spark.read.parquet(f"file://{tmp_path}/plain.parquet").limit(0).toArrow().schema
+    assert common_schema(footers) == asked
+    for name, column in (
+        ("moment", pa.array([1, 2], pa.timestamp("us"))),
+        ("word", pa.array(["a", "b"]).dictionary_encode()),
+        ("Double", pa.array([1.0, 2.0])),
+    ):
+        odd = table.append_column(name, column)
+        parquet.write_table(odd, tmp_path / "odd.parquet")
+        footers = footers_of([tmp_path / "odd.parquet"])
+        assert footers is not None
+        assert common_schema(footers) is None, name
+
+
+def test_a_sample_that_is_not_of_all_records_changes_no_count(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look sees one corner of the data, or nothing: cells are too many, or none."""
+    table = patients()
+    folder = in_parts(tmp_path / "records", table)
+    expected = pairs(LocalEngine(read(table, CARD)))
+    corner = np.full((1000, 3), 40.0) + np.linspace(0, 1e-3, 1000)[:, None]
+    for seen, bounds in ((corner, Bounds(cells=64)), (corner, Bounds()), (None, Bounds())):
+        monkeypatch.setattr(SparkWarehouse, "glance", lambda *_, seen=seen: seen)
+        dataset = open_remote(folder, CARD, engine="spark")
+        assert pairs(RemoteEngine(dataset, bounds)) == expected
+        assert dataset.size == read(table, CARD).size
+        dataset.close()
+
+
+def test_what_is_glanced_at_are_records_that_pass_the_card(tmp_path: Path) -> None:
+    table = patients()
+    folder = in_parts(tmp_path / "records", table)
+    footers = footers_of(sorted(folder.glob("*.parquet")))
+    assert footers is not None
+    parts = parts_of(footers, CARD.names, 2)
+    assert parts is not None
+    reading = Reading(CARD, ("age", "bmi", "pay"))
+    seen = glanced(parts, reading, 300)
+    assert seen is not None
+    assert seen.shape == (300, 3)
+    all_of_them = {tuple(row) for part in parts for rows in part.read(reading) for row in rows}
+    assert {tuple(row) for row in seen} <= all_of_them
+    assert glanced((), reading, 300) is None

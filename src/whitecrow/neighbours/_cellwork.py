@@ -140,7 +140,7 @@ class Cells:
     def places(self, values: Matrix) -> Counts:
         """Return the place of each record's cell in the list, -1 if it is not there."""
         wanted = self.lattice.keys(values)
-        if len(wanted) < COMPILED or not len(self.keys):
+        if len(wanted) < COMPILED:
             return found(self.keys, wanted)
         from whitecrow.neighbours._kernels.cells import find
 
@@ -286,6 +286,8 @@ def added(keys: Counts, counts: Counts) -> tuple[Counts, Counts]:
 
 def found(keys: Counts, wanted: Counts) -> Counts:
     """Return the places of some keys in an ascending list, -1 for those that are not in it."""
+    if not len(keys):
+        return np.full(len(wanted), -1)
     places = np.searchsorted(keys, wanted)
     places[places == len(keys)] = 0
     return np.where(keys[places] == wanted, places, -1)
