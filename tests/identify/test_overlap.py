@@ -16,7 +16,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
-from whitecrow.place.balls import Balls, deepest, reach
+from whitecrow.place.balls import BALLS, Balls, deepest, reach
 from whitecrow.place.crowds import no_deeper_than
 from whitecrow.place.recount import Recount, batch_price, extra_price
 from whitecrow.screen import Screen
@@ -193,6 +193,23 @@ def test_the_compiled_sweep_finds_the_depth_that_numpy_finds(shape):
         compiled = deepest("euclidean", centers, radii, weights, floor)
         plain = deepest("euclidean", centers, radii, weights.astype(object), floor)
         assert compiled == plain
+
+
+@pytest.mark.parametrize("shape", ["anywhere", "grid", "any size"])
+def test_a_service_prices_few_places_as_everybody_else_does(shape):
+    draw, service = np.random.default_rng(12), Balls(few=1)
+    service.load()
+    for _ in range(60):
+        centers, radii = _many_discs(draw, shape)
+        count = int(draw.integers(2, 26))
+        balls = [
+            {"columns": ["a", "b"], "metric": "euclidean", "center": list(where), "radius": radius}
+            for where, radius in zip(centers[:count].tolist(), radii.tolist(), strict=False)
+        ]
+        weights = [Fraction(int(n), 100) for n in draw.integers(1, 9, count)]
+        enough = Fraction(int(draw.integers(0, 30)), 100)
+        priced = balls[0], weights[0], list(zip(balls[1:], weights[1:], strict=True)), enough
+        assert service.depth(*priced) == BALLS.depth(*priced)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
