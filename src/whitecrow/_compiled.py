@@ -4,66 +4,120 @@ numba keeps code beside a function's source if that folder can be written, else 
 own cache, and takes it for current as long as the one file is the same. Here a machine is prepared
 once (``whitecrow warm``) for everybody: code is read wherever it lies, from the installed package
 too when that is read-only; it belongs to the processor, the signature and all functions that were
-compiled into it; and code that is of another processor or damaged is compiled anew.
+compiled into it; and code that is of another processor or damaged is compiled anew, once, however
+many processes need it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-__all__ = ["compiled", "folder_to_fill", "folders"]
+from whitecrow._code_store import Turn, folder_to_fill, folders, trusted
 
-_INSTALLED = Path(__file__).parent / "__pycache__" / "kernels"
+__all__ = ["KINDS", "NOTICE", "Notice", "compiled", "compiled_into", "kinds", "use_ready_made"]
+
+PATIENCE = 120.0
+"""Seconds that a process waits for another one's code before it compiles its own."""
+
+_V3 = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+KINDS = {
+    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "x86-64-v3": _V3,
+}
+"""Kinds of processors that a wheel may carry code for, the fastest first: what they must have."""
 
 
 def compiled(**flags: Any) -> Callable[[Any], Any]:
     """Return a decorator: compiled when first called, with numba's flags, and the code kept."""
     from numba import njit
+    from numba.core.compiler_lock import global_compiler_lock
 
     def wrap(function: Any) -> Any:
         dispatcher = njit(**flags)(function)
-        dispatcher._cache = _Kept(dispatcher)
+        kept = dispatcher._cache = _Kept(dispatcher)
+        compile_ = dispatcher.compile
+
+        def alone(signature: Any) -> Any:
+            with global_compiler_lock:  # numba takes it too: what is kept by thread is kept by lock
+                try:
+                    return compile_(signature)
+                finally:
+                    kept.end()
+
+        dispatcher.compile = alone
         return dispatcher
 
     return wrap
 
 
-def folders() -> list[Path]:
-    """Where kept code is looked for: the given folder, the package's own, the user's."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    known = [_INSTALLED, *_own()]
-    return [Path(given), *known] if given else known
+def compiled_into(**flags: Any) -> Callable[[Any], Any]:
+    """Return a decorator for a function that only compiled ones call.
 
-
-def folder_to_fill() -> Path | None:
-    """Return where new code is kept: the first of :func:`folders` that can be written.
-
-    A given folder is the only one. None: there is no place to keep it.
+    It becomes part of them: it needs no way in from Python, no machine code and no thorough
+    optimisation of its own, which together are a third of the time that compiling takes.
     """
-    places = folders()[:1] if os.environ.get("NUMBA_CACHE_DIR") else folders()
-    return next((place for place in places if _can_be_filled(place)), None)
+    from numba import njit
+
+    from whitecrow._compiled_parts import PartCompiler
+
+    decorate: Any = njit
+    hidden = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    decorator: Callable[[Any], Any] = decorate(**flags, **hidden, pipeline_class=PartCompiler)
+    return decorator
 
 
-def _own() -> Iterator[Path]:
-    base = os.environ.get("LOCALAPPDATA") if os.name == "nt" else os.environ.get("XDG_CACHE_HOME")
-    try:
-        yield (Path(base) if base else Path.home() / ".cache") / "whitecrow" / "kernels"
-    except RuntimeError:  # nobody's home
-        return
+class Notice:
+    """Tells whoever waits at a terminal why: once, and only if it takes long."""
+
+    def __init__(self, after: float = 1.5) -> None:
+        self._after = after
+        self._done = False
+
+    def off(self) -> None:
+        """Say nothing: somebody else does."""
+        self._done = True
+
+    def begin(self) -> Callable[[], None]:
+        """Begin to wait; return what ends it."""
+        if self._done or not sys.stderr.isatty():
+            return lambda: None
+        timer = threading.Timer(self._after, self._tell)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
+
+    def _tell(self) -> None:
+        if not self._done:
+            self._done = True
+            sys.stderr.write(
+                "whitecrow: compiling, once for this machine: up to half a minute "
+                "(`whitecrow warm` does it beforehand)\n"
+            )
 
 
-def _can_be_filled(place: Path) -> bool:
-    """Say whether a folder can be written, or made where it is not there yet; make nothing."""
-    while not os.access(place, os.F_OK) and place != place.parent:
-        place = place.parent
-    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+NOTICE = Notice()
+"""Of this process."""
+
+
+def use_ready_made(will_do: bool) -> None:
+    """Say whether code for this processor's kind will do, or only its very own."""
+    _Kept.ready_made = will_do
+
+
+def kinds(features: str) -> Iterator[str]:
+    """Yield the kinds of processors whose code runs on one with these features, the best first."""
+    has = {name[1:] for name in features.split(",") if name.startswith("+")}
+    for kind, needed in KINDS.items():
+        if has.issuperset(needed):
+            yield kind
 
 
 class _Kept:
@@ -73,8 +127,12 @@ class _Kept:
     not overwrite what others found.
     """
 
+    ready_made = True
+    """Whether code for this processor's kind will do."""
+
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
+        self._ends: list[Callable[[], None]] = []
 
     @property
     def cache_path(self) -> str | None:
@@ -83,11 +141,41 @@ class _Kept:
         return None if place is None else str(place)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the code for a signature on this processor, or None."""
+        """Return the code for a signature on this processor, or None: then it is to be compiled.
+
+        If another process is at it, wait for its code; but not for ever.
+        """
         context.refresh()
-        key = self._key(signature, context.codegen())
-        kept = (self._loaded(place, key, context) for place in folders())
-        return next((code for code in kept if code is not None), None)
+        found = self._found(signature, context)
+        place = folder_to_fill()
+        if found is not None or place is None:
+            return found
+        self._ends.append(NOTICE.begin())
+        if not _made(place):
+            return None
+        key = self._key(signature, context.codegen().magic_tuple())
+        turn = Turn(place / f"{self._name(key)}.lock")
+        self._ends.append(turn.over)
+        until = time.monotonic() + PATIENCE
+        while not turn.taken() and time.monotonic() < until:
+            time.sleep(0.1)
+            found = self._found(signature, context)
+            if found is not None:
+                return found
+        return self._found(signature, context)
+
+    def end(self) -> None:
+        """Compiled, loaded or failed: others need not wait any longer."""
+        while self._ends:
+            self._ends.pop()()
+
+    def _found(self, signature: Any, context: Any) -> Any:
+        for key in self._keys(signature, context.codegen().magic_tuple()):
+            for place in folders():
+                code = self._loaded(place, key, context)
+                if code is not None:
+                    return code
+        return None
 
     def _loaded(self, place: Path, key: str, context: Any) -> Any:
         """Return the code that a folder holds; None if it has none that can be used."""
@@ -105,8 +193,9 @@ class _Kept:
         if place is None or result.lifted or result.library.has_dynamic_globals:
             return
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            key = self._key(signature, result.codegen)
+            if not _made(place):
+                return
+            key = self._key(signature, result.codegen.magic_tuple())
             file = self._file(place, key)
             file.flush()  # what is there is of other sources, or damaged
             file.save(key, result._reduce())
@@ -122,17 +211,26 @@ class _Kept:
     def flush(self) -> None:
         """Forget nothing: what is out of date is not read."""
 
-    def _key(self, signature: Any, codegen: Any) -> str:
-        told = (str(signature), codegen.magic_tuple())
-        return hashlib.sha256(repr(told).encode()).hexdigest()
+    def _keys(self, signature: Any, processor: tuple[str, str, str]) -> Iterator[str]:
+        """Yield what code is kept by: this processor's, then what is ready-made for its kind."""
+        yield self._key(signature, processor)
+        if self.ready_made:
+            triple, _, features = processor
+            for kind in kinds(features):
+                yield self._key(signature, (triple, kind, ""))
+
+    def _key(self, signature: Any, processor: tuple[str, str, str]) -> str:
+        return hashlib.sha256(repr((str(signature), processor)).encode()).hexdigest()
+
+    def _name(self, key: str) -> str:
+        function = self._dispatcher.py_func
+        python = "".join(map(str, sys.version_info[:2])) + getattr(sys, "abiflags", "")
+        return f"{function.__module__}.{function.__qualname__}-{key[:16]}.py{python}"
 
     def _file(self, place: Path, key: str) -> Any:
         from numba.core.caching import IndexDataCacheFile
 
-        function = self._dispatcher.py_func
-        python = "".join(map(str, sys.version_info[:2])) + getattr(sys, "abiflags", "")
-        name = f"{function.__module__}.{function.__qualname__}-{key[:16]}.py{python}"
-        return IndexDataCacheFile(str(place), name, self._stamp)
+        return IndexDataCacheFile(str(place), self._name(key), self._stamp)
 
     @cached_property
     def _stamp(self) -> str:
@@ -141,6 +239,16 @@ class _Kept:
         for part in sorted(_parts(self._dispatcher, set())):
             digest.update(part.encode())
         return digest.hexdigest()
+
+
+def _made(place: Path) -> bool:
+    """Make a folder that only its owner writes to; say whether it is there and nobody else's."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o755, exist_ok=True)
+    except OSError:
+        return False
+    return trusted(place)
 
 
 def _parts(found: Any, seen: set[int]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 import whitecrow
-from whitecrow._compiled import folder_to_fill, folders
+from whitecrow._code_store import folder_to_fill, folders
 from whitecrow.cli.screen_output import Output
 
 _PARTS = {

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from whitecrow._compiled import folder_to_fill
+from whitecrow._code_store import folder_to_fill
 from whitecrow.cli.screen_output import Output
 from whitecrow.errors import InvalidInput
 

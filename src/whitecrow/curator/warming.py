@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from whitecrow._compiled import NOTICE, use_ready_made
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.card import Card, Column
 from whitecrow.counting.ball_cover import ball_cover
@@ -63,9 +65,16 @@ Tell = Callable[[Kernel], None]
 
 
 def warm(tell: Callable[[int], None] = lambda percent: None) -> None:
-    """Load every kernel into this process; compile and keep those that are not kept yet."""
-    for done, part in enumerate(PARTS.values()):
-        tell(100 * done // len(PARTS))
+    """Load every kernel into this process; compile and keep those that are not kept yet.
+
+    Processes that do this at the same time begin with different parts: each is compiled by one of
+    them, and loaded by the others.
+    """
+    NOTICE.off()  # whoever waits is told
+    parts = list(PARTS.values())
+    begin = os.getpid() % len(parts)
+    for done, part in enumerate(parts[begin:] + parts[:begin]):
+        tell(100 * done // len(parts))
         part()
 
 
@@ -199,7 +208,9 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def main(part: str) -> None:
-    """Compile one part and print a line of JSON for each kernel."""
+    """Compile one part for this very processor; print a line of JSON for each kernel."""
+    NOTICE.off()
+    use_ready_made(False)
     with _listening(lambda kernel: print(json.dumps(vars(kernel)), flush=True)):  # noqa: T201
         PARTS[part]()
 

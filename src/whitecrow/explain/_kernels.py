@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled, compiled_into
 from whitecrow.anomaly.detectors._kernels import NO, YES, bin_of, grubbs, lof
 
 # --- one context at a time: signatures of any length, in words of 64 bits -------------------------
@@ -54,7 +54,7 @@ def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts
     return found
 
 
-@compiled()
+@compiled_into()
 def _members(signatures, context, inside):  # type: ignore[no-untyped-def]
     for cell in range(inside.shape[0]):
         inside[cell] = _inside(signatures, cell, context)
@@ -125,7 +125,7 @@ def batch_histogram(  # type: ignore[no-untyped-def]
 # the inner table is a subset-sum (zeta) transform that stays in cache.
 
 
-@compiled()
+@compiled_into()
 def _fold(table, bits):  # type: ignore[no-untyped-def]
     """Replace each entry by the sum over its subsets."""
     for bit in range(bits):
@@ -135,7 +135,7 @@ def _fold(table, bits):  # type: ignore[no-untyped-def]
                 table[i + step] += table[i]
 
 
-@compiled()
+@compiled_into()
 def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
     """Replace each entry by the smallest low and the largest high over its subsets."""
     for bit in range(bits):
@@ -146,7 +146,7 @@ def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
                 high[i + step] = max(high[i + step], high[i])
 
 
-@compiled()
+@compiled_into()
 def _scatter(signatures, amounts, own, outer, bits):  # type: ignore[no-untyped-def]
     """The inner table of one amount for one outer part."""
     table = np.zeros(1 << bits, amounts.dtype)
@@ -186,7 +186,7 @@ def direct_grubbs(  # type: ignore[no-untyped-def]
             found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side, terms)
 
 
-@compiled()
+@compiled_into()
 def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignore[no-untyped-def]
     """Keep the records whose high bits fit, at most ``most`` of each low part, outward."""
     count[:] = 0

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled, compiled_into
 
 __all__ = ["METRICS", "deepest_disc", "weigh_squares"]
 
@@ -46,7 +46,6 @@ def weigh_squares(
     return found
 
 
-@compiled(nogil=True)
 def deepest_disc(
     centers: Floats,
     radii: Floats,
@@ -56,6 +55,16 @@ def deepest_disc(
     angle: float,
 ) -> int:
     """Return the largest total weight of discs that share a point; ``floor`` if it is no more."""
+    near, most = _touching(centers, radii, weights)
+    # Here, since a compiled sort of whole numbers would be two more seconds to compile.
+    order = np.argsort(-most)
+    given = (centers, radii, weights, near, most, order, floor, relative, angle)
+    return int(_deepest_disc(*given))
+
+
+@compiled(nogil=True)
+def _touching(centers: Floats, radii: Floats, weights: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    """Say which discs touch, and what each weighs with all that touch it."""
     count = len(centers)
     near = np.zeros((count, count), np.bool_)
     most = weights.copy()
@@ -68,10 +77,27 @@ def deepest_disc(
                 near[row, one] = near[one, row] = True
                 most[row] += weights[one]
                 most[one] += weights[row]
+    return near, most
+
+
+@compiled(nogil=True)
+def _deepest_disc(
+    centers: Floats,
+    radii: Floats,
+    weights: Ints,
+    near: NDArray[np.bool_],
+    most: Ints,
+    order: Ints,
+    floor: int,
+    relative: float,
+    angle: float,
+) -> int:
+    """Sweep around the circles in order, the heaviest surroundings first."""
+    count = len(centers)
     lows, highs = np.empty(count), np.empty(count)
     kept = np.empty(count, np.int64)
     found = floor
-    for row in np.argsort(-most):
+    for row in order:
         if most[row] <= found:
             break  # all that touch the other circles would not be deeper
         there, arcs = 0, 0
@@ -103,7 +129,7 @@ def deepest_disc(
     return found
 
 
-@compiled(nogil=True)
+@compiled_into()
 def _half_angle(distance: float, radius: float, other: float, relative: float) -> float:
     """Return half the arc of a circle that a disc covers; all where that is too fine to tell."""
     if distance == 0.0 or distance + radius <= other * (1.0 + relative):
@@ -117,7 +143,7 @@ def _half_angle(distance: float, radius: float, other: float, relative: float) -
     return math.acos(min(1.0, max(-1.0, cosine)))
 
 
-@compiled(nogil=True)
+@compiled_into()
 def _heaviest(lows: Floats, highs: Floats, weights: Ints) -> int:
     """Return the largest running weight; where one arc ends and another begins, both count."""
     first, last = np.argsort(lows), np.argsort(highs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled, compiled_into
 from whitecrow.counting._kernels.measure import add
 from whitecrow.counting.plain import DEPTH
 
@@ -117,7 +117,7 @@ def densest_disc(
     return best
 
 
-@compiled()
+@compiled_into()
 def _push(stack: Ints, at: int, depth: int, column: int, row: int, start: int, stop: int) -> None:
     stack[at, 0] = depth
     stack[at, 1] = column
@@ -126,7 +126,7 @@ def _push(stack: Ints, at: int, depth: int, column: int, row: int, start: int, s
     stack[at, 4] = stop
 
 
-@compiled()
+@compiled_into()
 def _reached(
     points: Floats,
     arena: Ints,
@@ -159,7 +159,7 @@ def _reached(
     return found if place < 0 else place + found
 
 
-@compiled()
+@compiled_into()
 def _outside(value: float, lower: float, upper: float) -> float:
     """Return how far a value lies outside an interval."""
     if value < lower:

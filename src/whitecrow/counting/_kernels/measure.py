@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled_into
 from whitecrow.neighbours.relation import SQUARES, SUM
 
 __all__ = ["add"]
 
 
-@compiled()
+@compiled_into()
 def add(kind: int, measure: float, difference: float) -> float:
     """Take one more column's absolute difference into a measure."""
     if kind == SQUARES:

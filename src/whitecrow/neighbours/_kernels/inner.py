@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled, compiled_into
 
 __all__ = ["bare", "inner", "kernel"]
 
-_compiled: Any = njit
-
-inner: Any = _compiled(_nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""For a function that kernels call: nobody else does, so it needs no way in from outside."""
+inner: Any = compiled_into(_nrt=False, forceinline=True)
+"""For a function that kernels call, and nobody else does."""
 
 bare: Any = compiled(nogil=True, _nrt=False)
 """For a large function that Python calls with all the memory it needs.
