@@ -43,7 +43,7 @@ LISTED = {
 }
 """Other imports inside functions, each with its reason."""
 
-LOADS_THE_COMPILER = ("._kernels", ".kernels")
+LOADS_THE_COMPILER = ("._kernels", ".kernels", "._compiled_parts")
 """Modules of compiled code: importing one loads the compiler."""
 
 

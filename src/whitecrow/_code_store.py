@@ -10,6 +10,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+try:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+except ImportError:  # Windows: every process compiles for itself
+    _LOCKS = False
+else:
+    _LOCKS = True
+
 __all__ = ["CARRIED", "INSTALLED", "Turn", "folder_to_fill", "folders", "trusted"]
 
 INSTALLED = Path(__file__).parent / "__pycache__" / "kernels"
@@ -90,15 +97,13 @@ class Turn:
 
     def taken(self) -> bool:
         """Take the turn if nobody has it; say whether it is ours now."""
-        try:
-            import fcntl
-        except ImportError:  # Windows
+        if not _LOCKS:
             return True
         try:
             if self._held is None:
                 flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._held = os.open(self._file, flags, 0o600)
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(self._held, LOCK_EX | LOCK_NB)
         except BlockingIOError:
             return False
         except OSError:  # a file system without locks, a file that is somebody else's

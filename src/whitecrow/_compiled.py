@@ -22,7 +22,16 @@ from typing import Any
 
 from whitecrow._code_store import Turn, folder_to_fill, folders, trusted
 
-__all__ = ["KINDS", "NOTICE", "Notice", "compiled", "compiled_into", "kinds", "use_ready_made"]
+__all__ = [
+    "KINDS",
+    "NOTICE",
+    "Notice",
+    "compiled",
+    "compiled_before",
+    "compiled_into",
+    "kinds",
+    "use_ready_made",
+]
 
 PATIENCE = 120.0
 """Seconds that a process waits for another one's code before it compiles its own."""
@@ -64,14 +73,34 @@ def compiled_into(**flags: Any) -> Callable[[Any], Any]:
     It becomes part of them: it needs no way in from Python, no machine code and no thorough
     optimisation of its own, which together are a third of the time that compiling takes.
     """
-    from numba import njit
+    from numba import njit, types
 
     from whitecrow._compiled_parts import PartCompiler
 
     decorate: Any = njit
     hidden = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    decorator: Callable[[Any], Any] = decorate(**flags, **hidden, pipeline_class=PartCompiler)
-    return decorator
+
+    def wrap(function: Any) -> Any:
+        part = decorate(**flags, **hidden, pipeline_class=PartCompiler)(function)
+        template = part.get_call_template
+
+        def any_number(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            """Compile once for all numbers; in place, a constant is still one."""
+            named = {name: types.unliteral(kind) for name, kind in named.items()}
+            return template(tuple(map(types.unliteral, given)), named)
+
+        part.get_call_template = any_number
+        return part
+
+    return wrap
+
+
+def compiled_before(function: str) -> bool:
+    """Say whether there is code of a function, by its full name: of some processor, if not ours.
+
+    Answered without loading the compiler.
+    """
+    return any(next(place.glob(f"{function}-*.nbi"), None) for place in folders())
 
 
 class Notice:
@@ -198,7 +227,8 @@ class _Kept:
             key = self._key(signature, result.codegen.magic_tuple())
             file = self._file(place, key)
             file.flush()  # what is there is of other sources, or damaged
-            file.save(key, result._reduce())
+            # The listing of types names the folder of the sources: kept code is the same wherever.
+            file.save(key, result._replace(type_annotation="")._reduce())
         except Exception:  # noqa: BLE001 - a full disk, say: the code is used, and not kept
             return
 

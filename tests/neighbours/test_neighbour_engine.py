@@ -322,12 +322,18 @@ assert "numba" not in sys.modules
 
 
 def test_the_kernels_are_loaded_when_the_work_adds_up_to_loading_them() -> None:
-    small = Kernels(after=100)
+    def kernels(*, ready: bool) -> Kernels:
+        return Kernels(after=100, before_compiling=150, ready=lambda: ready)
+
+    small = kernels(ready=True)
     assert [small.pay(40) for _ in range(4)] == [False, False, True, True]
-    assert Kernels(after=100).pay(101)
-    told = Kernels(after=100)
+    assert kernels(ready=True).pay(101)
+    told = kernels(ready=False)
     told.use()
     assert told.pay(0)
+    new = kernels(ready=False)
+    assert [new.pay(40) for _ in range(5)] == [False, False, False, True, True]
+    assert not kernels(ready=False).pay(150)
 
 
 def test_which_code_counts_does_not_depend_on_what_else_is_loaded() -> None:

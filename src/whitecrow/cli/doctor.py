@@ -58,7 +58,7 @@ def _kernel_row(kernels: int | None) -> list[str]:
         return [
             "compiled kernels",
             "cannot be kept",
-            "set NUMBA_CACHE_DIR to a folder to keep them",
+            "set NUMBA_CACHE_DIR to a folder that only you can write to",
         ]
     if kernels == 0:
         return ["compiled kernels", "none yet", "whitecrow warm (or when first needed)"]

@@ -16,18 +16,19 @@ from whitecrow.errors import InvalidInput
 def command(output: Output) -> None:
     """Compile every kernel once and keep the machine code, on all cores.
 
-    Questions about few records need none of it; the first one about many would compile for about
-    20 seconds. The code is kept in the installed package, for everyone who uses it, or where that
-    cannot be written in your own cache; NUMBA_CACHE_DIR names another folder. Of no use is code of
-    another kind of processor, of another version, or of other sources: it is compiled anew.
+    Questions about few records need little of it; the first one about many would compile for about
+    15 seconds. The code is kept in the installed package, for everyone who uses it, or where that
+    cannot be written in your own cache; NUMBA_CACHE_DIR names another folder. It is made for this
+    very processor; of another version, or of other sources, it is compiled anew.
     """
     from whitecrow.curator.warming import Kernel, side_by_side
 
     folder = folder_to_fill()
     if folder is None:
         raise InvalidInput(
-            "There is no folder to keep compiled code in: neither the installed package nor your "
-            "cache can be written. Set NUMBA_CACHE_DIR to one that can."
+            "There is no folder to keep compiled code in: the installed package and your cache "
+            "cannot be written, or others can write to them too. Set NUMBA_CACHE_DIR to a folder "
+            "that only you can write to."
         )
     start, found = time.perf_counter(), list[Kernel]()
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whitecrow._compiled import compiled_before
 from whitecrow.errors import invalid
 from whitecrow.neighbours import _grid as grid
 from whitecrow.neighbours._index import (
@@ -60,38 +61,59 @@ _MANY = 8
 _GRID_FROM = 5_000
 
 
+_LARGEST = "whitecrow.neighbours._kernels.count._count"
+"""The kernel that takes longest to compile."""
+
+
 class Kernels:
     """When the compiled kernels are used: from the moment on at which loading them has paid.
 
     Loading the compiler takes 0.8 s of one core; numpy computes 200 million differences of columns
     in 0.3 s (a few records, many rows) to 0.8 s (many records, few rows). So a process begins with
     numpy, and once its counts have added up to that much work, or the next one would, it loads the
-    kernels and keeps to them: whatever is asked, about one loading time is lost at the most. Which
-    code counts is a function of how much was asked of how many records; the counts are the same.
+    kernels and keeps to them: whatever is asked, about one loading time is lost at the most. On a
+    machine where nobody has compiled them it would be ten seconds, so numpy goes on for longer.
+    Which code counts is a function of how much was asked of how many records, and of whether the
+    machine is prepared; the counts are the same.
 
     Parameters
     ----------
     after : int, default 200,000,000
         Differences of columns that numpy computes before the kernels are loaded.
+    before_compiling : int, default 2,000,000,000
+        The same where they would have to be compiled.
+    ready : callable, optional
+        Says whether the machine is prepared; asked once, when it matters.
     """
 
-    def __init__(self, after: int = 200_000_000) -> None:
+    def __init__(
+        self,
+        after: int = 200_000_000,
+        before_compiling: int = 2_000_000_000,
+        ready: Callable[[], bool] = lambda: compiled_before(_LARGEST),
+    ) -> None:
         self._after = after
+        self._before_compiling = before_compiling
+        self._ready: Callable[[], bool] | None = ready
         self._done = 0
+        self._use = False
 
     @property
     def loaded(self) -> bool:
         """Whether the kernels are in use."""
-        return self._done > self._after
+        if self._done > self._after and self._ready is not None:
+            self._after = self._after if self._ready() else self._before_compiling
+            self._ready = None
+        return self._use or self._done > self._after
 
     def use(self) -> None:
         """Use the kernels from now on: a service does at its start, and whoever has them loaded."""
-        self._done = self._after + 1
+        self._use = True
 
     def pay(self, work: int) -> bool:
         """Note a piece of work, in differences of columns; say whether the kernels are to do it."""
         self._done += work
-        return self._done > self._after
+        return self.loaded
 
 
 KERNELS = Kernels()
@@ -210,19 +232,22 @@ def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
 Ints = NDArray[np.int64]
 
 _ROWS = 1 << 15
+_FIRST_ROWS = 1 << 10
+"""Most records reach a small cap among few others."""
 _LEAVES = 512
 
 
 def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
     """Return min(number of close data records, cap) for each record, by looking at all of them."""
     counts = np.zeros(len(records), np.int64)
+    columns = np.ascontiguousarray(data.T) if len(records) > 1 else data.T
     with np.errstate(all="ignore"):
         for i, record in enumerate(records):
-            for first in range(0, len(data), _ROWS):
-                near = measures(form, data[first : first + _ROWS].T, record) <= form.threshold
+            first, rows = 0, _FIRST_ROWS
+            while first < len(data) and counts[i] < cap:
+                near = measures(form, columns[:, first : first + rows], record) <= form.threshold
                 counts[i] += np.count_nonzero(near)
-                if counts[i] >= cap:
-                    break
+                first, rows = first + rows, min(4 * rows, _ROWS)
     return np.minimum(counts, cap)
 
 

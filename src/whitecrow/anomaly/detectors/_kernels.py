@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled, compiled_into
 
 NO, YES, DOUBT = 0, 1, 2
 
@@ -44,7 +44,7 @@ def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped
     return above(total * total, share * size * squares, terms)
 
 
-@compiled()
+@compiled_into()
 def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-def]
     """LOF of ``z[place]`` among the ascending ``z[:length]``; ``kd`` and ``first`` are scratch.
 
