@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import io
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from whitecrow.data import Card, Column
 from whitecrow.detector import Detector, scoring
@@ -128,8 +131,41 @@ def test_scores_in_postgresql_are_the_local_ones_bit_for_bit(detectors, records,
 def test_scores_on_spark_are_the_local_ones_bit_for_bit(detectors, records, spark):
     frame = spark.createDataFrame(records)
     for detector in detectors:
-        rows = detector.spark(frame).select("number", "score").collect()
-        same([(row[0], row[1]) for row in rows], detector.scores(records))
+        everything = detector.spark(frame).select("number", "score")
+        for found in (everything, detector.spark(frame, keep=["number"])):
+            same([tuple(row) for row in found.collect()], detector.scores(records))
+
+
+def test_workers_that_read_files_give_the_scores_of_the_records_in_them(
+    detectors, records, spark, tmp_path
+):
+    """Several files and groups of rows; a type that Spark reads as another is left to Spark."""
+    scores = detectors[0].scores(records)
+    coded = records.set_column(3, "ward", records["ward"].dictionary_encode())
+    for name, table, by_itself in (("plain", records, True), ("coded", coded, False)):
+        folder = tmp_path / name
+        folder.mkdir()
+        for number, first in enumerate((0, 120)):
+            part = table.slice(first, 120 if number == 0 else None)
+            parquet.write_table(part, folder / f"{number}.parquet", row_group_size=50)
+        found = detectors[0].spark(folder, keep=["number"])
+        assert found.columns == ["number", "score"]
+        assert ("Range" in plan_of(found)) == by_itself
+        same([tuple(row) for row in found.collect()], scores)
+        everything = detectors[0].spark(str(folder))
+        assert everything.columns == [*records.column_names, "score"]
+        same([(row["number"], row["score"]) for row in everything.collect()], scores)
+    alone = detectors[0].spark(tmp_path / "plain" / "0.parquet", keep=[])
+    assert alone.columns == ["score"]
+    assert alone.count() == 120
+
+
+def plan_of(frame):
+    """Return how Spark goes about it."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        frame.explain()
+    return said.getvalue()
 
 
 def test_a_query_that_cannot_be_written_is_refused(detectors):
@@ -146,3 +182,16 @@ def test_a_query_that_cannot_be_written_is_refused(detectors):
         one.duckdb(duckdb.connect(), "")
     with pytest.raises(InvalidInput, match="a Spark data frame"):
         one.spark([])
+    with pytest.raises(InvalidInput, match="a Parquet file or folder"):
+        one.spark("nowhere.parquet")
+
+
+def test_a_spark_frame_without_what_is_asked_of_it_is_refused(detectors, records, spark):
+    one, _ = detectors
+    frame = spark.createDataFrame(records)
+    with pytest.raises(InvalidInput, match="without 'score'"):
+        one.spark(frame, keep=["score"])
+    with pytest.raises(InvalidInput, match="with a column 'gone'"):
+        one.spark(frame, keep=["gone"])
+    with pytest.raises(InvalidInput, match="with a column 'age'"):
+        one.spark(frame.drop("age"))

@@ -85,9 +85,8 @@ def test_records_lined_up_by_cells_have_the_neighbours_that_all_have(
     nearby = Nearby.of(lattice, turn)
     assert sorted(nearby.rank) == list(range(len(turn.near)))
     monkeypatch.setattr("whitecrow.neighbours._parallel._most", None)
-    for indexed in (1 << 21, COMPILED):
-        monkeypatch.setattr("whitecrow.neighbours._cellwork.INDEXED", indexed)
-        work = pickle.loads(pickle.dumps(CountingNear(nearby, group, cap)))
+    for together in (1 << 21, COMPILED):
+        work = pickle.loads(pickle.dumps(CountingNear(nearby, group, cap, together)))
         found = np.zeros(len(asked), np.int64)
         for part in np.array_split(values, 2):  # two partitions
             (rows,) = work(iter(np.array_split(part, pieces)))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from whitecrow.card import Card
 from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions
-from whitecrow.detector.elsewhere import register_in_duckdb, spark_scored, sql_of
+from whitecrow.detector.elsewhere import register_in_duckdb, sql_of
 from whitecrow.detector.file import packed
 from whitecrow.detector.made_up import as_table, drawn
 from whitecrow.detector.merging import merged
@@ -243,12 +243,21 @@ class Detector:
         """Add a function of :attr:`columns` to a connection of DuckDB; NULL where no score is."""
         register_in_duckdb(self, connection, name)
 
-    def spark(self, frame: Any) -> Any:
-        """Return a Spark frame with a further column ``score``, computed beside its partitions.
+    def spark(self, data: Any, *, keep: Sequence[str] | None = None) -> Any:
+        """Return a Spark frame with a column ``score``, computed beside the records.
 
         Python workers run the code that runs here; whitecrow must be installed there.
+
+        Parameters
+        ----------
+        data : Spark data frame, or path of a Parquet file or a folder of them
+            Files are read by the workers, which is much faster than rows that Spark hands to them.
+        keep : sequence of str, optional
+            Columns to have beside ``score``, by default all: the fewer, the faster.
         """
-        return spark_scored(self, frame)
+        from whitecrow.detector.on_spark import spark_scored
+
+        return spark_scored(self, data, keep)
 
     def threshold(self, false_alarms: object) -> float:
         """Return the score above which about this part of the data lay.

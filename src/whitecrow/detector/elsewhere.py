@@ -1,4 +1,4 @@
-"""Scores where the records are: a detector as SQL text, and as a function of DuckDB and Spark.
+"""Scores where the records are: a detector as SQL text, and as a function of DuckDB.
 
 A score is a sum of whole numbers looked up in tables, divided once. So DuckDB and PostgreSQL give
 the bits that are given here: nothing in the text is computed in floating point but comparisons of
@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from whitecrow.card import Column
 from whitecrow.data._columns import FIRST_DAY, LAST_DAY
 from whitecrow.data._dialect import DUCKDB, POSTGRES, Dialect
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
     from whitecrow.detector.model import Model
 
-__all__ = ["register_in_duckdb", "spark_scored", "sql_of"]
+__all__ = ["register_in_duckdb", "sql_of"]
 
 _DIALECTS = {"duckdb": DUCKDB, "postgresql": POSTGRES}
 
@@ -205,35 +203,3 @@ def register_in_duckdb(detector: Detector, connection: Any, name: str) -> None:
         type="arrow",
         null_handling="special",
     )
-
-
-def spark_scored(detector: Detector, frame: Any) -> Any:
-    """Return a Spark frame with a further column ``score``, computed beside its partitions."""
-    if not hasattr(frame, "mapInArrow"):
-        raise invalid("Detector.spark", "frame", "a Spark data frame", type(frame).__name__)
-    if "score" in frame.columns:
-        raise invalid("Detector.spark", "frame", "without a column 'score'", "score")
-    from pyspark.sql.types import DoubleType, StructField, StructType
-
-    # A frame lends its own schema: what is added there, the frame believes to have.
-    schema = StructType([*frame.schema.fields, StructField("score", DoubleType())])
-    return frame.mapInArrow(_Scoring(detector.to_bytes()), schema)
-
-
-class _Scoring:
-    """What Spark's workers do with batches of records."""
-
-    def __init__(self, octets: bytes) -> None:
-        self.octets = octets
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        from whitecrow.detector.detector import Detector
-
-        detector = Detector.from_bytes(self.octets)
-        for batch in batches:
-            table = pyarrow.Table.from_batches([batch])
-            scores = np.asarray(detector.scores(table))
-            whole = table.append_column("score", pyarrow.array(scores))
-            yield from whole.combine_chunks().to_batches()

@@ -36,7 +36,7 @@ Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 INDEXED = 1 << 21
-"""Records of a partition in one index, if it has so many."""
+"""Records in one index, where they lie."""
 _SMALLEST = 14
 
 
@@ -232,11 +232,15 @@ class CountingNear:
         The records asked about.
     cap : int
         Where counting stops.
+    together : int
+        Records of a partition in one index, if it has so many. Those that were moved together lie
+        together: an index of a few of them is far from most that are asked about.
     """
 
     nearby: Nearby
     group: Group
     cap: int
+    together: int = INDEXED
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
         """Count in one partition, keeping to one core: others work beside it."""
@@ -257,7 +261,7 @@ class CountingNear:
         waiting: list[tuple[Matrix, Counts]] = []
         for values in batches:
             waiting.append(self.nearby.cells.within(values))
-            if sum(len(places) for _, places in waiting) >= INDEXED:
+            if sum(len(places) for _, places in waiting) >= self.together:
                 yield _joined(waiting)
                 waiting = []
         if any(len(places) for _, places in waiting):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +30,7 @@ from whitecrow.neighbours._cellwork import (
     added,
 )
 from whitecrow.neighbours._plans import checked_cap, checked_records, count_records, equality
-from whitecrow.neighbours._work import Counting, Group, Uncovered
+from whitecrow.neighbours._work import GATHERED, Counting, Group, Uncovered
 from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
 
 __all__ = ["Bounds", "RemoteEngine"]
@@ -313,10 +314,12 @@ class RemoteEngine:
         form, query = neighbour_relation.form(), self._dataset.records(neighbour_relation.columns)
         nearby = Nearby.of(lattice, turn)
         indexes = -(-turn.nearby // INDEXED)
-        if turn.nearby > self._bounds.held and turn.asked * indexes * _MOVED > turn.nearby:
+        moved = turn.nearby > self._bounds.held and turn.asked * indexes * _MOVED > turn.nearby
+        if moved:
             query = replace(query, groups=nearby.grouping(turn.held))
+        work = partial(CountingNear, nearby, cap=cap, together=GATHERED if moved else INDEXED)
         parts = [
-            self._added(CountingNear(nearby, Group(form, some), cap), len(some), cap, query)
+            self._added(work(group=Group(form, some)), len(some), cap, query)
             for some in self._in_steps(asking)
         ]
         return np.concatenate([np.zeros(0, np.int64), *parts])

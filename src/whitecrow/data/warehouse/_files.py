@@ -81,14 +81,17 @@ class Part:
 
     def read(self, reading: Reading, together: int = BATCH) -> Iterator[Matrix]:
         """Read and check them, on one core: others work beside."""
+        return map(reading, self.batches(reading.stored, together))
+
+    def batches(self, columns: Sequence[str], together: int = BATCH) -> Iterator[Any]:
+        """Read some columns as they are stored."""
         from pyarrow import parquet
 
         for path, groups in self.groups:
             with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(
-                    together, row_groups=list(groups), columns=reading.stored, use_threads=False
-                ):
-                    yield reading(batch)
+                yield from file.iter_batches(
+                    together, row_groups=list(groups), columns=list(columns), use_threads=False
+                )
 
 
 @dataclass(frozen=True)

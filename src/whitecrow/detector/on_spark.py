@@ -1,0 +1,106 @@
+"""Scores on Spark: of a frame, or of Parquet files that the workers read by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whitecrow.data._dialect import SPARK
+from whitecrow.data.warehouse._files import (
+    Footer,
+    Part,
+    common_schema,
+    footers_of,
+    parts_of,
+    plain_files,
+)
+from whitecrow.errors import invalid
+
+if TYPE_CHECKING:
+    from whitecrow.detector.detector import Detector
+
+__all__ = ["spark_scored"]
+
+_CORES = 16
+"""Of a cluster that does not say how many it has."""
+
+
+def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> Any:
+    """Return a Spark frame of scores, computed beside the partitions of a frame or of files."""
+    files = None
+    if isinstance(data, str | Path):
+        files, data = _stored(Path(data))
+    if not hasattr(data, "mapInArrow"):
+        given = type(data).__name__
+        raise invalid("Detector.spark", "data", "a Spark data frame, or Parquet files", given)
+    kept = list(data.columns if keep is None else keep)
+    if "score" in kept:
+        raise invalid("Detector.spark", "keep", "without 'score', which is what is added", "score")
+    for name in (*kept, *detector.columns):
+        if name not in data.columns:
+            raise invalid("Detector.spark", "data", f"with a column {name!r}", data.columns)
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    # A frame lends its own schema: what is added there, the frame believes to have.
+    fields = [data.schema[name] for name in kept]
+    schema = StructType([*fields, StructField("score", DoubleType())])
+    needed = list(dict.fromkeys([*kept, *detector.columns]))
+    work = _Scoring(detector.to_bytes(), tuple(kept))
+    if files is not None:
+        spark = data.sparkSession
+        cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else _CORES
+        parts = parts_of(files, needed, cores)
+        if parts:
+            numbers = spark.range(0, len(parts), 1, len(parts))
+            return numbers.mapInArrow(_FromFiles(parts, tuple(needed), work), schema)
+    chosen = data.select(*map(SPARK.named, needed))
+    return chosen.mapInArrow(work, schema)
+
+
+def _stored(path: Path) -> tuple[tuple[Footer, ...] | None, Any]:
+    """Return what workers can read by themselves, if they can, and what Spark reads."""
+    from whitecrow.data.warehouse._spark import session
+
+    if not path.exists():
+        raise invalid("Detector.spark", "data", "a Parquet file or folder", str(path))
+    listed = plain_files(path)
+    footers = None if listed is None else footers_of(listed)
+    if footers is not None and common_schema(footers) is None:
+        footers = None  # Spark reads some of its types as others
+    return footers, session().read.parquet(f"file://{path.resolve()}")
+
+
+class _Scoring:
+    """What Spark's workers do with batches of records."""
+
+    def __init__(self, octets: bytes, kept: tuple[str, ...]) -> None:
+        self.octets, self.kept = octets, kept
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        from whitecrow.detector.detector import Detector
+
+        detector = Detector.from_bytes(self.octets)
+        for batch in batches:
+            scores = detector.scores(pyarrow.Table.from_batches([batch]))
+            columns = [batch.column(name) for name in self.kept]
+            yield pyarrow.record_batch(
+                [*columns, pyarrow.array(scores)], names=[*self.kept, "score"]
+            )
+
+
+@dataclass(frozen=True)
+class _FromFiles:
+    """The same for parts of files, which the workers read by themselves."""
+
+    parts: tuple[Part, ...]
+    needed: tuple[str, ...]
+    work: _Scoring
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        for number in numbers:
+            yield from self.work(self.parts[number].batches(self.needed))
