@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from pathlib import Path
 
@@ -42,6 +43,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "study" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def trees() -> dict[str, ast.Module]:
+    """Every file of the package by its path, read as code: tests look through all of it."""
+    package = ROOT / "src" / "whitecrow"
+    return {
+        path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(package.rglob("*.py"))
+    }
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -14,8 +13,6 @@ import whitecrow
 from whitecrow.data import Dataset, Records
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.questions import BUILT_IN, question_type
-
-ROOT = Path(whitecrow.__file__).parent
 
 CHECKERS = ("audit", "verify", "attack")
 """Packages that make up facts themselves, to check mechanisms against proofs and adversaries."""
@@ -208,14 +205,6 @@ LEAKS = {
     "its own method": "class MoreFacts(Facts):\n    x: int\n    def f(self): return self.x",
 }
 """Code that opens facts where it must not."""
-
-
-@pytest.fixture(scope="module")
-def trees():
-    return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(ROOT.rglob("*.py"))
-    }
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-import whitecrow
-
-ROOT = Path(whitecrow.__file__).parent
+import pytest
 
 IMPORTS = {
     ("__init__.py", "__getattr__"): "names of _WHERE and _MODULES",
@@ -62,17 +59,18 @@ FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "mars
                      "yaml", "runpy", "code"}  # fmt: skip
 
 
-def _calls() -> Iterator[tuple[str, str, ast.Call, str]]:
+@pytest.fixture(scope="module")
+def calls(trees) -> list[tuple[str, str, ast.Call, str]]:
     """Every call of the tree: its file, the function it stands in, itself, what it calls."""
-    for path in sorted(ROOT.rglob("*.py")):
-        where = path.relative_to(ROOT).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = []
+    for where, tree in trees.items():
         for function, call in _inside(tree, "<module>"):
             called = call.func
             if isinstance(called, ast.Attribute):
-                yield where, function, call, called.attr
+                found.append((where, function, call, called.attr))
             elif isinstance(called, ast.Name):
-                yield where, function, call, called.id
+                found.append((where, function, call, called.id))
+    return found
 
 
 def _inside(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
@@ -87,19 +85,19 @@ def _constant(call: ast.Call, place: int) -> bool:
     return len(call.args) > place and isinstance(call.args[place], ast.Constant)
 
 
-def test_only_the_listed_places_import_by_a_computed_name():
+def test_only_the_listed_places_import_by_a_computed_name(calls):
     found = {
         (where, function)
-        for where, function, call, name in _calls()
+        for where, function, call, name in calls
         if name in ("import_module", "find_spec") and not _constant(call, 0)
     }
     assert found == set(IMPORTS)
 
 
-def test_only_the_listed_places_look_up_an_attribute_by_a_computed_name():
+def test_only_the_listed_places_look_up_an_attribute_by_a_computed_name(calls):
     found = {
         (where, function)
-        for where, function, call, name in _calls()
+        for where, function, call, name in calls
         if isinstance(call.func, ast.Name)
         and name in ("getattr", "setattr", "hasattr", "delattr")
         and not _constant(call, 1)
@@ -108,19 +106,19 @@ def test_only_the_listed_places_look_up_an_attribute_by_a_computed_name():
     assert found == set(LOOKUPS)
 
 
-def test_entry_points_are_loaded_in_the_listed_files_only():
-    assert {where for where, _, _, name in _calls() if name == "entry_points"} == set(ENTRY_POINTS)
+def test_entry_points_are_loaded_in_the_listed_files_only(calls):
+    assert {where for where, _, _, name in calls if name == "entry_points"} == set(ENTRY_POINTS)
 
 
-def test_nothing_runs_text_or_reads_objects_from_files():
+def test_nothing_runs_text_or_reads_objects_from_files(calls):
     bare = {
         (where, name)
-        for where, _, call, name in _calls()
+        for where, _, call, name in calls
         if name in FORBIDDEN_CALLS
         and (isinstance(call.func, ast.Name) or name not in ("compile", "eval"))
     }
     assert not bare
-    loads = [(where, call) for where, _, call, name in _calls() if _loads_arrays(call, name)]
+    loads = [(where, call) for where, _, call, name in calls if _loads_arrays(call, name)]
     assert loads, "arrays are read somewhere"
     for where, call in loads:
         said = {word.arg: word.value for word in call.keywords}
@@ -133,9 +131,9 @@ def _loads_arrays(call: ast.Call, name: str) -> bool:
     return name in ("load", "save", "savez") and isinstance(of, ast.Name) and of.id == "np"
 
 
-def test_no_module_that_makes_objects_from_bytes_is_imported():
-    for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def test_no_module_that_makes_objects_from_bytes_is_imported(trees):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             names = [part.name for part in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]

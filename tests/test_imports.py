@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
-
-import whitecrow
-
-ROOT = Path(whitecrow.__file__).parent
 
 HEAVY = {
     *("numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "rich"),  # take long to load
@@ -47,11 +42,10 @@ LOADS_THE_COMPILER = ("._kernels", ".kernels", "._compiled_parts")
 """Modules of compiled code: importing one loads the compiler."""
 
 
-def _inside_functions() -> Iterator[tuple[str, str]]:
+def _inside_functions(trees: dict[str, ast.Module]) -> Iterator[tuple[str, str]]:
     """Every import in a function: its file and the module."""
-    for path in sorted(ROOT.rglob("*.py")):
-        where = path.relative_to(ROOT).as_posix()
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for where, tree in trees.items():
+        for function in ast.walk(tree):
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in ast.walk(function):
@@ -72,7 +66,7 @@ def _allowed(where: str, module: str) -> bool:
     return where.startswith("cli/") and module.startswith("whitecrow")
 
 
-def test_only_what_is_heavy_is_imported_inside_functions():
-    found = set(_inside_functions())
+def test_only_what_is_heavy_is_imported_inside_functions(trees):
+    found = set(_inside_functions(trees))
     assert {one for one in found if not _allowed(*one)} == set()
     assert set(LISTED) <= found, "the list names imports that are gone"

@@ -28,12 +28,22 @@ def direct(points: np.ndarray, k: int, radius: float, smoothing: float, relation
     others = count_all(points, radius) - 1
     cap = global_sensitivity(k, points.shape[1], relation, size=len(points))
     replacing = relation == "replace_one"
+    covers: dict[bytes, int] = {}
+
+    def cover(low: int, high: int) -> int:
+        """Of the points whose count lies between two numbers; few bounds tell other points."""
+        chosen = (low <= others) & (others <= high)
+        key = chosen.tobytes()
+        if key not in covers:
+            covers[key] = ball_cover(points[chosen], radius)
+        return covers[key]
+
     best = 0.0
     for t in range(cap if replacing else cap + 1):
         # t replacements are t removals and t additions; else a additions and t - a removals.
         ways = [(t, t, t + 1)] if replacing else [(a, t - a, a) for a in range(t + 1)]
         most = max(
-            ball_cover(points[(c - added <= others) & (others <= c + removed)], radius) + extra
+            cover(c - added, c + removed) + extra
             for added, removed, extra in ways
             for c in (k, k - 1)
         )

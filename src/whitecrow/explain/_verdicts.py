@@ -79,9 +79,7 @@ class Verdicts:
         return bool(self.detector.outlier(self.population.values(context), 0))
 
 
-def all_sums(
-    population: Population, amounts: NDArray[np.int64], own: int, progress: Progress | None = None
-) -> NDArray[np.int64]:
+def all_sums(population: Population, amounts: NDArray[np.int64], own: int) -> NDArray[np.int64]:
     """Sum an amount over the cells of every context, plus the record's own."""
     from whitecrow.explain import _kernels
 
@@ -96,7 +94,7 @@ def all_sums(
     def part(start: int, stop: int, bits: int) -> None:
         _kernels.direct_sums(marks, amounts, own, bits, start, stop, found)
 
-    _in_parts(population.bits, lambda bits, found: part, found, progress, what="populations")
+    _in_parts(population.bits, lambda bits, found: part, found, None, what="populations")
     return found
 
 

@@ -61,12 +61,12 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
     ledger.write(dataset, act)
 
 
-def halt(ledger: Ledger, dataset: str, *, analyst: str = "") -> None:
+def halt(ledger: Ledger, dataset: str) -> None:
     """Record a failure beside a reservation: the update of a publication that was paid before."""
 
     def act(account: AccountTransaction) -> None:
         account.failures += 1
-        account.append("halt", analyst=analyst, body={})
+        account.append("halt", analyst="", body={})
 
     ledger.write(dataset, act)
 

@@ -64,12 +64,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = 
     )
 
 
-def fold(summary: str, body: str, *, open: bool = False) -> str:
+def fold(summary: str, body: str) -> str:
     """A part that opens when it is wanted; it is open on paper."""
-    return (
-        f'<details class="fold"{" open" if open else ""}><summary>{escaped(summary)}</summary>'
-        f"{body}</details>"
-    )
+    return f'<details class="fold"><summary>{escaped(summary)}</summary>{body}</details>'
 
 
 def gauge(words: str, left: str, share_left: float) -> str:

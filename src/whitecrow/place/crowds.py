@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RELATIVE", "no_deeper_than", "within"]
+__all__ = ["RELATIVE", "Floats", "Weights", "no_deeper_than", "within"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
+"""Whole numbers: 64 bits where they suffice for twice the sum, Python's own elsewhere."""
 
 RELATIVE = 1e-9
 """By how much radii are taken too large: rounding makes them too small by less."""

@@ -78,6 +78,6 @@ def fitted(horizon: int, precision: int = PRECISION) -> Coefficients:
     return _parsed(_BY_LENGTH[exponent], precision)
 
 
-def any_time(precision: int = PRECISION) -> Coefficients:
+def any_time() -> Coefficients:
     """Return the buffers for streams without a horizon."""
-    return _parsed(_ANY_TIME, precision)
+    return _parsed(_ANY_TIME, PRECISION)
