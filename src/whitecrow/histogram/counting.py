@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Dataset, Records
-from whitecrow.data.warehouse import Query, RemoteDataset
+from whitecrow.data.warehouse import Query, RemoteDataset, Yields
 from whitecrow.neighbours._parallel import side_by_side
 
 __all__ = ["Counting", "Counts", "Matrix", "counted_by", "every_counted_by", "every_text"]
@@ -120,7 +120,7 @@ def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, 
 def _counted_there(counting: Counting, dataset: RemoteDataset, query: Query) -> Counts:
     counts = np.zeros(counting.size, dtype=np.int64)
     work = _Work(counting, alone=dataset.warehouse.spread)
-    for part in dataset.warehouse.work(query, work, 2, totals=True):
+    for part in dataset.warehouse.work(query, work, Yields(2, totals=True)):
         cells = part.astype(np.int64)
         np.add.at(counts, cells[:, 0], cells[:, 1])
     return counts

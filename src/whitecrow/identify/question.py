@@ -44,10 +44,14 @@ class Identify(AtPlace, Question):
 
     kind = "identify"
     asks = "Is this member of the data an anomaly?"
+    about = ("record",)
     example = (
         'patients.parquet --card patients.toml --record \'{"age": 61, "bmi": 24.1}\' --beta 18 '
         "--radius 0.148 --k 2 --epsilon 0.1"
     )
+    reply_seconds = 0.25
+    light = True
+    coin = ("expected_error", "error_if_alone")
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "expected_error": ("wrong with probability, for your guess", "chance"),
         "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),

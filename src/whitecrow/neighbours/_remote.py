@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.data.warehouse import Query, RemoteDataset, Work
+from whitecrow.data.warehouse import Query, RemoteDataset, Work, Yields
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import _cells as cells
 from whitecrow.neighbours import _pivots as pivots
@@ -226,7 +226,7 @@ class RemoteEngine:
         if self._warehouse.spread:
             everything = self._dataset.records(neighbour_relation.columns)
             work = Histogram(lattice, most)
-            parts = self._warehouse.work(everything, work, 2, totals=True, most=most)
+            parts = self._warehouse.work(everything, work, Yields(2, totals=True, most=most))
             listed = np.concatenate([np.empty((0, 2)), *parts]).astype(np.int64)
             return np.column_stack(added(listed[:, 0], listed[:, 1]))
         placed, dialect = self._placed(neighbour_relation, lattice), self._warehouse.dialect
@@ -241,7 +241,7 @@ class RemoteEngine:
         width = len(neighbour_relation.columns)
         if self._warehouse.spread:
             everything = self._dataset.records(neighbour_relation.columns)
-            parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), width)
+            parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), Yields(width))
             return np.concatenate([np.empty((0, width)), *parts])
         return self._warehouse.rows(self._inside(neighbour_relation, lattice, wanted), width)
 
@@ -295,7 +295,7 @@ class RemoteEngine:
         points, counts = [], []
         for share in range(shares):
             work = Uncovered(layout, covers, share, shares, self._warehouse.spread)
-            parts = self._warehouse.work(everything, work, width)
+            parts = self._warehouse.work(everything, work, Yields(width))
             asking = np.concatenate([np.empty((0, width)), *parts])
             found = self._count_in_turns(layout, form, layout.placed(asking), cap, everything)
             points.append(asking[found < cap])
@@ -345,7 +345,7 @@ class RemoteEngine:
     def _added(self, work: Work, asked: int, cap: int, query: Query) -> Counts:
         """Add up what the parts of a count have found."""
         counts = np.zeros(asked, np.int64)
-        for part in self._warehouse.work(query, work, 2, totals=True):
+        for part in self._warehouse.work(query, work, Yields(2, totals=True)):
             places = part.astype(np.int64)
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
@@ -362,7 +362,7 @@ class RemoteEngine:
         # One reading finds the size too, where something like it is known before.
         part = min(1.0, self._bounds.sample / max(1, self._about(everything)))
         if self._warehouse.spread:
-            parts = self._warehouse.work(everything, Sampled(part), width + 1)
+            parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
             found = np.concatenate([np.empty((0, width + 1)), *parts])
             numbers = found[:, -1] == 1.0
             self._dataset.remember_size(int(found[numbers, 0].sum()))

@@ -11,10 +11,8 @@ under ``euclidean``, ``manhattan`` and ``chebyshev``. In a plane where a ball to
 others it is bounded by cutting the ball into small squares; elsewhere a ball is charged for every
 earlier ball it touches. Neither is ever too little, and neither adds more than the ball's own ε,
 for one more ball deepens no point by more. Balls over other columns, under another metric or under
-another card are added up: nothing is known of where they meet.
-
-Radii are taken a little too large and arcs a little too long, by more than rounding can have made
-them too small: a depth is never below the true one, and above it only for balls that all but touch.
+another card are added up: nothing is known of where they meet. Radii are taken a little too large
+and arcs a little too long, by more than rounding can have made them too small.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +34,6 @@ from whitecrow.neighbours import NeighbourRelation, relation_on
 from whitecrow.neighbours._sphere import EARTH_RADIUS_KM, on_sphere
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.place.crowds import RELATIVE, Floats, Weights, no_deeper_than
-from whitecrow.place.deepest import FEW, deepest
 from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 
 if TYPE_CHECKING:
@@ -49,6 +46,8 @@ Location = dict[str, Any]
 
 _ZERO = Fraction(0)
 _CROWD = 128  # the time to find the deepest point grows with the square of this
+_FEW = 24
+"""Of no more discs numpy finds the deepest point; of more, a compiled loop that must be loaded."""
 _QUICK_COMPILED = 64
 """How many touching balls the compiled loop weighs in a third of a millisecond."""
 Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
@@ -59,6 +58,7 @@ _ABSOLUTE = 1e-150
 _ENDLESS = 1e150
 _ON_EARTH_KM = 1e-3
 _AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
+_ANGLE = 1e-7
 
 
 def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card) -> Location:
@@ -84,11 +84,6 @@ def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card)
 
 class AtPlace(Declared):
     """What questions about one place are asked with; an answer looks at the records of its ball."""
-
-    about: ClassVar[tuple[str, ...]] = ("record",)
-    coin: ClassVar[tuple[str, ...]] = ("expected_error", "error_if_alone")
-    reply_seconds: ClassVar[float] = 0.25
-    light: ClassVar[bool] = True
 
     record: Record = Record(
         help="The record; the columns named are the ones compared.",
@@ -124,7 +119,7 @@ class AtPlace(Declared):
         known: tuple[Card, Location] | None = vars(self).get("_found")
         if known is None or known[0] is not card:  # checked, priced and charged with one card
             known = card, ball(self.neighbour_relation(card), self.place(card), card)
-            self.put("_found", known)
+            vars(self)["_found"] = known
         return known[1]
 
 
@@ -147,9 +142,9 @@ class Balls:
     Fraction(1, 5)
     """
 
-    def __init__(self, few: int = FEW) -> None:
+    def __init__(self, few: int = _FEW) -> None:
         self._few = few
-        self.quick = FEW if few >= FEW else _QUICK_COMPILED
+        self.quick = _FEW if few >= _FEW else _QUICK_COMPILED
 
     def load(self) -> None:
         """Load what is compiled, so that no transaction waits for it."""
@@ -188,11 +183,7 @@ class Balls:
     def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
         """Say which of the others may share a point with a ball."""
         _, metric, ranges, _ = place_of(ball)
-        centers = np.array([one["center"] for one in others], dtype=np.float64)
-        radii = np.array([reach(float(one["radius"])) for one in others])
-        center = np.array(ball["center"], dtype=np.float64)
-        near = touching(metric, ranges, centers, radii, center, reach(float(ball["radius"])))
-        return [bool(one) for one in near]
+        return [bool(one) for one in touching(metric, ranges, *_arrays(others), *_array(ball))]
 
     def depth(
         self,
@@ -202,13 +193,10 @@ class Balls:
         enough: Fraction,
     ) -> Fraction:
         """Bound the sum of ε at any point of a ball; no better than ``enough`` is needed."""
-        centers = np.array([one["center"] for one, _ in met], dtype=np.float64)
-        radii = np.array([reach(float(one["radius"])) for one, _ in met])
-        center = np.array(ball["center"], dtype=np.float64)
-        new = center, reach(float(ball["radius"]))
-        weights = [e for _, e in met]
+        centers, radii = _arrays([one for one, _ in met])
+        weights, metric = [e for _, e in met], str(ball["metric"])
         return depth_inside(
-            str(ball["metric"]), new, epsilon, centers, radii, weights, enough, few=self._few
+            metric, _array(ball), epsilon, centers, radii, weights, enough, few=self._few
         )
 
     def recount(self) -> Recount:
@@ -222,6 +210,15 @@ BALLS = Balls()
 """What a ledger with spatial accounting is given."""
 
 
+def _array(ball: Location) -> tuple[Floats, float]:
+    return np.array(ball["center"], dtype=np.float64), reach(float(ball["radius"]))
+
+
+def _arrays(balls: Sequence[Location]) -> tuple[Floats, Floats]:
+    centers = np.array([one["center"] for one in balls], dtype=np.float64)
+    return centers, np.array([reach(float(one["radius"])) for one in balls])
+
+
 def depth_inside(
     metric: str,
     new: tuple[Floats, float],
@@ -231,7 +228,7 @@ def depth_inside(
     epsilons: Sequence[Fraction],
     enough: Fraction,
     *,
-    few: int = FEW,
+    few: int = _FEW,
 ) -> Fraction:
     """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
     center, radius = new
@@ -245,14 +242,9 @@ def depth_inside(
         return Fraction(min(inside, own + most), scale)
     # Weighing the new ball above all others together puts the deepest point inside it.
     # Of a few, all is told: what is known of each makes giving one of them back exact.
-    found = deepest(
-        metric,
-        np.concatenate([centers, center[None]]),
-        np.append(radii, radius),
-        weights_of([*whole, inside]),
-        least + around if len(whole) > FEW else 0,
-        few=few,
-    )
+    floor = least + around if len(whole) > _FEW else 0
+    centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
+    found = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, few)
     return Fraction(found - around, scale)
 
 
@@ -281,9 +273,6 @@ def place_of(ball: Mapping[str, Any]) -> Place:
     )
 
 
-# Depth
-
-
 def exact_in(metric: str, width: int) -> bool:
     """Say whether :func:`deepest` knows this metric in this many columns."""
     return width <= 2 and metric in _AT_LEAST_A_GAP
@@ -304,21 +293,14 @@ def touching(
 ) -> NDArray[np.bool_]:
     """Say which balls may share a point with one more: centres no farther than both radii."""
     both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
-    if metric not in _AT_LEAST_A_GAP:
-        return _close(metric, ranges, centers, center, both)
-    # No distance is below the gap in one column: most balls are out of reach already by the first.
-    found: NDArray[np.bool_] = np.abs(centers[:, 0] - center[0]) <= both
+    found = np.ones(len(centers), dtype=np.bool_)
+    if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach already by the first
+        found = np.abs(centers[:, 0] - center[0]) <= both
     left = np.flatnonzero(found)
     if len(left):
-        found[left] = _close(metric, ranges, centers[left], center, both[left])
+        distances = _distances(metric, ranges, centers[left], center)
+        found[left] = (distances <= both[left]) | ~np.isfinite(distances)
     return found
-
-
-def _close(
-    metric: str, ranges: tuple[float, ...], centers: Floats, center: Floats, both: Floats
-) -> NDArray[np.bool_]:
-    distances = _distances(metric, ranges, centers, center)
-    return np.asarray((distances <= both) | ~np.isfinite(distances), dtype=np.bool_)
 
 
 def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
@@ -339,3 +321,126 @@ def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: F
     spans = np.array(ranges)
     scaled = np.where(spans > 0, gaps / np.where(spans > 0, spans, 1.0), gaps > 0)
     return np.asarray(scaled.mean(axis=1))
+
+
+def deepest(
+    metric: str, centers: Floats, radii: Floats, weights: Weights, floor: int = 0, few: int = _FEW
+) -> int:
+    """Return the largest total weight of balls that share a point; ``floor`` if it is no more."""
+    if centers.shape[1] == 1:
+        lows = np.nextafter(centers[:, 0] - radii, -np.inf)
+        highs = np.nextafter(centers[:, 0] + radii, np.inf)
+        return max(floor, int(_sweep(lows[None], highs[None], weights[None])[0]))
+    if metric == "euclidean":
+        return _deepest_disc(centers, radii, weights, floor, few)
+    if metric == "manhattan":  # a diamond is a square in the turned coordinates
+        centers = np.column_stack([centers.sum(axis=1), centers[:, 0] - centers[:, 1]])
+        radii = radii + np.spacing(np.abs(centers).max(axis=1))
+    return _deepest_square(centers, radii, weights, floor)
+
+
+def _sweep(lows: Floats, highs: Floats, weights: Weights) -> Weights:
+    """Return, for each row, the largest total weight of closed intervals that share a point."""
+    ends = np.concatenate([lows, highs], axis=1)
+    # Stable: where one interval ends and another begins, the beginning comes first.
+    order = np.argsort(ends, axis=1, kind="stable")
+    steps = np.take_along_axis(np.concatenate([weights, -weights], axis=1), order, axis=1)
+    most: Weights = steps.cumsum(axis=1).max(axis=1)
+    return most
+
+
+def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int) -> int:
+    """Sweep along the lower edge of each square: some deepest point lies on one."""
+    lows = np.nextafter(centers - radii[:, None], -np.inf)
+    highs = np.nextafter(centers + radii[:, None], np.inf)
+    found = floor
+    for edge in lows[:, 1]:
+        crossed = (lows[:, 1] <= edge) & (edge <= highs[:, 1])
+        if weights[crossed].sum() > found:
+            left, right = lows[crossed, 0], highs[crossed, 0]
+            found = max(found, int(_sweep(left[None], right[None], weights[crossed][None])[0]))
+    return found
+
+
+_AT_ONCE = 16
+"""How many circles are swept together: enough to keep numpy busy, few enough to stop early."""
+
+_PAIRS = 2**20
+
+_MOST_COMPILED = 4096
+"""The compiled sweep holds all pairs; of a few discs numpy is done before it is loaded."""
+
+
+def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int, few: int) -> int:
+    """Sweep around each circle: a deepest region has a point of some circle on its border."""
+    count = len(centers)
+    if few < count <= _MOST_COMPILED and weights.dtype != object:
+        from whitecrow.place._kernels import deepest_disc
+
+        return int(deepest_disc(centers, radii, weights, floor, RELATIVE, _ANGLE))
+
+    def touched(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Say which discs touch these discs, themselves left out."""
+        gaps = centers[rows, None] - centers
+        with np.errstate(over="ignore"):
+            distances = np.sqrt(gaps[..., 0] ** 2 + gaps[..., 1] ** 2)
+        near = (distances <= radii[rows, None] + radii) | ~np.isfinite(distances)
+        near[np.arange(len(rows)), rows] = False
+        return near
+
+    steps = max(1, _PAIRS // count)
+    parts = np.split(np.arange(count), np.arange(steps, count, steps))
+    around = [np.where(touched(rows), weights, 0).sum(axis=1) for rows in parts]
+    most = np.concatenate(around) + weights
+    order = np.argsort(-most, kind="stable")
+    found = floor
+    for start in range(0, count, _AT_ONCE):
+        rows = order[start : start + _AT_ONCE]
+        rows = rows[most[rows] > found]  # all that touch the other circles would not be deeper
+        if not len(rows):
+            break
+        near = touched(rows)
+        columns = np.flatnonzero(near.any(axis=0))
+        best = _around(centers, radii, weights, rows, columns, near[:, columns])
+        found = max(found, int((weights[rows] + best).max()))
+    return found
+
+
+def _around(
+    centers: Floats,
+    radii: Floats,
+    weights: Weights,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    near: NDArray[np.bool_],
+) -> Weights:
+    """Return, for each disc of the rows, the most that discs of the columns weigh on its circle.
+
+    Arcs are never too short: each end is moved out by more than rounding can have moved it in,
+    and what is too fine to compute (a circle a millionth the size of its distance) is covered.
+    """
+    if not len(columns):
+        return weights[rows] * 0
+    across = centers[columns] - centers[rows, None]
+    radius, other = radii[rows, None], radii[columns]
+    distances = np.hypot(across[..., 0], across[..., 1])
+    misses = distances + other < radius * (1.0 - RELATIVE)  # a disc well inside the circle
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        own, others = radius / distances, other / distances
+        cosines = (own * own + 1.0 - others * others) / (2.0 * own)
+    covered = (own < 1e-6) | (distances + radius <= other * (1.0 + RELATIVE))
+    covered |= ~np.isfinite(cosines)
+    half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
+    middle = np.arctan2(across[..., 1], across[..., 0])
+    whole = half >= np.pi
+    kept = np.where(near & ~misses, weights[columns], 0)
+    starts, ends = middle - half, middle + half
+    below, above = starts < -np.pi, ends > np.pi
+    # An arc that passes the angle where -pi and pi meet weighs there already, until it ends.
+    there: Weights = np.where(whole | below | above, kept, 0).sum(axis=1)
+    passing = _sweep(
+        np.where(below, starts + 2 * np.pi, starts),
+        np.where(above, ends - 2 * np.pi, ends),
+        np.where(whole, 0, kept),
+    )
+    return there + np.maximum(passing, 0)

@@ -40,10 +40,14 @@ class Screen(AtPlace, Question):
 
     kind = "screen"
     asks = "Would this new record be an anomaly beside the data?"
+    about = ("record",)
     example = (
         "transactions.parquet --card transactions.toml "
         '--record \'{"amount": 912.5, "hour": 3}\' --beta 30 --radius 0.5 --epsilon 0.1'
     )
+    reply_seconds = 0.25
+    light = True
+    coin = ("expected_error", "error_if_alone")
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "expected_error": ("wrong with probability, for your guess", "chance"),
         "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),

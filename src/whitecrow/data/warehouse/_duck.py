@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.data._dialect import DUCKDB, Query
-from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles
+from whitecrow.data.warehouse._protocol import BATCH, InOneProcess, Matrix, doubles
 from whitecrow.errors import InvalidInput, MissingExtra
 
 __all__ = ["DuckWarehouse"]
 
 
-class DuckWarehouse:
+class DuckWarehouse(InOneProcess):
     """A Parquet file, or a folder of them.
 
     Parameters
@@ -26,7 +26,6 @@ class DuckWarehouse:
     """
 
     dialect = DUCKDB
-    spread = False
 
     def __init__(self, path: Path) -> None:
         try:
@@ -75,18 +74,6 @@ class DuckWarehouse:
         except self._wrong:
             raise InvalidInput(f"{self.name!r} is not readable Parquet.") from None
 
-    def number(self, query: Query) -> int:
-        """Return how many rows a result has."""
-        return int(self.rows(query.number(self.dialect), 1)[0, 0])
-
-    def stored(self, query: Query) -> int | None:
-        """Return None: how many there are is not known without counting."""
-        return None
-
-    def glance(self, query: Query, number: int) -> Matrix | None:
-        """Return None: its own sampling is quick."""
-        return None
-
     def rows(self, query: Query, width: int) -> Matrix:
         """Return a result of ``width`` columns, all doubles."""
         return doubles(self._answer(query).to_arrow_table())
@@ -95,18 +82,9 @@ class DuckWarehouse:
         """Return a result of two columns: a text, and a whole number as a double."""
         return [(text, int(number)) for text, number in self._answer(query).fetchall()]
 
-    def work(
-        self,
-        query: Query,
-        work: Work,
-        width: int,
-        *,
-        totals: bool = False,
-        most: int | None = None,
-    ) -> Iterator[Matrix]:
-        """Do the work here, on batches as they are read."""
+    def _batches(self, query: Query) -> Iterator[Matrix]:
         reader = self._answer(query).to_arrow_reader(BATCH)
-        yield from work(doubles(batch) for batch in reader if batch.num_rows)
+        return (doubles(batch) for batch in reader if batch.num_rows)
 
     def close(self) -> None:
         """Let go of the files."""

@@ -10,14 +10,14 @@ import numpy as np
 from whitecrow.data._database import read_only_engine, reading_connection
 from whitecrow.data._dialect import POSTGRES, Query
 from whitecrow.data._statement import select_only
-from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work
+from whitecrow.data.warehouse._protocol import BATCH, InOneProcess, Matrix
 
 __all__ = ["PostgresWarehouse"]
 
 _HEADER = 19
 
 
-class PostgresWarehouse:
+class PostgresWarehouse(InOneProcess):
     """Records that a PostgreSQL server keeps; nothing is written there.
 
     Parameters
@@ -30,7 +30,6 @@ class PostgresWarehouse:
     """
 
     dialect = POSTGRES
-    spread = False
 
     def __init__(self, url: str, query: str) -> None:
         self._engine = read_only_engine(url)
@@ -50,39 +49,11 @@ class PostgresWarehouse:
             [(name, known.get(code, pyarrow.binary())) for name, code in described]
         )
 
-    def number(self, query: Query) -> int:
-        """Return how many rows a result has."""
-        return int(self.rows(query.number(self.dialect), 1)[0, 0])
-
-    def stored(self, query: Query) -> int | None:
-        """Return None: how many there are is not known without counting."""
-        return None
-
-    def glance(self, query: Query, number: int) -> Matrix | None:
-        """Return None: its own sampling is quick."""
-        return None
-
-    def rows(self, query: Query, width: int) -> Matrix:
-        """Return a result of ``width`` columns, all doubles."""
-        return np.concatenate([np.empty((0, width)), *self._batches(query)])
-
     def texts(self, query: Query) -> list[tuple[str | None, int]]:
         """Return a result of two columns: a text, and a whole number as a double."""
         with reading_connection(self._engine) as connection:
             found = connection.exec_driver_sql(query.text.replace("%", "%%")).fetchall()
         return [(text, int(number)) for text, number in found]
-
-    def work(
-        self,
-        query: Query,
-        work: Work,
-        width: int,
-        *,
-        totals: bool = False,
-        most: int | None = None,
-    ) -> Iterator[Matrix]:
-        """Do the work here, on batches as they arrive."""
-        yield from work(self._batches(query))
 
     def close(self) -> None:
         """Close the connections."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,16 @@ import numpy.typing as npt
 
 from whitecrow.data._dialect import Dialect, Query
 
-__all__ = ["BATCH", "Matrix", "Warehouse", "Work", "doubles", "gathered"]
+__all__ = [
+    "BATCH",
+    "InOneProcess",
+    "Matrix",
+    "Warehouse",
+    "Work",
+    "Yields",
+    "doubles",
+    "gathered",
+]
 
 Matrix = npt.NDArray[np.float64]
 Work = Callable[[Iterator[Matrix]], Iterator[Matrix]]
@@ -22,6 +32,25 @@ are divided among them.
 
 BATCH = 131_072
 """Records that travel together."""
+
+
+@dataclass(frozen=True)
+class Yields:
+    """What a work yields.
+
+    Parameters
+    ----------
+    width : int
+        How many columns.
+    totals : bool
+        Whether they are two, a place and a number, of which only the sum for each place matters.
+    most : int, optional
+        Where several processes work, at most so many totals come back, whichever they are.
+    """
+
+    width: int
+    totals: bool = False
+    most: int | None = None
 
 
 class Warehouse(Protocol):
@@ -62,24 +91,42 @@ class Warehouse(Protocol):
     def texts(self, query: Query) -> list[tuple[str | None, int]]:
         """Return a result of two columns: a text, and a whole number as a double."""
 
-    def work(
-        self,
-        query: Query,
-        work: Work,
-        width: int,
-        *,
-        totals: bool = False,
-        most: int | None = None,
-    ) -> Iterator[Matrix]:
-        """Do the work where the records are, on each partition of a result of doubles.
-
-        ``width`` is the number of columns that the work yields. With ``totals`` they are two, a
-        place and a number, and only the sum of the numbers of each place matters. Where several
-        processes work, at most ``most`` rows come back, whichever they are.
-        """
+    def work(self, query: Query, work: Work, yields: Yields) -> Iterator[Matrix]:
+        """Do the work where the records are, on each partition of a result of doubles."""
 
     def close(self) -> None:
         """Let go of connections."""
+
+
+class InOneProcess:
+    """What warehouses have alike whose results come here, batch by batch, to be worked on."""
+
+    dialect: Dialect
+    spread = False
+
+    def _batches(self, query: Query) -> Iterator[Matrix]:
+        """Yield a result; all its columns are doubles."""
+        raise NotImplementedError
+
+    def number(self, query: Query) -> int:
+        """Return how many rows a result has."""
+        return int(self.rows(query.number(self.dialect), 1)[0, 0])
+
+    def stored(self, query: Query) -> int | None:
+        """Return None: how many there are is not known without counting."""
+        return None
+
+    def glance(self, query: Query, number: int) -> Matrix | None:
+        """Return None: its own sampling is quick."""
+        return None
+
+    def rows(self, query: Query, width: int) -> Matrix:
+        """Return a result of ``width`` columns, all doubles."""
+        return np.concatenate([np.empty((0, width)), *self._batches(query)])
+
+    def work(self, query: Query, work: Work, yields: Yields) -> Iterator[Matrix]:
+        """Do the work here, on batches as they arrive."""
+        yield from work(self._batches(query))
 
 
 def doubles(batch: Any) -> Matrix:

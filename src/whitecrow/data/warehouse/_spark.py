@@ -27,7 +27,7 @@ from whitecrow.data.warehouse._files import (
     parts_of,
     plain_files,
 )
-from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, doubles
+from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, Yields, doubles
 from whitecrow.data.warehouse._tasks import (
     PACKED,
     Direct,
@@ -107,7 +107,7 @@ class SparkWarehouse:
         """Return how many rows a result has."""
         if self._read_there(query) is None:
             return int(self.rows(query.number(self.dialect), 1)[0, 0])
-        found = np.concatenate([np.empty((0, 1)), *self.work(query, lengths, 1)])
+        found = np.concatenate([np.empty((0, 1)), *self.work(query, lengths, Yields(1))])
         return int(found.sum())
 
     def stored(self, query: Query) -> int | None:
@@ -132,15 +132,7 @@ class SparkWarehouse:
             for text, number in zip(*(column.to_pylist() for column in found.columns), strict=True)
         ]
 
-    def work(
-        self,
-        query: Query,
-        work: Work,
-        width: int,
-        *,
-        totals: bool = False,
-        most: int | None = None,
-    ) -> Iterator[Matrix]:
+    def work(self, query: Query, work: Work, yields: Yields) -> Iterator[Matrix]:
         """Do the work in Python workers beside the partitions."""
         parts = self._read_there(query)
         frame: Any
@@ -151,13 +143,13 @@ class SparkWarehouse:
         elif parts:
             read = FromFiles(parts, query.reading)
             context = getattr(self._session, "sparkContext", None)  # not through Spark Connect
-            added_here = not totals or len(parts) <= _ADDED_HERE
+            added_here = not yields.totals or len(parts) <= _ADDED_HERE
             if context is not None and query.groups is None and added_here:
                 numbers = context.parallelize(range(len(parts)), len(parts))
                 with _watched(self._session):
                     packed = numbers.mapPartitions(Direct(read, work)).collect()
                 for block in packed:
-                    yield np.frombuffer(block).reshape(-1, width)
+                    yield np.frombuffer(block).reshape(-1, yields.width)
                 return
             frame = self._session.range(0, len(parts), 1, len(parts))
         else:
@@ -166,15 +158,15 @@ class SparkWarehouse:
             packed = frame.mapInArrow(Packing(read, query.groups), PACKED)
             frame, read = packed.repartition("place").sortWithinPartitions("place"), unpacked
             tasks = int(self._session.conf.get("spark.sql.shuffle.partitions"))
-        if totals and tasks > _ADDED_HERE:
+        if yields.totals and tasks > _ADDED_HERE:
             rows = frame.mapInArrow(Task(read, work, as_rows), "place DOUBLE, number DOUBLE")
             found = rows.groupBy("place").sum("number")
-            yield self._collected(found if most is None else found.limit(most))
+            yield self._collected(found if yields.most is None else found.limit(yields.most))
             return
         with _watched(self._session):
             blocks = frame.mapInArrow(Task(read, work, as_blocks), "block BINARY").toArrow()
         for block in blocks.column(0):
-            yield np.frombuffer(block.as_buffer()).reshape(-1, width)
+            yield np.frombuffer(block.as_buffer()).reshape(-1, yields.width)
 
     def close(self) -> None:
         """Forget the name of the records; the session stays, others may use it."""
