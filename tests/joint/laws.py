@@ -417,6 +417,8 @@ def beyond(listed: list[Part], epsilon: float) -> float:
 
 _GRID = 2e-3
 _RARE = 1e-12
+_FAINT = 1e-18
+"""Chances that are left out of sums: too few to make up for what rounding down leaves out."""
 
 
 def _delta(listed: list[Part], epsilon: float) -> float:
@@ -433,7 +435,9 @@ def _delta(listed: list[Part], epsilon: float) -> float:
         steps = np.floor((np.log(p) - np.log(q)) / _GRID).astype(np.int64)
         least = int(steps.min())
         chances = np.convolve(chances, np.bincount(steps - least, weights=p))
-        lowest += least
+        held = np.flatnonzero(chances > _FAINT)
+        chances = chances[held[0] : held[-1] + 1]
+        lowest += least + int(held[0])
     losses = (lowest + np.arange(len(chances))) * _GRID
     above = losses > epsilon
     return 1 - kept + float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
