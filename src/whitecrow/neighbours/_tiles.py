@@ -74,11 +74,13 @@ class Scattered:
         self._device = device
         self._order = scattered_order(len(values))
         self._values, self._held = values, None
+        self._places: Any = None
         self._centre: Matrix | None = None
         if 4 * values.nbytes <= device.free():
             if device.compile is not None and len(values):
                 self._centre = centre_of(values) if centre is None else centre
-            self._held = self._both(device.put(values)[device.put(self._order)])
+            self._places = device.put(self._order)
+            self._held = self._both(device.put(values)[self._places])
 
     def __len__(self) -> int:
         return len(self._values)
@@ -95,7 +97,12 @@ class Scattered:
 
     def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
         """Return the same for each data record."""
-        counts = np.zeros(len(self), np.int64)
+        found_for: Counts = np.zeros(len(self), np.int64)
+        counts: Any = found_for
+        places: Any = self._order
+        held = self._held is not None
+        if held:  # the device puts counts back in their places sooner than this computer
+            counts, places = self._device.put(found_for), self._places
         covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
             records = self._part(first, last)
@@ -104,8 +111,10 @@ class Scattered:
                 rows = pivots._look(records, rows, within, 1, found)
             found *= cap  # a record near one pivot has as many neighbours as are asked for
             self._look(records, rows, form, cap, found, progress)
-            counts[self._order[first:last]] = self._device.fetch(found)
-        return np.minimum(counts, cap)
+            counts[places[first:last]] = found if held else self._device.fetch(found)
+        if held:
+            found_for = self._device.fetch(counts)
+        return np.minimum(found_for, cap)
 
     def _nothing_found(self, size: int) -> tuple[Any, Any]:
         """Return counts of 0, and the rows that are asked about: all."""
