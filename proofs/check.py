@@ -64,19 +64,18 @@ def theorems(folder: Path) -> list[str]:
 
 def assumptions(folder: Path) -> str:
     """Ask Coq what each theorem rests on: a line a theorem, its axioms by name."""
+    names = theorems(folder)
+    asked = "".join(f"Print Assumptions {name}.\n" for name in names)
+    script = folder / "Assumptions.v"
+    script.write_text(f"From Whitecrow Require Import {' '.join(FILES)}.\n{asked}")
+    done = compile_file(folder, script.stem)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    said = re.split(r"^(?=Closed under|Axioms:)", done.stdout, flags=re.M)[1:]
     lines = []
-    for name in FILES:
-        named = [full for full in theorems(folder) if full.startswith(f"{name}.")]
-        asked = "".join(f"Print Assumptions {full}.\n" for full in named)
-        script = folder / f"Assumptions{name}.v"
-        script.write_text(f"From Whitecrow Require Import {' '.join(FILES)}.\n{asked}")
-        done = compile_file(folder, script.stem)
-        if done.returncode:
-            raise SystemExit(done.stderr)
-        said = re.split(r"^(?=Closed under|Axioms:)", done.stdout, flags=re.M)[1:]
-        for full, text in zip(named, said, strict=True):
-            axioms = sorted(re.findall(r"^([\w.]+)\s*:", text.replace("Axioms:", ""), re.M))
-            lines.append(f"{full}: {', '.join(axioms) or 'nothing'}\n")
+    for name, text in zip(names, said, strict=True):
+        axioms = sorted(re.findall(r"^([\w.]+)\s*:", text.replace("Axioms:", ""), re.M))
+        lines.append(f"{name}: {', '.join(axioms) or 'nothing'}\n")
     return "".join(lines)
 
 
