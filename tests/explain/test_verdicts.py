@@ -17,6 +17,7 @@ from whitecrow.anomaly.detectors import (
 from whitecrow.explain import _verdicts as module
 from whitecrow.explain._population import Population
 from whitecrow.explain._verdicts import Verdicts, all_sums
+from whitecrow.neighbours._plans import Kernels
 
 DETECTORS = [
     Grubbs(level="1/5"),
@@ -78,8 +79,13 @@ def test_signatures_of_several_words_agree(detector):
     assert verdicts.some(contexts).tolist() == exact
 
 
-def test_populations_are_counted_for_every_context(monkeypatch):
-    monkeypatch.setattr(module, "_FEW", 0)
+@pytest.mark.parametrize("way", ["numpy", "a loop over contexts", "a loop over parts"])
+def test_populations_are_counted_for_every_context(monkeypatch, way):
+    kernels = Kernels()
+    if way != "numpy":
+        kernels.use()
+    monkeypatch.setattr(module, "KERNELS", kernels)
+    monkeypatch.setattr(module, "_FEW", 0 if way == "a loop over parts" else 12)
     population = crowd(3, (3, 4), 40, 9)
     found = all_sums(population, population.size, 1)
     assert found.tolist() == [len(population.values(c)) for c in range(1 << population.bits)]

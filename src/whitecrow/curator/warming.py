@@ -142,6 +142,7 @@ def _counting() -> None:
 
 def _explaining() -> None:
     """A record in its contexts, under every detector: all contexts at once, and one by one."""
+    use_compiled()
     dataset = _made_up()
     record = {"a": "0", "b": "0", "c": 900}
     near = DistanceAnomaly(beta=3, radius=5)

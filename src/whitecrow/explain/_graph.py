@@ -13,11 +13,14 @@ from whitecrow.explain._contexts import Space
 from whitecrow.explain._population import Population
 from whitecrow.explain._utilities import CustomUtility, Isolation, Overlap, Utility
 from whitecrow.explain._verdicts import Verdicts, all_sums
+from whitecrow.neighbours._plans import KERNELS
 from whitecrow.question import Progress
 
 __all__ = ["DataGraph"]
 
 _MOST_LEVELS = 2**24
+_FEW_SCORES = 2**20
+"""Up to this many numpy sorts sooner than the compiler is loaded."""
 
 Counts = NDArray[np.int64]
 
@@ -121,15 +124,16 @@ class DataGraph:
         return self._levels
 
     def _counted(self) -> tuple[list[int], list[int]]:
-        from whitecrow.explain import _kernels
-
         matches = self.matching()
         every = range(1 << self.bits)
         self._all_scores = scores = self._score(self._all, every)
-        low, counts = _kernels.tally(scores, matches, _MOST_LEVELS)
-        if len(counts):
-            levels = np.flatnonzero(counts)
-            return (levels + low).tolist(), counts[levels].tolist()
+        if KERNELS.loaded or len(scores) > _FEW_SCORES:
+            from whitecrow.explain import _kernels
+
+            low, counts = _kernels.tally(scores, matches, _MOST_LEVELS)
+            if len(counts):
+                levels = np.flatnonzero(counts)
+                return (levels + low).tolist(), counts[levels].tolist()
         values, numbers = np.unique(scores[matches], return_counts=True)
         return values.tolist(), numbers.tolist()
 

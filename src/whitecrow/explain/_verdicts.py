@@ -17,9 +17,10 @@ from whitecrow.anomaly.detectors import (
 )
 from whitecrow.explain._population import Population
 from whitecrow.neighbours import _parallel as parallel
+from whitecrow.neighbours._plans import KERNELS
 from whitecrow.question import Progress
 
-__all__ = ["Verdicts", "all_sums"]
+__all__ = ["Verdicts", "all_sums", "plain_sums"]
 
 _BLOCK = 14
 """Inner bits of the direct search: tables of 2^14 entries stay in the cache."""
@@ -27,6 +28,9 @@ _BLOCK = 14
 _LOW = 7
 _FEW = 12
 """Up to this many free bits a loop over contexts is quicker than starting threads."""
+
+_PLAIN = 20
+"""Up to this many numpy sums sooner than the compiler is loaded."""
 
 _DOUBT = 2
 
@@ -55,6 +59,12 @@ class Verdicts:
 
     def all(self, progress: Progress | None = None) -> NDArray[np.bool_]:
         """Return the verdict in every context, in order."""
+        if isinstance(self.detector, FewWithin):
+            near = self.population.near(self.detector.reach)
+            within: NDArray[np.bool_] = (
+                all_sums(self.population, near, 1, progress) <= self.detector.beta
+            )
+            return within
         count = 1 << self.population.bits
         if self._batch is not None and self.population.bits <= _FEW:
             return self.some(range(count))
@@ -81,6 +91,11 @@ class Verdicts:
 
 def all_sums(population: Population, amounts: NDArray[np.int64], own: int) -> NDArray[np.int64]:
     """Sum an amount over the cells of every context, plus the record's own."""
+    if population.bits <= _PLAIN and not KERNELS.loaded:
+        sums = plain_sums(population, amounts, own)
+        if progress is not None:
+            progress(1, 1, "populations")
+        return sums
     from whitecrow.explain import _kernels
 
     if population.bits <= _FEW:
@@ -96,6 +111,17 @@ def all_sums(population: Population, amounts: NDArray[np.int64], own: int) -> ND
 
     _in_parts(population.bits, lambda bits, found: part, found, None, what="populations")
     return found
+
+
+def plain_sums(population: Population, amounts: NDArray[np.int64], own: int) -> NDArray[np.int64]:
+    """Sum with numpy alone: the same whole numbers, without loading the compiler."""
+    table = np.zeros(1 << population.bits, np.int64)
+    np.add.at(table, population.narrow(), amounts)
+    table[0] += own
+    for bit in range(population.bits):  # each entry becomes the sum over its subsets
+        halves = table.reshape(-1, 2, 1 << bit)
+        halves[:, 1] += halves[:, 0]
+    return table
 
 
 Part = Callable[[int, int, int], None]
@@ -213,24 +239,13 @@ def _histogram(population: Population, detector: Histogram) -> tuple[Batch, Dire
     return batch, direct
 
 
-def _few_within(population: Population, detector: FewWithin) -> tuple[Batch, Direct]:
-    from whitecrow.explain import _kernels
-
+def _few_within(population: Population, detector: FewWithin) -> tuple[Batch, None]:
     near = population.near(detector.reach)
 
     def batch(contexts: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        from whitecrow.explain import _kernels
+
         counts = _kernels.batch_sums(population.signatures, near, contexts, 1)
         return np.asarray(counts <= detector.beta, dtype=np.uint8)
 
-    def direct(inner: int, found: NDArray[np.uint8]) -> Part:
-        marks = population.narrow()
-        counts = np.empty(len(found), dtype=np.int64)
-
-        def part(start: int, stop: int, bits: int) -> None:
-            _kernels.direct_sums(marks, near, 1, bits, start, stop, counts)
-            here = slice(start << bits, stop << bits)
-            found[here] = counts[here] <= detector.beta
-
-        return part
-
-    return batch, direct
+    return batch, None
