@@ -89,7 +89,9 @@ class Verdicts:
         return bool(self.detector.outlier(self.population.values(context), 0))
 
 
-def all_sums(population: Population, amounts: NDArray[np.int64], own: int) -> NDArray[np.int64]:
+def all_sums(
+    population: Population, amounts: NDArray[np.int64], own: int, progress: Progress | None = None
+) -> NDArray[np.int64]:
     """Sum an amount over the cells of every context, plus the record's own."""
     if population.bits <= _PLAIN and not KERNELS.loaded:
         sums = plain_sums(population, amounts, own)
@@ -109,7 +111,7 @@ def all_sums(population: Population, amounts: NDArray[np.int64], own: int) -> ND
     def part(start: int, stop: int, bits: int) -> None:
         _kernels.direct_sums(marks, amounts, own, bits, start, stop, found)
 
-    _in_parts(population.bits, lambda bits, found: part, found, None, what="populations")
+    _in_parts(population.bits, lambda bits, found: part, found, progress, what="populations")
     return found
 
 
