@@ -56,7 +56,7 @@ def test_groups_that_share_little_are_counted_one_by_one_and_alike(metric: str, 
     ranges = (10.0,) * 7 if metric == "gower" else ()
     form = checked_form(metric, radius, ranges, 7, "test")
     index = arranged(data, weights_for(form))
-    together = np.zeros(len(data), np.int64)
+    together = np.zeros(len(data), np.int32)
     relation = relation_of(form, index, index.tables.blocks)
     count_blocks(
         index.tables, relation, index.tables.blocks, index.ids, cap, 0, len(index.tables.blocks),

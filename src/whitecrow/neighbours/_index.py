@@ -39,7 +39,7 @@ Counts = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 Rows = NDArray[np.int32]
 
-_PIECE = 1 << 16
+_PIECE = 1 << 13
 """Records that are copied into an index at once."""
 _WORTH = 1024
 """Records to count for that are worth a task of their own."""
@@ -195,8 +195,10 @@ def count_in(
     rows: Rows,
     cap: int,
     progress: Progress | None = None,
-) -> Counts:
+) -> Rows:
     """Count neighbours for blocks of records that lie together.
+
+    The counts are int32: beside an index of all records memory is short.
 
     Parameters
     ----------
@@ -204,7 +206,7 @@ def count_in(
     rows : int32
         For each lane that holds a record, the place of its count in the result.
     """
-    counts = np.empty(len(rows), np.int64)
+    counts = np.empty(len(rows), np.int32)
     relation = relation_of(form, index, asked)
     report = progress or _silent
     done = 0
@@ -228,16 +230,18 @@ def _count_span(
     cap: int,
     first: int,
     last: int,
-    counts: Counts,
+    counts: Rows,
 ) -> None:
     """Count for some blocks: in groups, and one by one for those that have little in common."""
     from whitecrow.neighbours._kernels.count import ALONE, count_blocks
 
     count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
-    places = first * LANES + np.flatnonzero(counts[rows[first * LANES : last * LANES]] == ALONE)
-    if len(places):
-        alone = asked[places // LANES, :, places % LANES]
-        counts[rows[places]] = _count_alone(index, relation, alone, cap)
+    for start in range(first * LANES, last * LANES, _WORTH):
+        stop = min(start + _WORTH, last * LANES)
+        some = start + np.flatnonzero(counts[rows[start:stop]] == ALONE)
+        if len(some):
+            alone = asked[some // LANES, :, some % LANES]
+            counts[rows[some]] = _count_alone(index, relation, alone, cap)
 
 
 def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:

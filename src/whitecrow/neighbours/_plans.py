@@ -179,7 +179,9 @@ def count_every(
         records = values if pieces is None else pieces((size, columns))
         del values
         index = arranged(records, weights_for(form), progress)
-        return count_indexed(index, form, cap, progress)
+        found = _grouped(index, form, index, cap, progress)
+        del index
+        return found.astype(np.int64)
     counts, asking = settled.counts, settled.asking
     if len(asking):
         index = arranged(values, None, progress, order=settled.nearby, ordered=settled.within)
@@ -193,7 +195,7 @@ def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Count
     if len(asked) * columns < _FEW and not KERNELS.pay(_SEARCH * len(asked)):
         return count_index_plain(index.tables, form, asked, cap)
     if len(asked) * _MANY >= size and len(asked) >= LANES:
-        return _grouped(index, form, arranged(asked), cap, None)
+        return _grouped(index, form, arranged(asked), cap, None).astype(np.int64)
     return count_each(index, form, np.ascontiguousarray(asked), cap)
 
 
@@ -201,12 +203,12 @@ def count_indexed(
     index: Arranged, form: Form, cap: int, progress: Progress | None = None
 ) -> Counts:
     """Count the neighbours of every record of an index, in the order of its rows."""
-    return _grouped(index, form, index, cap, progress)
+    return _grouped(index, form, index, cap, progress).astype(np.int64)
 
 
 def _grouped(
     index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
-) -> Counts:
+) -> NDArray[np.int32]:
     """Count in groups for records that are arranged, near ones together."""
     KERNELS.use()
     return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress)

@@ -83,7 +83,7 @@ def count_blocks(
     cap: int,
     first: int,
     last: int,
-    counts: Ints,
+    counts: Rows,
 ) -> None:
     """Count the neighbours of some blocks of ``asked``, up to ``cap``.
 
@@ -93,7 +93,7 @@ def count_blocks(
         The records asked about, near ones together.
     rows : int32
         Where each lane's count goes; lanes after the last one hold no record.
-    counts : int64
+    counts : int32
         Receives min(neighbours, cap), or ALONE for a record of a group whose others need other
         leaves.
     """
@@ -146,7 +146,7 @@ def _count(
     cap: int,
     first: int,
     last: int,
-    counts: Ints,
+    counts: Rows,
     group: Group,
     search: Search,
     space: Workspace,
@@ -233,7 +233,7 @@ def _gather(group: Group, search: Search, asked: Floats, rows: Rows, first: int,
 
 
 @inner
-def _give_up(group: Group, active: int, counts: Ints) -> None:
+def _give_up(group: Group, active: int, counts: Rows) -> None:
     """Leave the records of a group to be counted alone."""
     for i in range(active):
         counts[group.rows[i]] = ALONE
@@ -306,7 +306,7 @@ def _add(
 
 
 @inner
-def _retire(group: Group, search: Search, active: int, cap: int, counts: Ints) -> int:
+def _retire(group: Group, search: Search, active: int, cap: int, counts: Rows) -> int:
     """Write down the records that have reached the cap; return how many are left."""
     i = 0
     while i < active:
@@ -326,7 +326,7 @@ def _retire_by_pivots(
     pivots: Pivots,
     active: int,
     cap: int,
-    counts: Ints,
+    counts: Rows,
 ) -> int:
     """Write down the records that a pivot has brought to the cap; return how many are left."""
     began = active
@@ -340,7 +340,7 @@ def _retire_by_pivots(
 
 
 @inner
-def _leave(group: Group, i: int, last: int, cap: int, counts: Ints) -> None:
+def _leave(group: Group, i: int, last: int, cap: int, counts: Rows) -> None:
     """Write the cap for a record and let the last one take its place."""
     counts[group.rows[i]] = cap
     group.rows[i] = group.rows[last]
