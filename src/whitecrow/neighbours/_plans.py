@@ -30,6 +30,7 @@ from whitecrow.neighbours._index import (
     weights_for,
 )
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
+from whitecrow.neighbours._memory import give_back
 from whitecrow.neighbours.relation import MIXED, Form, Layout, step
 
 __all__ = [
@@ -178,6 +179,8 @@ def count_every(
     if settled is None:
         records = values if pieces is None else pieces((size, columns))
         del values
+        if pieces is not None:
+            give_back()
         index = arranged(records, weights_for(form), progress)
         found = _grouped(index, form, index, cap, progress)
         del index

@@ -1,0 +1,40 @@
+"""Memory: what was freed goes back to the system before an index is made."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whitecrow.neighbours._memory import give_back
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the GNU C library's function")
+def test_freed_pieces_go_back_to_the_system() -> None:
+    """Pieces between others that stay are kept by the C library until it is told."""
+    pieces = [np.ones(12_000) for _ in range(1000)]
+    kept = pieces[::50]
+    del pieces
+    before = resident()
+    give_back()
+    assert before - resident() > 40_000_000
+    assert all(piece.sum() == 12_000 for piece in kept)
+
+
+def test_where_the_library_has_no_such_function_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    give_back()
+    monkeypatch.setattr("ctypes.CDLL", lambda name: open_nothing())
+    give_back()
+
+
+def open_nothing() -> object:
+    raise OSError
