@@ -150,7 +150,7 @@ def count_ordered(
     if len(asked) < LANES or size < LANES or not KERNELS.pay(size * columns * len(asked)):
         return count_records(values, form, asked, cap)
     index = arranged(values, None, order=order(), ordered=size)
-    return _grouped(index, form, arranged(asked), cap, None)
+    return _grouped(index, form, arranged(asked), cap, None).astype(np.int64)
 
 
 def count_every(
