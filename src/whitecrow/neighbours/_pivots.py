@@ -96,15 +96,16 @@ def choose(
 
 def _greedy(covers: NDArray[np.bool_]) -> tuple[list[int], NDArray[np.bool_]]:
     """Take the pivot that covers most of what is open, again and again."""
-    covered = np.zeros(covers.shape[1], bool)
+    still_open = covers
     chosen: list[int] = []
     while len(chosen) < _MOST and len(covers):
-        gain = (covers & ~covered).sum(axis=1)
+        gain = still_open.sum(axis=1)
         best = int(gain.argmax())
         if gain[best] == 0:
             break
         chosen.append(best)
-        covered |= covers[best]
+        still_open = still_open[:, ~still_open[best]]
+    covered: NDArray[np.bool_] = np.any(covers[chosen], axis=0)
     return chosen, covered
 
 

@@ -72,14 +72,15 @@ class Scattered:
 
     def __init__(self, device: Device, values: Matrix, centre: Matrix | None = None) -> None:
         self._device = device
-        self._order = scattered_order(len(values))
         self._values, self._held = values, None
         self._places: Any = None
         self._centre: Matrix | None = None
         if 4 * values.nbytes <= device.free():
             if device.compile is not None and len(values):
                 self._centre = centre_of(values) if centre is None else centre
-            self._places = device.put(self._order)
+            # Where each of them comes from, worked out on the device.
+            size = max(1, len(values))
+            self._places = device.put(np.arange(len(values))) * _jump(size) % size
             self._held = self._both(device.put(values)[self._places])
 
     def __len__(self) -> int:
@@ -99,10 +100,9 @@ class Scattered:
         """Return the same for each data record."""
         found_for: Counts = np.zeros(len(self), np.int64)
         counts: Any = found_for
-        places: Any = self._order
         held = self._held is not None
         if held:  # the device puts counts back in their places sooner than this computer
-            counts, places = self._device.put(found_for), self._places
+            counts = self._device.put(found_for)
         covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
             records = self._part(first, last)
@@ -111,7 +111,10 @@ class Scattered:
                 rows = pivots._look(records, rows, within, 1, found)
             found *= cap  # a record near one pivot has as many neighbours as are asked for
             self._look(records, rows, form, cap, found, progress)
-            counts[places[first:last]] = found if held else self._device.fetch(found)
+            if held:
+                counts[self._places[first:last]] = found
+            else:
+                counts[scattered_order(len(self), first, last)] = self._device.fetch(found)
         if held:
             found_for = self._device.fetch(counts)
         return np.minimum(found_for, cap)
@@ -124,7 +127,7 @@ class Scattered:
         """Return pivots that have ``cap`` records about them, and which records these settle."""
         if len(self) < _MANY or cap * _SAMPLE < _FEW_IN_SAMPLE * len(self):
             return []
-        sample = self._values[self._order[:_SAMPLE]]
+        sample = self._values[scattered_order(len(self), 0, _SAMPLE)]
         chosen = choose(sample, form, len(self), cap, candidates=_CANDIDATES)
         if not chosen.inner or chosen.open > _TOO_OPEN:
             return []
@@ -152,7 +155,9 @@ class Scattered:
     def _part(self, first: int, last: int) -> _Records:
         if self._held is not None:
             return self._held.part(first, last)
-        return _Records(self._device.put(self._values[self._order[first:last]]), None)
+        return _Records(
+            self._device.put(self._values[scattered_order(len(self), first, last)]), None
+        )
 
     def _look(
         self,
@@ -192,20 +197,26 @@ class _Records(NamedTuple):
         return _Records(self.exact[first:last], narrow)
 
 
-def scattered_order(size: int) -> Counts:
-    """Return 0 .. size - 1 in steps of about 0.618 of the way round.
+def scattered_order(size: int, first: int = 0, last: int | None = None) -> Counts:
+    """Return 0 .. size - 1 in steps of about 0.618 of the way round, or a run of that order.
 
     Sorted data then look shuffled: any run of the order is spread evenly over the data.
 
     Examples
     --------
-    >>> scattered_order(8)
-    array([0, 5, 2, 7, 4, 1, 6, 3])
+    >>> scattered_order(8), scattered_order(8, 2, 4)
+    (array([0, 5, 2, 7, 4, 1, 6, 3]), array([2, 7]))
     """
+    run = np.arange(first, size if last is None else min(last, size), dtype=np.int64)
+    return run * _jump(size) % max(size, 1)
+
+
+def _jump(size: int) -> int:
+    """Return the step of the scattered order; it has no factor in common with the size."""
     jump = max(1, round(size * 0.6180339887))
     while math.gcd(jump, size) > 1:
         jump += 1
-    return np.arange(size, dtype=np.int64) * jump % max(size, 1)
+    return jump
 
 
 def _add(
