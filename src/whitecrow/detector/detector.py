@@ -224,6 +224,9 @@ class Detector:
     def sql(self, dialect: str, table: str | Sequence[str], *, keep: Sequence[str] = ()) -> str:
         """Return the text of a query that scores a table where it is, with the bits given here.
 
+        Columns must be stored as the card's types: text that stands for a number is not read. A
+        record without a score has NULL.
+
         Parameters
         ----------
         dialect : {"duckdb", "postgresql"}
@@ -231,11 +234,6 @@ class Detector:
             Its name (quoted as it stands), or the names of its database, schema and itself.
         keep : sequence of str
             Columns to select beside ``score``: what a record is recognised by.
-
-        Notes
-        -----
-        Columns must be stored as the card's types: text that stands for a number is not read. A
-        record without a score has NULL.
         """
         return sql_of(self, dialect, table, keep)
 
@@ -262,10 +260,7 @@ class Detector:
     def threshold(self, false_alarms: object) -> float:
         """Return the score above which about this part of the data lay.
 
-        Raises
-        ------
-        InvalidInput
-            The rate was not bought with the detector, or the data were too few for it.
+        A rate that was not bought, or for which the data were too few, is refused.
         """
         wanted = exact(false_alarms, owner="Detector", parameter="false_alarms")
         for known in self.thresholds:
@@ -296,8 +291,7 @@ class Detector:
             if not self.thresholds:
                 raise InvalidInput("No threshold was bought with this detector; use scores().")
             false_alarms = self.thresholds[0].rate
-        limit = self.threshold(false_alarms)
-        found: npt.NDArray[np.bool_] = self.scores(data) > limit
+        found: npt.NDArray[np.bool_] = self.scores(data) > self.threshold(false_alarms)
         return found
 
     def p_values(self, data: object, *, references: int = 100_000) -> Vector:
