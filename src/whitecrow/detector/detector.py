@@ -291,7 +291,7 @@ class Detector:
             if not self.thresholds:
                 raise InvalidInput("No threshold was bought with this detector; use scores().")
             false_alarms = self.thresholds[0].rate
-        found: npt.NDArray[np.bool_] = self.scores(data) > self.threshold(false_alarms)
+        found: npt.NDArray[np.bool_] = self.threshold(false_alarms) < self.scores(data)
         return found
 
     def p_values(self, data: object, *, references: int = 100_000) -> Vector:
