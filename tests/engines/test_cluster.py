@@ -28,7 +28,7 @@ from whitecrow.data.warehouse._spark import SparkWarehouse
 MASTER = os.environ.get("WHITECROW_TEST_SPARK_MASTER", "")
 HERE = Path(__file__).parent
 SUITE = ("equality", "files", "learn", "profile", "lookahead", "questions", "scoring", "cluster")
-MOST = "spark or executor"
+MOST = "(spark or executor) and not connect_on"
 SOME = "executor or spark and (same_facts or several_turns or scores_on)"
 """Every question, and counts that take several turns of the cluster."""
 

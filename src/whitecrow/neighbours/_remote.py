@@ -38,7 +38,7 @@ __all__ = ["Bounds", "RemoteEngine"]
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
-_MOVED = 16
+_MOVED = 8
 """Moving so many records to others near them takes as long as counting for one in an index more."""
 
 
