@@ -68,7 +68,7 @@ def on_spark(detector: wc.Detector, table: pa.Table) -> list[float]:
     """Return records a second on one core of Spark, wall clock; the workers read the file."""
     from whitecrow.data.warehouse._spark import session
 
-    spark = session("local[1]")
+    session("local[1]")
     with tempfile.TemporaryDirectory() as folder:
         parquet.write_table(table, f"{folder}/records.parquet")
         scored = detector.spark(folder, keep=[])

@@ -16,6 +16,7 @@ from whitecrow.data.warehouse._files import (
     parts_of,
     plain_files,
 )
+from whitecrow.data.warehouse._spark import session
 from whitecrow.errors import invalid
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
 
 def _stored(path: Path) -> tuple[tuple[Footer, ...] | None, Any]:
     """Return what workers can read by themselves, if they can, and what Spark reads."""
-    from whitecrow.data.warehouse._spark import session
-
     if not path.exists():
         raise invalid("Detector.spark", "data", "a Parquet file or folder", str(path))
     listed = plain_files(path)
