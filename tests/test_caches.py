@@ -53,7 +53,6 @@ CACHES = {
     ("ledger/statements.py", "some_entries"): "a number of entries to look up",
     ("data/warehouse/_tasks.py", "_settle"): "nothing",
     ("neighbours/_cellwork.py", "_slots"): "the cells of one count, with which it goes",
-    ("neighbours/_cellwork.py", "_slots"): "the cells of one count; it goes with them",
     ("neighbours/_devices.py", "cupy_device"): "nothing",
     ("neighbours/_devices.py", "torch_device"): "the name of a device",
     ("neighbours/_index.py", "wide"): "an index, once it is asked about records alone",
