@@ -73,6 +73,7 @@ class Scattered:
     def __init__(self, device: Device, values: Matrix, centre: Matrix | None = None) -> None:
         self._device = device
         self._values, self._held = values, None
+        self._steps: Any = None
         self._places: Any = None
         self._centre: Matrix | None = None
         if 4 * values.nbytes <= device.free():
@@ -80,7 +81,8 @@ class Scattered:
                 self._centre = centre_of(values) if centre is None else centre
             # Where each of them comes from, worked out on the device.
             size = max(1, len(values))
-            self._places = device.put(np.arange(len(values))) * _jump(size) % size
+            self._steps = device.put(np.arange(len(values)))
+            self._places = self._steps * _jump(size) % size
             self._held = self._both(device.put(values)[self._places])
 
     def __len__(self) -> int:
@@ -98,11 +100,8 @@ class Scattered:
 
     def count_every(self, form: Form, cap: int, progress: Progress | None = None) -> Counts:
         """Return the same for each data record."""
-        found_for: Counts = np.zeros(len(self), np.int64)
-        counts: Any = found_for
-        held = self._held is not None
-        if held:  # the device puts counts back in their places sooner than this computer
-            counts = self._device.put(found_for)
+        held = self._held is not None  # then the device puts counts back in their places itself
+        counts: Any = self._steps * 0 if held else np.zeros(len(self), np.int64)
         covers = self._covers(form, cap)
         for first, last in self._parts(len(self)):
             records = self._part(first, last)
@@ -115,13 +114,14 @@ class Scattered:
                 counts[self._places[first:last]] = found
             else:
                 counts[scattered_order(len(self), first, last)] = self._device.fetch(found)
-        if held:
-            found_for = self._device.fetch(counts)
-        return np.minimum(found_for, cap)
+        every: Counts = self._device.fetch(counts) if held else counts
+        return np.minimum(every, cap)
 
     def _nothing_found(self, size: int) -> tuple[Any, Any]:
         """Return counts of 0, and the rows that are asked about: all."""
-        return self._device.put(np.zeros(size, np.int64)), self._device.put(np.arange(size))
+        known = self._steps is not None and size <= len(self)
+        rows = self._steps[:size] if known else self._device.put(np.arange(size))
+        return rows * 0, rows
 
     def _covers(self, form: Form, cap: int) -> list[tuple[Scattered, Form]]:
         """Return pivots that have ``cap`` records about them, and which records these settle."""
