@@ -63,7 +63,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
         found.append(settings)
 
     monkeypatch.setattr(serve, "invite", note)
-    monkeypatch.setattr(serve, "bound", lambda host, port: socket.socket())
+    monkeypatch.setattr(serve, "bound", lambda host, port, workers: [socket.socket()])
     monkeypatch.setattr(serve, "run", lambda *given: None)
     monkeypatch.delenv(serve.SETTINGS, raising=False)
     return found

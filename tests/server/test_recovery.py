@@ -307,7 +307,7 @@ def test_the_first_password_can_come_from_a_file_and_is_printed_nowhere(
 def test_a_port_that_is_taken_is_said_and_nothing_is_announced(tmp_path: Path) -> None:
     from whitecrow.cli.listening import bound
 
-    held = bound("127.0.0.1", 0)
+    (held,) = bound("127.0.0.1", 0)
     port = held.getsockname()[1]
     ledger = str(tmp_path / "l.db")
     said = CliRunner().invoke(terminal, ["serve", "--ledger", ledger, "--port", str(port)])
@@ -321,7 +321,7 @@ def test_an_address_where_nobody_ever_answered_is_given_up_soon() -> None:
     import whitecrow as wc
     from whitecrow.cli.listening import bound
 
-    held = bound("127.0.0.1", 0)
+    (held,) = bound("127.0.0.1", 0)
     port = held.getsockname()[1]
     held.close()
     began = time.monotonic()

@@ -41,7 +41,7 @@ class Explain(Question):
 
     * ``notion="differential"`` (default): the promise covers everyone with no condition. The
       answer is always a context, and may be one in which the record is no outlier;
-      :meth:`describe` says how probable that is. Needs the distance model.
+      the description says how probable that is. Needs the distance model.
     * ``notion="conditional"`` (the paper's output-constrained privacy): the answer is always a
       context in which the record *is* an outlier, or "none". The promise covers a pair of
       databases only if the record is an outlier in the same contexts of both.

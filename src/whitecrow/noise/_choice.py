@@ -153,8 +153,12 @@ def permute_and_flip(
 
     Parameters
     ----------
-    utilities, eta, source
-        As in :func:`exponential_mechanism`.
+    utilities : sequence of Fraction or int
+        One for each candidate.
+    eta : Fraction or int
+        At least 0.
+    source : Source, optional
+        Where the randomness comes from; the operating system unless given.
 
     Examples
     --------

@@ -318,14 +318,16 @@ def logistic(numerator: int, denominator: int, bits: int) -> Bounds:
     )[1]
 
 
-def logistic_coin(source: Source, numerator: int, denominator: int) -> bool:
+def logistic_coin(
+    source: Source, numerator: int, denominator: int, width: int = COIN_WIDTH
+) -> bool:
     """Return True with probability ``e^-x / (1 + e^-x)``; the arguments are trusted."""
     return undercuts(
         source,
         lambda bits: logistic(numerator, denominator, bits),
-        source.bits(COIN_WIDTH),
-        COIN_WIDTH,
-        COIN_WIDTH,
+        source.bits(width),
+        width,
+        width,
     )
 
 

@@ -171,8 +171,10 @@ def cauchy(scale: Rational, source: Source | None = None) -> int:
 
     Parameters
     ----------
-    scale, source
-        As in :func:`student_t`.
+    scale : Fraction or int
+        Greater than 0.
+    source : Source, optional
+        Where the randomness comes from; the operating system unless given.
 
     Examples
     --------
