@@ -38,9 +38,9 @@ def shared_folder(workers: int) -> Iterator[Path | None]:
 def bound(host: str, port: int, workers: int = 1) -> list[socket.socket]:
     """Sockets that listen already, one for each worker: nothing is announced that does not answer.
 
-    A worker of its own socket gets its share of the connections, by a hash of their addresses. From
-    one socket for all, the worker that wakes first would take every connection that waits, and keep
-    those clients for as long as they stay connected.
+    The kernel spreads connections over the sockets, by a hash of their addresses. From one socket
+    for all, the worker that wakes first would take every connection that waits, and keep those
+    clients for as long as they stay connected.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found: list[socket.socket] = []
