@@ -9,6 +9,7 @@ elsewhere").
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 __all__ = ["Pivots", "choose"]
 
 Matrix = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 _LEVELS = (0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
 """Parts of the radius that rho may be."""
@@ -62,16 +64,27 @@ class Pivots:
 
 
 def choose(
-    sample: Matrix, form: Form, size: int, cap: int, *, candidates: int = _CANDIDATES
+    sample: Matrix,
+    form: Form,
+    size: int,
+    cap: int,
+    *,
+    candidates: int = _CANDIDATES,
+    count: Callable[[Matrix, Form, int], Counts] | None = None,
 ) -> Pivots:
-    """Choose pivots among a sample, embedded as the measure compares it, of ``size`` records."""
+    """Choose pivots among a sample, embedded as the measure compares it, of ``size`` records.
+
+    ``count`` says how many of the sample are about each of some places; by default the processor
+    counts them.
+    """
+    count = count or (lambda asked, form, most: count_records(sample, form, asked, most))
     witnesses, places = sample[:_WITNESSES], sample[:candidates]
     pairs = _split(form)
     needed = max(_FEWEST, math.ceil(1.1 * cap * len(sample) / max(1, size)))
     level = np.full(len(places), -1)
     for number, (inner, _) in enumerate(pairs):
         undecided = np.flatnonzero(level < 0)
-        around = count_records(sample, inner, places[undecided], needed)
+        around = count(places[undecided], inner, needed)
         level[undecided[around >= needed]] = number
     usable = np.flatnonzero(level >= 0)
     covers = np.zeros((len(usable), len(witnesses)), bool)

@@ -128,7 +128,8 @@ class Scattered:
         if len(self) < _MANY or cap * _SAMPLE < _FEW_IN_SAMPLE * len(self):
             return []
         sample = self._values[scattered_order(len(self), 0, _SAMPLE)]
-        chosen = choose(sample, form, len(self), cap, candidates=_CANDIDATES)
+        drawn = Scattered(self._device, sample)
+        chosen = choose(sample, form, len(self), cap, candidates=_CANDIDATES, count=drawn.count_for)
         if not chosen.inner or chosen.open > _TOO_OPEN:
             return []
         held = [self.count_for(group.asked, group.form, cap) >= cap for group in chosen.inner]
