@@ -32,6 +32,9 @@ from benchmarks import postgres
 ENGINES = ("local", "duckdb", "postgresql", "spark", "gpu")
 REMOTE = ("duckdb", "postgresql", "spark")
 
+# One compiler for Java: in short programs the second one takes more time than it saves.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 Opened = tuple[Dataset | RemoteDataset, Engine]
 Opening = Callable[..., Opened]
 Storing = Callable[[str, pa.Table], object]
