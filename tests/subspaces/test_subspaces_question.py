@@ -19,7 +19,6 @@ from whitecrow.noise import laws
 from whitecrow.noise._seeded import seeded
 from whitecrow.question import digest
 from whitecrow.subspaces import Subspaces, gather, release
-from whitecrow.verify import checks
 
 MODEL = DistanceAnomaly(beta=3, radius=0.3)
 CARD = Card(
@@ -204,12 +203,3 @@ def test_constant_columns_and_few_records_have_answers():
     question = Subspaces(size=1, top=2, model=MODEL, epsilon=1, count_share="1/2")
     assert facts_of(question, data).outliers == (2, 2)
     assert len(release(question, facts_of(question, data), seeded(1))) == 2
-
-
-ALL = checks(["subspaces"])
-
-
-@pytest.mark.parametrize("check", ALL, ids=lambda check: check.name)
-def test_every_edge_is_within_its_bound_and_every_twin_is_caught(check):
-    report = check.run()
-    assert check.passed(report), report

@@ -1,13 +1,14 @@
 """The checker itself: known laws, known losses, known violations."""
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from whitecrow.errors import InvalidInput
-from whitecrow.verify import Check, Report, checks, exhaust, loss
+from whitecrow.verify import MECHANISMS, Check, Report, checks, exhaust, loss
 from whitecrow.verify.universes import edges
 
 
@@ -80,6 +81,17 @@ def test_a_twin_passes_only_when_it_is_caught():
     twin = Check("toy", "twin", lambda: bad, must_fail=True)
     assert twin.passed(bad)
     assert not twin.passed(good)
+
+
+def test_a_check_that_tried_no_pair_has_not_passed():
+    assert not Check("toy", "empty", lambda: None).passed(Report(5, 0, 0.0, 1.0))
+
+
+def test_each_mechanism_has_a_broken_twin():
+    """All checks run once, as a command, whenever the tests do."""
+    assert {check.mechanism for check in checks() if check.must_fail} == set(MECHANISMS)
+    commands = (Path(__file__).parents[2] / "scripts" / "test").read_text(encoding="utf-8")
+    assert "\n.venv/bin/whitecrow verify\n" in commands
 
 
 def test_an_unknown_mechanism_is_named_with_the_known_ones():
