@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from whitecrow.console import mount
 from whitecrow.demo import CARD, DATA
 from whitecrow.server import Person, Service, Settings, create_app
+from whitecrow.server._processes import DatasetProcess
 
 ROLES = {"custodian": "custodian", "auditor": "auditor", "ana": "analyst", "bob": "analyst"}
 """Who there is. 'clinic' is listed for ana, 'ward' for bob."""
@@ -165,6 +166,14 @@ def build(folder: Path, *, listed: bool = True, **changes: Any) -> House:
             readers=[reader],
         )
     return house
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_records() -> Iterator[None]:
+    """Computing processes load no kernels, which takes longer than most of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatasetProcess, "warmed", False)
+        yield
 
 
 @pytest.fixture(scope="module")

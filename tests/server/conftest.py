@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 from whitecrow.demo import CARD, DATA
 from whitecrow.server import Person, Service, Settings, create_app
+from whitecrow.server._processes import DatasetProcess
 from whitecrow.server._protocol import GuardedProtocol
 
 ROLES = {
@@ -74,6 +75,14 @@ def settle_in(service: Service, budget: str = "1000") -> dict[str, str]:
         readers=["ana"],
     )
     return {name: service.members.issue(custodian, name, label="test")[0] for name in ROLES}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_records() -> Iterator[None]:
+    """Computing processes load no kernels, which takes longer than most of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatasetProcess, "warmed", False)
+        yield
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from whitecrow import questions
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import FAILED, Elsewhere
 from whitecrow.limits import Limits
+from whitecrow.server._processes import DatasetProcess
 
 from .conftest import Caller, House, identify, person
 
@@ -50,6 +51,23 @@ def test_the_process_that_talks_to_the_network_holds_no_records(
     where = house.service.ask(person("ana"), "clinic", _rough("fine")).answer
     assert where != os.getpid()
     assert Path(f"/proc/{where}").exists()
+
+
+def test_a_dataset_is_ready_once_its_kernels_are_loaded(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no analyst waits for a compiler."""
+    told: list[str] = []
+    load = DatasetProcess.load
+
+    def heard(self: DatasetProcess, tell: Callable[[str, int], None]) -> Any:
+        return load(self, lambda stage, percent: told.append(stage))
+
+    monkeypatch.setattr(DatasetProcess, "load", heard)
+    monkeypatch.setattr(DatasetProcess, "warmed", True)  # as it is outside of tests
+    opened().service.curator(person("ana"), "clinic")
+    assert told[0] == "reading"
+    assert told[-1] == "compiling"
 
 
 def test_a_card_without_a_bound_has_the_services_and_every_question_has_limits(

@@ -248,7 +248,8 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
             f"The data hold more than {most:,} records, the most that this service takes where the "
             "card gives no bound. Write 'records_at_most' on the card: a public number, with room."
         )
-    warm(partial(tell, "compiling"))  # so that no analyst waits for the compiler
+    if said["warm"]:
+        warm(partial(tell, "compiling"))  # so that no analyst waits for the compiler
     if isinstance(engine, LocalEngine):
         # An index is built before the first question, never while somebody waits for an answer.
         engine.build_only_when_told()

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from whitecrow.curator.execution import CUSTODIAN_LOG, Answer
 from whitecrow.curator.wire import Wire
@@ -63,6 +63,9 @@ class DatasetProcess:
         The public bound on the number of records where the card gives none.
     """
 
+    warmed: ClassVar[bool] = True
+    """Kernels are loaded before the first question; tests that ask of few records need none."""
+
     def __init__(
         self,
         listing: Listing,
@@ -107,6 +110,7 @@ class DatasetProcess:
             "questions": added_modules(),
             "log": None if log is None else str(log),
             "records_at_most": records_at_most,
+            "warm": self.warmed,
         }
 
     def load(self, tell: Tell) -> tuple[Card, str]:
