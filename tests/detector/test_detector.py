@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -105,6 +106,23 @@ def test_a_file_that_leads_out_of_its_tables_is_refused(detector: Detector) -> N
     wrong = body.replace(b'"counts": ', b'"counts":1', 1)
     with pytest.raises(wc.InvalidInput):
         Detector.from_bytes(wrong + hashlib.sha256(wrong).digest())
+
+
+def test_a_file_with_tables_that_compiled_loops_cannot_count_through_is_refused(
+    detector: Detector,
+) -> None:
+    """Cells of a table are numbered in 16 bits."""
+    (model,) = detector.models
+    table = int(np.flatnonzero(np.diff(model.tables.start) == 2)[0])
+    for pace, fits in ((300, True), (3000, False)):
+        paces = model.tables.pace.copy()
+        paces[model.tables.start[table] : model.tables.start[table + 1]] = pace
+        tables = dataclasses.replace(model.tables, pace=paces)
+        counts = np.zeros(tables.base[-1], dtype=np.int32)
+        changed = dataclasses.replace(model, tables=tables, counts=counts)
+        octets = dataclasses.replace(detector, models=(changed,)).to_bytes()
+        with contextlib.nullcontext() if fits else pytest.raises(wc.InvalidInput):
+            Detector.from_bytes(octets)
 
 
 def test_another_card_is_refused(detector: Detector, tmp_path: Path) -> None:

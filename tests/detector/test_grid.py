@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from whitecrow.data import Column
+from whitecrow.detector import _kernels, scoring  # noqa: F401 - once loaded, kernels are used
 from whitecrow.detector.grid import Grid, grid_of
 
 GRIDS = [
@@ -28,6 +29,32 @@ def test_cells_are_ordered_and_cover_every_number(grid: Grid) -> None:
     assert codes[0] == 0
     assert codes[-1] == grid.cells - 1
     assert (np.diff(codes.astype(int)) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        *GRIDS,
+        Grid("x", True, False, -1e-300, 1e-300),
+        Grid("x", True, False, 1e16, 1e16 + 64),
+        Grid("x", True, False, -8e307, 8e307),
+        Grid("x", True, False, 0.0, 1.0).refined((3,)).refined((3,)).refined((3,)),
+        Grid("x", True, False, 0.0, 9.0, absent=-np.finfo(float).max),
+    ],
+)
+def test_the_compiled_search_finds_the_cell_of_every_value(grid: Grid) -> None:
+    """At an edge, beside it, far from all, infinite; a value that is none leads nowhere else."""
+    edges, drawn = grid.edges, np.random.default_rng(4)
+    near = [np.nextafter(edges, -np.inf), edges, np.nextafter(edges, np.inf), edges / 2 + 0.25]
+    odd = np.array([-np.inf, -1.7e308, -0.0, 0.0, 5e-324, 1.7e308, np.inf])
+    values = np.concatenate([*near, drawn.normal(size=999), odd])
+    encoder = scoring.Encoder(grid, np.arange(grid.cells, dtype=np.int32)[None, :])
+    found = np.empty((1, len(values)), dtype=np.int32)
+    encoder.write(values, found)
+    assert (found[0] == grid.codes(values)).all()
+    nowhere = np.full((1, 3), -1, dtype=np.int32)
+    encoder.write(np.full(3, np.nan), nowhere)
+    assert ((nowhere >= 0) & (nowhere < grid.cells)).all()
 
 
 @pytest.mark.parametrize("grid", GRIDS[1:2] + GRIDS[3:6])

@@ -4,38 +4,53 @@ from __future__ import annotations
 
 import numpy as np
 
-from whitecrow._compiled import compiled
+from whitecrow._compiled import compiled, compiled_into
 
-__all__ = ["add_counts", "add_scores", "encode"]
+__all__ = ["add_counts", "add_scores", "encode", "encode_scored"]
 
 _SHIFT = 16
 
 
-@compiled(nogil=True)
-def encode(values, edges, origin, pace, marks, look, target):  # type: ignore[no-untyped-def]
-    """Write what is known of each value's cell; a guess narrows the search among the edges."""
-    most = len(marks) - 1
+@compiled_into(_nrt=False, forceinline=True)
+def _find(values, edges, origin, pace, marks, steps, cells):  # type: ignore[no-untyped-def]
+    """Write how many edges each value has reached; NaN, of which the edges' end is made, none.
+
+    Rounding never turns an order around, so an edge whose guess is below that of the value is below
+    the value, and one whose guess is above is above: only edges with the same guess are compared.
+    Comparisons are added, not branched on, and all values make a step before any makes the next:
+    which way they go cannot be foretold, so a processor that waits for one goes on with others.
+    """
     for i in range(len(values)):
-        value = values[i]
-        low, high = 0, len(edges)
-        if pace > 0.0:
-            guess = (value - origin) * pace
-            # A guess may be off by one from rounding, so its neighbours are searched too.
-            if guess < 1.0:
-                high = marks[2]
-            elif guess >= most - 2:
-                low = marks[most - 3]
-            else:
-                place = int(guess)
-                low, high = marks[place - 1], marks[place + 2]
-        while low < high:
-            middle = (low + high) >> 1
-            if edges[middle] <= value:
-                low = middle + 1
-            else:
-                high = middle
-        for row in range(look.shape[0]):
-            target[row, i] = look[row, low]
+        guess = min(max((values[i] - origin) * pace, 0.0), len(marks) - 2.0)
+        # NaN is written out of both: its place is not a place.
+        cells[i] = marks[int(guess)] if guess >= 0.0 else 0
+    step = 1 << steps
+    while step > 1:
+        step >>= 1
+        for i in range(len(values)):
+            cells[i] += step * (edges[cells[i] + step - 1] <= values[i])
+
+
+@compiled(nogil=True)
+def encode(values, edges, origin, pace, marks, steps, look, target):  # type: ignore[no-untyped-def]
+    """Write what is known of each value's cell."""
+    cells = np.empty(len(values), dtype=np.int32)
+    _find(values, edges, origin, pace, marks, steps, cells)
+    for row in range(look.shape[0]):
+        for i in range(len(values)):
+            target[row, i] = look[row, cells[i]]
+
+
+@compiled(nogil=True)
+def encode_scored(values, edges, origin, pace, marks, steps, known, first, second, scores):  # type: ignore[no-untyped-def]
+    """Write two coordinates of each value, and add to its record's score what it is worth alone."""
+    cells = np.empty(len(values), dtype=np.int32)
+    _find(values, edges, origin, pace, marks, steps, cells)
+    for i in range(len(values)):
+        found = known[cells[i]]
+        first[i] = found & 0xFFFF
+        second[i] = found >> 16 & 0xFFFF
+        scores[i] += found >> 32
 
 
 @compiled(nogil=True)
@@ -56,14 +71,40 @@ def add_counts(coordinates, start, axis, offset, pace, stride, base, counts):  #
 
 @compiled(nogil=True)
 def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scores):  # type: ignore[no-untyped-def]
-    """Add to each record's score what its cell of every table is worth."""
-    n = coordinates.shape[1]
-    cells = np.empty(n, dtype=np.int32)
-    for table in range(len(start) - 1):
-        cells[:] = np.int32(base[table])
+    """Add to each record's score what its cell of every table is worth.
+
+    No table has more cells than 16 bits can number, and none of its bins is farther: that many
+    numbers are computed side by side. Four tables are looked up together, so that a score is
+    fetched and stored a fourth as often.
+    """
+    n, tables = coordinates.shape[1], len(start) - 1
+    cells = np.empty((4, n), dtype=np.uint16)
+    for table in range(tables):
+        mine = cells[table & 3]
+        mine[:] = 0
         for place in range(start[table], start[table + 1]):
-            row, off, speed, step = axis[place], offset[place], pace[place], stride[place]
+            values, off, speed, step = (
+                coordinates[axis[place]],
+                offset[place],
+                np.uint32(pace[place]),
+                stride[place],
+            )
             for i in range(n):
-                cells[i] += step * ((coordinates[row, i] + off) * speed >> _SHIFT)
+                shifted = np.uint32(np.uint16(values[i] + off))
+                mine[i] += np.uint16(step * np.uint16(shifted * speed >> _SHIFT))
+        if table & 3 == 3:
+            first = worth[base[table - 3] :]
+            second = worth[base[table - 2] :]
+            third = worth[base[table - 1] :]
+            fourth = worth[base[table] :]
+            for i in range(n):
+                scores[i] += (
+                    first[cells[0, i]]
+                    + second[cells[1, i]]
+                    + third[cells[2, i]]
+                    + fourth[cells[3, i]]
+                )
+    for table in range(tables & ~3, tables):
+        first = worth[base[table] :]
         for i in range(n):
-            scores[i] += worth[cells[i]]
+            scores[i] += first[cells[table & 3, i]]

@@ -174,7 +174,8 @@ def _check(model: Model) -> None:
         and int(tables.start[-1]) == len(tables.axis) == len(tables.offset) == len(tables.pace)
         and bool(((tables.axis >= 0) & (tables.axis < 2 * len(cells))).all())
         and bool(((tables.offset >= 0) & (tables.offset <= 2 * SPAN)).all())
-        and bool(((tables.pace >= 1) & (tables.pace <= 1 << 16)).all())
+        and bool(((tables.pace >= 1) & (tables.pace < 1 << 16)).all())
+        and int(tables.sizes.max(initial=0)) <= 1 << 16
         and int(tables.base[-1]) == len(model.counts)
         and [len(share) for share in model.shares] == cells
         and all(

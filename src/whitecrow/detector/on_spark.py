@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,14 @@ def _stored(path: Path) -> tuple[tuple[Footer, ...] | None, Any]:
     return footers, session().read.parquet(f"file://{path.resolve()}")
 
 
+@lru_cache(maxsize=2)
+def _loaded(octets: bytes) -> Detector:
+    """Read a detector once for the tasks that a worker does one after the other."""
+    from whitecrow.detector.detector import Detector
+
+    return Detector.from_bytes(octets)
+
+
 class _Scoring:
     """What Spark's workers do with batches of records."""
 
@@ -80,9 +89,7 @@ class _Scoring:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
 
-        from whitecrow.detector.detector import Detector
-
-        detector = Detector.from_bytes(self.octets)
+        detector = _loaded(self.octets)
         for batch in batches:
             scores = detector.scores(pyarrow.Table.from_batches([batch]))
             columns = [batch.column(name) for name in self.kept]

@@ -47,14 +47,15 @@ def batches(
     columns = [_lenient(column) for column in card.columns]
     done = 0
     for batch in opened.batches(list(card.names), _refuse_row):
-        rows = np.empty((batch.num_rows, len(columns)))
+        # Each column lies together, as scoring goes through them.
+        rows = np.empty((len(columns), batch.num_rows)).T
         whole = np.ones(batch.num_rows, dtype=bool)
         for place, column in enumerate(columns):
             values, bad = convert(decoded(batch.column(place)), column)
             missing = next(iter(bad.values()))
             if column.type == "category":
                 values = np.where(values < 0, rarest[column.name], values)
-            rows[:, place] = np.where(missing, 0.0, values)
+            rows[:, place] = values
             whole &= ~missing
         yield rows, whole
         done += batch.num_rows

@@ -30,6 +30,9 @@ _GUESSES = 1024
 _TOGETHER = 65_536
 
 Coordinates = npt.NDArray[np.int32]
+Edges = npt.NDArray[np.float64]
+Narrow = npt.NDArray[np.uint16]
+Scores = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.float64]
 
 COMPILED = importlib.util.find_spec("numba") is not None
@@ -59,27 +62,49 @@ class Encoder:
     look: npt.NDArray[np.int32]
 
     @cached_property
-    def guesses(self) -> tuple[float, float, npt.NDArray[np.int32]]:
-        """An origin, a pace, and between which edges a value with a given guess lies."""
+    def _search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:
+        """What a value's cell is found by.
+
+        The edges with NaN behind them; an origin and a pace, which make a guess of a value; how
+        many edges have a smaller guess than each; and in how many halvings those with the same
+        guess are searched.
+        """
         edges = self.grid.edges
-        if len(edges) < 2:
-            return 0.0, 0.0, np.array([0, len(edges)], dtype=np.int32)
-        origin, last = float(edges[0]), float(edges[-1])
-        pace = _GUESSES / (last - origin)
-        if not np.isfinite(pace):
-            return 0.0, 0.0, np.array([0, len(edges)], dtype=np.int32)
-        marks = origin + np.arange(_GUESSES + 1) * ((last - origin) / _GUESSES)
-        return origin, pace, np.searchsorted(edges, marks).astype(np.int32)
+        origin, pace, guesses = 0.0, 0.0, np.zeros(len(edges), dtype=np.int64)
+        apart = self.grid.apart  # the first edge is not among values, but far below them
+        with np.errstate(over="ignore", divide="ignore"):
+            wanted = float(_GUESSES / (edges[-1] - edges[apart])) if len(edges) > apart else 0.0
+            if 0.0 < wanted < np.inf:
+                origin, pace = float(edges[apart]), wanted
+                # The kernel's own arithmetic: a guess here is the guess there.
+                guesses = np.clip((edges - origin) * pace, 0.0, _GUESSES - 1.0).astype(np.int64)
+        marks = np.searchsorted(guesses, np.arange(_GUESSES + 1)).astype(np.int32)
+        steps = int(np.diff(marks).max()).bit_length()
+        return np.append(edges, np.full(1 << steps, np.nan)), origin, pace, marks, steps
+
+    @cached_property
+    def _known(self) -> npt.NDArray[np.int64]:
+        """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
+        first, second, alone = self.look.astype(np.int64)
+        known: Scores = alone << 32 | second << 16 | first
+        return known
 
     def write(self, values: npt.NDArray[np.float64], target: Coordinates) -> None:
         """Write the rows of each value's cell."""
         if _compiles(len(values)):
             from whitecrow.detector import _kernels
 
-            origin, pace, marks = self.guesses
-            _kernels.encode(values, self.grid.edges, origin, pace, marks, self.look, target)
+            _kernels.encode(values, *self._search, self.look, target)
         else:
             target[:] = self.look[:, self.grid.codes(values)]
+
+    def add_scores(
+        self, values: npt.NDArray[np.float64], first: Narrow, second: Narrow, scores: Scores
+    ) -> None:
+        """Write the two coordinates of each value, and add what it is worth alone; compiled."""
+        from whitecrow.detector import _kernels
+
+        _kernels.encode_scored(values, *self._search, self._known, first, second, scores)
 
 
 def encoders(model: Model) -> tuple[Encoder, ...]:
@@ -123,23 +148,40 @@ def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np
         counts[first:last] += np.bincount(cells, minlength=last - first)
 
 
-def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> npt.NDArray[np.int64]:
-    """Return the scores of records in units of worth."""
+def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Scores:
+    """Return the scores of records in units of worth; columns that lie together are faster."""
+    scores = np.zeros(len(rows), dtype=np.int64)
+    add = _add_compiled if _compiles(len(rows)) else _add_plainly
+    add(model, columns, rows, scores)
+    return scores
+
+
+def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
     tables, worths = model.joint
-    width = len(columns)
-    scores = np.empty(len(rows), dtype=np.int64)
     for first in range(0, len(rows), BLOCK):
         coordinates = coordinates_of(columns, rows[first : first + BLOCK])
         part = scores[first : first + BLOCK]
-        part[:] = coordinates[2 * width :].sum(axis=0, dtype=np.int64)
-        if _compiles(len(rows)):
-            from whitecrow.detector import _kernels
+        part += coordinates[2 * len(columns) :].sum(axis=0, dtype=np.int64)
+        for table in range(len(tables)):
+            part += worths[tables.cells(table, coordinates)]
 
-            _kernels.add_scores(coordinates, *_layout(tables), worths, part)
-        else:
-            for table in range(len(tables)):
-                part += worths[tables.cells(table, coordinates)]
-    return scores
+
+def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+    from whitecrow.detector import _kernels
+
+    tables, worths = model.joint
+    narrow = (part.astype(np.uint16) for part in (tables.offset, tables.pace, tables.stride))
+    layout = (tables.start, tables.axis, *narrow, tables.base)
+    width = len(columns)
+    coordinates = np.empty((2 * width, 0), dtype=np.uint16)
+    for first in range(0, len(rows), BLOCK):
+        part = scores[first : first + BLOCK]
+        if coordinates.shape[1] != len(part):  # the last may be shorter
+            coordinates = np.empty((2 * width, len(part)), dtype=np.uint16)
+        for place, encoder in enumerate(columns):
+            values = np.ascontiguousarray(rows[first : first + BLOCK, place])
+            encoder.add_scores(values, coordinates[place], coordinates[width + place], part)
+        _kernels.add_scores(coordinates, *layout, worths, part)
 
 
 def scale(model: Model) -> float:
