@@ -36,7 +36,14 @@ class Failed:
         self.path.write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
 
 
+FIRST = ("engines", "docs", "proofs", "console", "joint", "curator", "server")
+"""What waits, or starts something that takes long to start, begins first and stays with one worker:
+what is left for the end, to be shared, is short."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    order = {ROOT / "tests" / name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.path.parent, len(FIRST)))
     if config.getoption("--study"):
         return
     skip = pytest.mark.skip(reason="a long study; run it with --study")

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -65,18 +66,33 @@ def theorems(folder: Path) -> list[str]:
 def assumptions(folder: Path) -> str:
     """Ask Coq what each theorem rests on: a line a theorem, its axioms by name."""
     names = theorems(folder)
-    asked = "".join(f"Print Assumptions {name}.\n" for name in names)
+    found = _axioms(folder, [f"Print Assumptions {name}.\n" for name in names])
+    return "".join(f"{name}: {said}\n" for name, said in zip(names, found, strict=True))
+
+
+def together(folder: Path, listed: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Ask Coq what the theorems of which a list says the same rest on, all in one; much sooner.
+
+    Returns what is said and what is found, a pair for each group. Equal, they say that no theorem
+    rests on more than is listed.
+    """
+    said = sorted({*listed.values()})
+    asked = []
+    for number, axioms in enumerate(said):
+        terms = ", ".join(f"@{name}" for name in listed if listed[name] == axioms)
+        asked.append(f"Definition all{number} := ({terms}).\nPrint Assumptions all{number}.\n")
+    return list(zip(said, _axioms(folder, asked), strict=True))
+
+
+def _axioms(folder: Path, asked: Sequence[str]) -> list[str]:
     script = folder / "Assumptions.v"
-    script.write_text(f"From Whitecrow Require Import {' '.join(FILES)}.\n{asked}")
+    script.write_text(f"From Whitecrow Require Import {' '.join(FILES)}.\n{''.join(asked)}")
     done = compile_file(folder, script.stem)
     if done.returncode:
         raise SystemExit(done.stderr)
     said = re.split(r"^(?=Closed under|Axioms:)", done.stdout, flags=re.M)[1:]
-    lines = []
-    for name, text in zip(names, said, strict=True):
-        axioms = sorted(re.findall(r"^([\w.]+)\s*:", text.replace("Axioms:", ""), re.M))
-        lines.append(f"{name}: {', '.join(axioms) or 'nothing'}\n")
-    return "".join(lines)
+    found = (re.findall(r"^([\w.]+)\s*:", text.replace("Axioms:", ""), re.M) for text in said)
+    return [", ".join(sorted(axioms)) or "nothing" for axioms in found]
 
 
 def main() -> int:

@@ -27,11 +27,6 @@ from whitecrow.verify.sensitive import line
 
 
 @pytest.fixture(scope="module")
-def every() -> list[Case]:
-    return cases()
-
-
-@pytest.fixture(scope="module")
 def shipped(every: list[Case]) -> list[Case]:
     return [case for case in every if not case.twin]
 

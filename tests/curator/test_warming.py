@@ -43,9 +43,11 @@ def test_after_warming_no_question_about_many_records_compiles() -> None:
 def test_warm_says_what_it_compiled_and_where_it_is_kept() -> None:
     from click.testing import CliRunner
 
-    for _ in range(2):  # the second time everything is there
-        found = CliRunner().invoke(whitecrow, ["--json", "warm"])
-        assert found.exit_code == 0, found.output
-    said = json.loads(found.output)
+    said = {"compiled": {"what": "was not tried"}}
+    for _ in range(2):  # the second time everything is there, if not the first
+        if said["compiled"]:
+            found = CliRunner().invoke(whitecrow, ["--json", "warm"])
+            assert found.exit_code == 0, found.output
+            said = json.loads(found.output)
     assert said["compiled"] == {}
     assert set(said) == {"folder", "seconds", "compiled"}
