@@ -10,6 +10,8 @@ many processes need it.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
 import sys
 import threading
@@ -49,13 +51,17 @@ def compiled(**flags: Any) -> Callable[[Any], Any]:
     from numba import njit
     from numba.core.compiler_lock import global_compiler_lock
 
+    decorate: Any = njit
+
     def wrap(function: Any) -> Any:
-        dispatcher = njit(**flags)(function)
+        # Python calls it, C does not: a way in from there would be compiled for nobody.
+        dispatcher = decorate(**flags, no_cfunc_wrapper=True)(function)
         kept = dispatcher._cache = _Kept(dispatcher)
         compile_ = dispatcher.compile
 
         def alone(signature: Any) -> Any:
-            with global_compiler_lock:  # numba takes it too: what is kept by thread is kept by lock
+            # numba takes the lock too: what is kept by thread is kept by lock.
+            with global_compiler_lock, _uncollected():
                 try:
                     return compile_(signature)
                 finally:
@@ -65,6 +71,22 @@ def compiled(**flags: Any) -> Callable[[Any], Any]:
         return dispatcher
 
     return wrap
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let no garbage be collected meanwhile.
+
+    The compiler makes millions of objects and keeps most until it is done: looking through them
+    again and again is a seventh of its time.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def compiled_into(**flags: Any) -> Callable[[Any], Any]:

@@ -10,10 +10,18 @@ Members are centred on the record (``y = member - record`` in whole steps); the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from whitecrow._compiled import compiled, compiled_into
 from whitecrow.anomaly.detectors._kernels import NO, YES, bin_of, grubbs, lof
+
+_part: Any = compiled_into(_nrt=False)
+"""For a function that kernels call: all memory is given."""
+
+_bare: Any = compiled(nogil=True, _nrt=False)
+"""For a large kernel: all memory is given, as allocating would have to be compiled too."""
 
 # --- one context at a time: signatures of any length, in words of 64 bits -------------------------
 
@@ -54,7 +62,7 @@ def batch_grubbs(signatures, size, total, squares, shares, side, terms, contexts
     return found
 
 
-@compiled_into()
+@_part
 def _members(signatures, context, inside):  # type: ignore[no-untyped-def]
     for cell in range(inside.shape[0]):
         inside[cell] = _inside(signatures, cell, context)
@@ -125,7 +133,7 @@ def batch_histogram(  # type: ignore[no-untyped-def]
 # the inner table is a subset-sum (zeta) transform that stays in cache.
 
 
-@compiled_into()
+@_part
 def _fold(table, bits):  # type: ignore[no-untyped-def]
     """Replace each entry by the sum over its subsets."""
     for bit in range(bits):
@@ -135,7 +143,7 @@ def _fold(table, bits):  # type: ignore[no-untyped-def]
                 table[i + step] += table[i]
 
 
-@compiled_into()
+@_part
 def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
     """Replace each entry by the smallest low and the largest high over its subsets."""
     for bit in range(bits):
@@ -146,53 +154,64 @@ def _fold_span(low, high, bits):  # type: ignore[no-untyped-def]
                 high[i + step] = max(high[i + step], high[i])
 
 
-@compiled_into()
-def _scatter(signatures, amounts, own, outer, bits):  # type: ignore[no-untyped-def]
-    """The inner table of one amount for one outer part."""
-    table = np.zeros(1 << bits, amounts.dtype)
+@_part
+def _scatter(signatures, amounts, own, outer, bits, table):  # type: ignore[no-untyped-def]
+    """Fill in the inner table of one amount for one outer part."""
+    for i in range(1 << bits):
+        table[i] = 0
     table[0] = own
     mask = np.uint32((1 << bits) - 1)
     for cell in range(signatures.shape[0]):
         if not (signatures[cell] >> np.uint32(bits)) & ~outer:
             table[signatures[cell] & mask] += amounts[cell]
     _fold(table, bits)
-    return table
 
 
-@compiled(nogil=True)
+@_bare
 def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ignore[no-untyped-def]
     """Sum ``amounts`` over every context whose outer part lies in ``start .. stop-1``."""
     block = 1 << bits
-    for part in range(stop - start):
-        table = _scatter(signatures, amounts, own, np.uint32(start + part), bits)
-        base = (start + part) * block
-        for i in range(block):
-            found[base + i] = table[i]
+    for part in range(start, stop):
+        table = found[part * block : (part + 1) * block]
+        _scatter(signatures, amounts, own, np.uint32(part), bits, table)
 
 
-@compiled(nogil=True)
 def direct_grubbs(  # type: ignore[no-untyped-def]
     signatures, size, total, squares, shares, side, terms, bits, start, stop, found
 ):
     """Grubbs verdicts of every context whose outer part lies in ``start .. stop-1``."""
+    tables = [np.empty(1 << bits, amounts.dtype) for amounts in (size, total, squares)]
+    _grubbs(
+        signatures, size, total, squares, shares, side, terms, bits, start, stop, *tables, found
+    )
+
+
+@_bare
+def _grubbs(  # type: ignore[no-untyped-def]
+    signatures, size, total, squares, shares, side, terms, bits, start, stop, n, s1, s2, found
+):
     block = 1 << bits
-    for part in range(stop - start):
-        outer = np.uint32(start + part)
-        n = _scatter(signatures, size, 1, outer, bits)
-        s1 = _scatter(signatures, total, 0, outer, bits)
-        s2 = _scatter(signatures, squares, 0.0, outer, bits)
-        base = (start + part) * block
+    for part in range(start, stop):
+        outer = np.uint32(part)
+        _scatter(signatures, size, 1, outer, bits, n)
+        _scatter(signatures, total, 0, outer, bits, s1)
+        _scatter(signatures, squares, 0.0, outer, bits, s2)
+        base = part * block
         for i in range(block):
             found[base + i] = grubbs(n[i], float(s1[i]), s2[i], shares[n[i]], side, terms)
 
 
-@compiled_into()
-def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignore[no-untyped-def]
-    """Keep the records whose high bits fit, at most ``most`` of each low part, outward."""
-    count[:] = 0
+@_part
+def _nearest(y, cell, length, outer, bits, most, count, out_y, out_cell):  # type: ignore[no-untyped-def]
+    """Keep the records whose high bits fit, at most ``most`` of each low part, outward.
+
+    Looks at the first ``length`` records.
+    """
+    for i in range(1 << bits):
+        count[i] = 0
     mask = np.uint32((1 << bits) - 1)
     kept = 0
-    for i in range(y.shape[0]):
+    for i in range(length):
         if not (cell[i] >> np.uint32(bits)) & ~outer:
             low = cell[i] & mask
             if count[low] < most:
@@ -203,7 +222,6 @@ def _nearest(y, cell, outer, bits, most, count, out_y, out_cell):  # type: ignor
     return kept
 
 
-@compiled(nogil=True)
 def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, start, stop, found):  # type: ignore[no-untyped-def]
     """LOF verdicts of every context whose outer part lies in ``start .. stop-1``.
 
@@ -211,30 +229,45 @@ def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, star
     suffice: the lists shrink once for the outer part, once for the middle bits, and the low bits
     scan what is left.
     """
+    values = np.empty((2, 2, max(len(left), len(right))), np.int64)
+    cells = np.empty(values.shape, np.uint32)
+    near = np.zeros((3, 6 * k + 2), np.int64)
+    count = np.empty(1 << bits, np.int64)
+    sides = (left, left_cell, right, right_cell)
+    _lof(*sides, k, threshold, bits, low, start, stop, values, cells, near, count, found)
+
+
+@_bare
+def _lof(  # type: ignore[no-untyped-def]
+    left,
+    left_cell,
+    right,
+    right_cell,
+    k,
+    threshold,
+    bits,
+    low,
+    start,
+    stop,
+    values,
+    cells,
+    near,
+    count,
+    found,
+):
     reach = 3 * k
-    block = 1 << bits
-    for part in range(stop - start):
-        outer = np.uint32(start + part)
-        count = np.zeros(block, np.int32)
-        a_y = np.empty(left.shape[0], np.int64)
-        a_cell = np.empty(left.shape[0], np.uint32)
-        b_y = np.empty(right.shape[0], np.int64)
-        b_cell = np.empty(right.shape[0], np.uint32)
-        a = _nearest(left, left_cell, outer, bits, reach, count, a_y, a_cell)
-        b = _nearest(right, right_cell, outer, bits, reach, count, b_y, b_cell)
-        c_y = np.empty(a, np.int64)
-        c_cell = np.empty(a, np.uint32)
-        d_y = np.empty(b, np.int64)
-        d_cell = np.empty(b, np.uint32)
-        count = np.zeros(1 << low, np.int32)
-        z = np.zeros(2 * reach + 2, np.int64)
-        kd = np.empty(2 * reach + 2, np.int64)
-        first = np.empty(2 * reach + 2, np.int64)
+    a_y, b_y, c_y, d_y = values[0, 0], values[0, 1], values[1, 0], values[1, 1]
+    a_cell, b_cell, c_cell, d_cell = cells[0, 0], cells[0, 1], cells[1, 0], cells[1, 1]
+    z, kd, first = near[0], near[1], near[2]
+    for part in range(start, stop):
+        outer = np.uint32(part)
+        a = _nearest(left, left_cell, len(left), outer, bits, reach, count, a_y, a_cell)
+        b = _nearest(right, right_cell, len(right), outer, bits, reach, count, b_y, b_cell)
         for middle in range(1 << (bits - low)):
             mid = np.uint32(middle)
-            c = _nearest(a_y[:a], a_cell[:a], mid, low, reach, count, c_y, c_cell)
-            d = _nearest(b_y[:b], b_cell[:b], mid, low, reach, count, d_y, d_cell)
-            base = (start + part) * block + (middle << low)
+            c = _nearest(a_y, a_cell, a, mid, low, reach, count, c_y, c_cell)
+            d = _nearest(b_y, b_cell, b, mid, low, reach, count, d_y, d_cell)
+            base = (part << bits) + (middle << low)
             for inner in range(1 << low):
                 lacks = ~np.uint32(inner)
                 before = 0
@@ -255,7 +288,6 @@ def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, star
                 )
 
 
-@compiled(nogil=True)
 def direct_histogram(  # type: ignore[no-untyped-def]
     signatures,
     size,
@@ -274,28 +306,57 @@ def direct_histogram(  # type: ignore[no-untyped-def]
     found,
 ):
     """Histogram verdicts of every context whose outer part lies in ``start .. stop-1``."""
+    values = np.empty((2, max(len(left), len(right))), np.int64)
+    cells = np.empty(values.shape, np.uint32)
+    tables = np.empty((4, 1 << bits), np.int64)
+    cell_of = (signatures, size, low, high)
+    sides = (left, left_cell, right, right_cell)
+    _histogram(
+        *cell_of, *sides, bins, share, whole, bits, start, stop, values, cells, tables, found
+    )
+
+
+@_bare
+def _histogram(  # type: ignore[no-untyped-def]
+    signatures,
+    size,
+    low,
+    high,
+    left,
+    left_cell,
+    right,
+    right_cell,
+    bins,
+    share,
+    whole,
+    bits,
+    start,
+    stop,
+    values,
+    cells,
+    tables,
+    found,
+):
     block = 1 << bits
     mask = np.uint32(block - 1)
-    for part in range(stop - start):
-        outer = np.uint32(start + part)
-        n = _scatter(signatures, size, 1, outer, bits)
-        lo = np.zeros(block, np.int64)
-        hi = np.zeros(block, np.int64)
+    a_y, b_y, a_cell, b_cell = values[0], values[1], cells[0], cells[1]
+    n, lo, hi, count = tables[0], tables[1], tables[2], tables[3]
+    most = len(left) + len(right)
+    for part in range(start, stop):
+        outer = np.uint32(part)
+        _scatter(signatures, size, 1, outer, bits, n)
+        for i in range(block):
+            lo[i] = 0
+            hi[i] = 0
         for cell in range(signatures.shape[0]):
             if not (signatures[cell] >> np.uint32(bits)) & ~outer:
                 place = signatures[cell] & mask
                 lo[place] = min(lo[place], low[cell])
                 hi[place] = max(hi[place], high[cell])
         _fold_span(lo, hi, bits)
-        count = np.zeros(block, np.int64)
-        most = left.shape[0] + right.shape[0]
-        a_y = np.empty(left.shape[0], np.int64)
-        a_cell = np.empty(left.shape[0], np.uint32)
-        b_y = np.empty(right.shape[0], np.int64)
-        b_cell = np.empty(right.shape[0], np.uint32)
-        a = _nearest(left, left_cell, outer, bits, most, count, a_y, a_cell)
-        b = _nearest(right, right_cell, outer, bits, most, count, b_y, b_cell)
-        base = (start + part) * block
+        a = _nearest(left, left_cell, len(left), outer, bits, most, count, a_y, a_cell)
+        b = _nearest(right, right_cell, len(right), outer, bits, most, count, b_y, b_cell)
+        base = part * block
         for i in range(block):
             first, last = bin_of(lo[i], hi[i], bins[n[i]] if bins.shape[0] > 1 else bins[0])
             enough = -((-share * n[i]) // whole)

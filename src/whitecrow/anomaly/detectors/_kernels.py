@@ -44,7 +44,7 @@ def grubbs(size, total, squares, share, side, terms):  # type: ignore[no-untyped
     return above(total * total, share * size * squares, terms)
 
 
-@compiled_into()
+@compiled_into(_nrt=False)
 def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-def]
     """LOF of ``z[place]`` among the ascending ``z[:length]``; ``kd`` and ``first`` are scratch.
 
@@ -72,7 +72,7 @@ def lof(z, place, length, k, threshold, kd, first):  # type: ignore[no-untyped-d
     return above(total, threshold * k, float(k))
 
 
-@compiled(inline="always")
+@compiled_into(_nrt=False)
 def _windows(z, lo, hi, start, length, k, kd, first):  # type: ignore[no-untyped-def]
     """Set the k-distance and the first neighbour of members ``lo .. hi-1``.
 
@@ -87,7 +87,7 @@ def _windows(z, lo, hi, start, length, k, kd, first):  # type: ignore[no-untyped
     return start
 
 
-@compiled(inline="always")
+@compiled_into(_nrt=False)
 def _reach(z, kd, i, start, k):  # type: ignore[no-untyped-def]
     """Sum of reachability distances of ``z[i]`` to the k others of its window."""
     here = z[i]
