@@ -12,6 +12,7 @@ from whitecrow.neighbours import use_compiled
 from whitecrow.neighbours._grid import settle
 from whitecrow.neighbours._index import arranged, count_each, weights_for
 from whitecrow.neighbours._plans import count_index_plain, count_plain
+from whitecrow.neighbours._products import count_products
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
 Matrix = NDArray[np.float64]
@@ -79,6 +80,9 @@ def agree(
         "numpy": (few, count_plain(vectors, form, asked, limit)),
         "numpy with index": (few, count_index_plain(index.tables, form, asked, limit)),
     }
+    products = count_products(vectors, form, vectors, limit)
+    if products is not None:
+        found["products"] = (every, products)
     for way, (rows, counts) in found.items():
         wrong = int((counts != expected[rows]).sum())
         assert wrong == 0, f"{way}: {wrong} of {len(rows)} differ ({metric}, radius {radius!r})"

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbour_tools import Counts, Matrix, agree, brute
+from neighbour_tools import Counts, Matrix, agree, brute, mixture
+
+from whitecrow.neighbours import _products
+from whitecrow.neighbours.relation import Form, checked_form
 
 ULPS = (-3, -2, -1, 0, 1, 2, 3)
 
@@ -54,6 +57,47 @@ def test_the_same_records_defeat_single_precision_without_margins() -> None:
     broken = single_precision_counts(data, 1.0)
     assert (broken != brute(data, data, 1.0)).mean() > 0.1
     agree(data, 1.0)
+
+
+def test_the_same_records_defeat_products_without_margins(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = np.vstack([shell(1000, 6, 1.0, seed=1) + far for far in (-1000.0, 1000.0)])
+    form = checked_form("euclidean", 1.0, (), 6, "products")
+    expected = brute(data, data, 1.0)
+    found = _products.count_products(data, form, data, len(data))
+    assert found is not None
+    assert (found == expected).all()
+    monkeypatch.setattr(_products, "margin", lambda columns: 0.0)
+    broken = _products.count_products(data, form, data, len(data))
+    assert (broken != expected).any()
+
+
+def test_products_leave_to_the_predicate_what_could_overflow_and_other_measures() -> None:
+    data = mixture(64, 3)
+    for values, metric, radius in (
+        (data * 1e200, "euclidean", 1e139),
+        (data, "euclidean", 1e-200),
+        (data, "euclidean", 0.0),
+        (data, "manhattan", 1.0),
+    ):
+        form = checked_form(metric, radius, (), 3, "products")
+        assert _products.count_products(values, form, values, 64) is None
+
+
+def test_a_far_record_leaves_products_to_decide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = mixture(3000, 4)
+    data[0] = 1e12
+    form = checked_form("euclidean", 1.0, (), 4, "products")
+    judged: list[int] = []
+    measures = _products.measures
+
+    def noted(form: Form, columns: Matrix, record: Matrix) -> Matrix:
+        judged.append(columns.size)
+        return measures(form, columns, record)
+
+    monkeypatch.setattr(_products, "measures", noted)
+    found = _products.count_products(data, form, data, len(data))
+    assert (found == brute(data, data, 1.0)).all()
+    assert sum(judged) < 0.1 * data.size * len(data)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "gower"])

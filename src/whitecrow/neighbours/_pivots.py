@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._plans import count_records, measures
+from whitecrow.neighbours._plans import count_records
+from whitecrow.neighbours._products import measures
 from whitecrow.neighbours._work import Group
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 

@@ -31,7 +31,8 @@ from whitecrow.neighbours._index import (
 )
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours._memory import give_back
-from whitecrow.neighbours.relation import MIXED, Form, Layout, step
+from whitecrow.neighbours._products import FEWEST, count_products, measures
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form, Layout, step
 
 __all__ = [
     "KERNELS",
@@ -47,7 +48,6 @@ __all__ = [
     "count_records",
     "count_through",
     "equality",
-    "measures",
 ]
 
 Matrix = NDArray[np.float64]
@@ -135,8 +135,8 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
     size, columns = values.shape
     if size == 0 or len(asked) == 0:
         return np.zeros(len(asked), np.int64)
-    if not KERNELS.pay(size * columns * len(asked)):
-        return count_plain(values, form, asked, cap)
+    if not KERNELS.pay(_work(form, size, columns, len(asked))):
+        return _count_few(values, form, asked, cap)
     if asked.size < _FEW or size < LANES:
         return _scanned(values, form, asked, cap)
     return count_through(arranged(values, weights_for(form)), form, asked, cap)
@@ -147,7 +147,8 @@ def count_ordered(
 ) -> Counts:
     """Count the neighbours of some records; ``order`` lists the values, near ones together."""
     size, columns = values.shape
-    if len(asked) < LANES or size < LANES or not KERNELS.pay(size * columns * len(asked)):
+    work = _work(form, size, columns, len(asked))
+    if len(asked) < LANES or size < LANES or not KERNELS.pay(work):
         return count_records(values, form, asked, cap)
     index = arranged(values, None, order=order(), ordered=size)
     return _grouped(index, form, arranged(asked), cap, None).astype(np.int64)
@@ -171,8 +172,8 @@ def count_every(
     cap = checked_cap(cap, size, "degrees")
     if size == 0:
         return np.zeros(0, np.int64)
-    if not KERNELS.pay(size * size * columns):
-        return count_plain(values, form, values, cap)
+    if not KERNELS.pay(_work(form, size, columns, size)):
+        return _count_few(values, form, values, cap)
     settled = None
     if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
         settled = grid.settle(values, form, cap, size // _MANY)
@@ -240,6 +241,19 @@ _ROWS = 1 << 15
 _FIRST_ROWS = 1 << 10
 """Most records reach a small cap among few others."""
 _LEAVES = 512
+_PRODUCT = 4
+"""A product of matrices does at least as many differences of columns in the time of one."""
+
+
+def _work(form: Form, size: int, columns: int, asked: int) -> int:
+    """Return what numpy takes to count, in the time of a difference between two columns."""
+    pairs = size * columns * asked
+    return pairs // _PRODUCT if form.kind == SQUARES and asked >= FEWEST else pairs
+
+
+def _count_few(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
+    found = count_products(data, form, records, cap) if len(records) >= FEWEST else None
+    return count_plain(data, form, records, cap) if found is None else found
 
 
 def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
@@ -301,14 +315,6 @@ def _verdicts(
         least = step(form.kind, least, gap, scale)
         most = step(form.kind, most, np.maximum(above, below), scale)
     return most <= form.threshold, least > form.threshold
-
-
-def measures(form: Form, columns: Matrix, record: Matrix) -> Matrix:
-    """Return the measure between one record and many, given column by column."""
-    total = np.zeros(columns.shape[1:])
-    for c, scale in enumerate(form.scales):
-        total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
-    return total
 
 
 # Arrays from outside, checked once
