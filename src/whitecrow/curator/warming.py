@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whitecrow._compiled import NOTICE, use_ready_made
 from whitecrow.anomaly import DistanceAnomaly
@@ -31,7 +32,8 @@ from whitecrow.detector import Detector
 from whitecrow.explain.question import Explain
 from whitecrow.learn.question import Learn
 from whitecrow.neighbours import count_all, count_close, open_engine, use_compiled
-from whitecrow.neighbours._cells import Lattice
+from whitecrow.neighbours._cells import COMPILED, Lattice, Turn
+from whitecrow.neighbours._cellwork import Histogram, Nearby, in_order
 from whitecrow.neighbours.relation import SQUARES, Form
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Question
@@ -136,8 +138,19 @@ def _counting() -> None:
     count_all(values[:1024, :2], 1.0, "haversine", cap=3)
     for columns, points in ((1, _RECORDS), (2, 2 * _FEW), (3, 4 * _FEW)):
         ball_cover(values[:points, :columns], 0.01)
-    lattice = Lattice(Form(SQUARES, 1.0, (1.0,)), np.zeros(1), 0.5, 2, 20)
-    lattice.judged(np.arange(8), np.ones(8, np.int64), 3)
+    _in_cells(values[:, :1])
+
+
+def _in_cells(values: NDArray[np.float64]) -> None:
+    """The cells of a lattice, as workers of a warehouse count in them."""
+    lattice = Lattice(Form(SQUARES, 1.0, (1.0,)), np.zeros(1), 2.0**-6, 64, 20)
+    many = np.tile(values, (-(-COMPILED // len(values)), 1))
+    ((keys, counts),) = (
+        part.T.astype(np.int64) for part in Histogram(lattice, 1 << 20)(iter([many]))
+    )
+    judged = lattice.judged(keys, counts, len(many))
+    nearby = Nearby.of(lattice, Turn(judged.keys, judged.keys, judged.counts, len(many)))
+    in_order(*nearby.cells.within(many), nearby.rank)
 
 
 def _explaining() -> None:

@@ -13,9 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whitecrow._compiled import compiled, compiled_into
 from whitecrow.anomaly.detectors._kernels import NO, YES, bin_of, grubbs, lof
+
+Array = NDArray[Any]
 
 _part: Any = compiled_into(_nrt=False)
 """For a function that kernels call: all memory is given."""
@@ -176,9 +179,19 @@ def direct_sums(signatures, amounts, own, bits, start, stop, found):  # type: ig
         _scatter(signatures, amounts, own, np.uint32(part), bits, table)
 
 
-def direct_grubbs(  # type: ignore[no-untyped-def]
-    signatures, size, total, squares, shares, side, terms, bits, start, stop, found
-):
+def direct_grubbs(
+    signatures: Array,
+    size: Array,
+    total: Array,
+    squares: Array,
+    shares: Array,
+    side: int,
+    terms: float,
+    bits: int,
+    start: int,
+    stop: int,
+    found: Array,
+) -> None:
     """Grubbs verdicts of every context whose outer part lies in ``start .. stop-1``."""
     tables = [np.empty(1 << bits, amounts.dtype) for amounts in (size, total, squares)]
     _grubbs(
@@ -222,7 +235,19 @@ def _nearest(y, cell, length, outer, bits, most, count, out_y, out_cell):  # typ
     return kept
 
 
-def direct_lof(left, left_cell, right, right_cell, k, threshold, bits, low, start, stop, found):  # type: ignore[no-untyped-def]
+def direct_lof(
+    left: Array,
+    left_cell: Array,
+    right: Array,
+    right_cell: Array,
+    k: int,
+    threshold: float,
+    bits: int,
+    low: int,
+    start: int,
+    stop: int,
+    found: Array,
+) -> None:
     """LOF verdicts of every context whose outer part lies in ``start .. stop-1``.
 
     A context's verdict needs the nearest ``3k`` members on each side, so that many of each cell
@@ -288,23 +313,23 @@ def _lof(  # type: ignore[no-untyped-def]
                 )
 
 
-def direct_histogram(  # type: ignore[no-untyped-def]
-    signatures,
-    size,
-    low,
-    high,
-    left,
-    left_cell,
-    right,
-    right_cell,
-    bins,
-    share,
-    whole,
-    bits,
-    start,
-    stop,
-    found,
-):
+def direct_histogram(
+    signatures: Array,
+    size: Array,
+    low: Array,
+    high: Array,
+    left: Array,
+    left_cell: Array,
+    right: Array,
+    right_cell: Array,
+    bins: Array,
+    share: int,
+    whole: int,
+    bits: int,
+    start: int,
+    stop: int,
+    found: Array,
+) -> None:
     """Histogram verdicts of every context whose outer part lies in ``start .. stop-1``."""
     values = np.empty((2, max(len(left), len(right))), np.int64)
     cells = np.empty(values.shape, np.uint32)

@@ -30,6 +30,7 @@ __all__ = [
     "Sampled",
     "Within",
     "added",
+    "in_order",
 ]
 
 Matrix = NDArray[np.float64]
@@ -250,7 +251,7 @@ class CountingNear:
         for values, places in self._together(batches):
             rows = box.within(asked, values, form, PLAIN)
             rows = rows[counts[rows] < self.cap]
-            near = partial(_in_order, values, places, self.nearby.rank)
+            near = partial(in_order, values, places, self.nearby.rank)
             counts[rows] += count_ordered(values, near, form, asked[rows], self.cap)
             if bool((counts >= self.cap).all()):
                 break
@@ -272,7 +273,8 @@ def _joined(parts: list[tuple[Matrix, Counts]]) -> tuple[Matrix, Counts]:
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _in_order(values: Matrix, places: Counts, rank: Counts) -> Counts:
+def in_order(values: Matrix, places: Counts, rank: Counts) -> Counts:
+    """Return an order of records in which those of near cells are together."""
     from whitecrow.neighbours._kernels.cells import line_up
 
     order = np.empty(len(values), np.int64)
