@@ -91,7 +91,7 @@ def test_each_mechanism_has_a_broken_twin():
     """All checks run once, as a command, whenever the tests do."""
     assert {check.mechanism for check in checks() if check.must_fail} == set(MECHANISMS)
     commands = (Path(__file__).parents[2] / "scripts" / "test").read_text(encoding="utf-8")
-    assert "\n.venv/bin/whitecrow verify\n" in commands
+    assert ".venv/bin/whitecrow verify\n" in commands
 
 
 def test_an_unknown_mechanism_is_named_with_the_known_ones():

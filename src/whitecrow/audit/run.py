@@ -43,7 +43,7 @@ STRANGE = 1e-10
 
 _ROUNDING = 1e-9
 _CHOOSING = 5  # one draw for choosing the event to this many for testing it
-_FEWEST = 300
+_FEWEST, _FEWEST_OF_TWIN = 300, 100  # what a twin gets wrong is large
 _SPARE = 1.15  # more than two answers: the event is not always the best one
 
 Progress = Callable[[int, int, str], None]
@@ -197,7 +197,7 @@ class Design:
         leaking = laws if case.twin else case.laws(LEAK)
         wanted = needed(leaking, claim, reference, alpha)
         tries = _tries(case, wanted, quick, binary=len({*laws[0], *laws[1]}) == 2)
-        choosing = max(_FEWEST, tries.low // (2 if case.twin else _CHOOSING))
+        choosing = max(_fewest(case), tries.low // (2 if case.twin else _CHOOSING))
         return cls(laws, leaking, reference, choosing, tries, alpha)
 
     def power(self, claim: Claim, leaking: Laws | None = None) -> float:
@@ -249,6 +249,10 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
     )
 
 
+def _fewest(case: Case) -> int:
+    return _FEWEST_OF_TWIN if case.twin else _FEWEST
+
+
 def _above(bound: float, loss: float) -> bool:
     return bound > loss * (1 + _ROUNDING)
 
@@ -258,7 +262,7 @@ def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:
     factor, most = (2.0, case.most) if case.twin else (1.0, case.most)
     if not quick and not case.twin:
         factor, most = 8.0, case.full or 10 * case.most
-    tries = wanted.times(max(factor * (1 if binary else _SPARE), _FEWEST / wanted.high))
+    tries = wanted.times(max(factor * (1 if binary else _SPARE), _fewest(case) / wanted.high))
     if tries.low <= most:
         return tries
     # Where a quick run cannot test hard enough, it says so and saves its time for other rows.

@@ -17,7 +17,7 @@ def _processor_seconds() -> tuple[float, ...]:
 
 @click.command("audit", epilog="Example: whitecrow audit identify --quick")
 @click.argument("mechanisms", nargs=-1)
-@click.option("--quick", is_flag=True, help="Fewer draws: end within 40 seconds.")
+@click.option("--quick", is_flag=True, help="Fewer draws: two minutes of one core.")
 @click.option(
     "--out", type=click.Path(dir_okay=False), help="Write the table as a Markdown page, too."
 )
