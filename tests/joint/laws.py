@@ -348,8 +348,9 @@ def _discovered(part: Any, question: Any, *both: Any) -> Iterator[Part]:
         yield laws[0], laws[1]
 
 
+@lru_cache(None)
 def shifted(noise: str, size: Fraction, away: int) -> Part:
-    """The laws of two noisy numbers that lie apart."""
+    """The laws of two noisy numbers that lie apart: of many numbers the same."""
     away = abs(away)
     if noise == "laplace":
         a = math.exp(-1 / float(size))
@@ -424,23 +425,36 @@ _FAINT = 1e-18
 def _delta(listed: list[Part], epsilon: float) -> float:
     """Convolve the laws of the losses on a grid, rounded down: a violation that is found is one."""
     lowest, chances, kept = 0, np.ones(1), 1.0
+    known: dict[tuple[int, int], tuple[float, int, Any]] = {}
     for one, two in listed:
-        p = np.fromiter(one.values(), np.float64, len(one))
-        q = np.fromiter((two.get(outcome, 0.0) for outcome in one), np.float64, len(one))
-        often, met = p > _RARE, q > 0
-        kept *= float(np.prod(1 - p[often & ~met]))
-        p, q = p[often & met], q[often & met]
-        if not len(p):
+        pair = id(one), id(two)
+        if pair not in known:
+            known[pair] = _losses(one, two)
+        alike, least, weights = known[pair]
+        kept *= alike
+        if weights is None:
             return 1.0
-        steps = np.floor((np.log(p) - np.log(q)) / _GRID).astype(np.int64)
-        least = int(steps.min())
-        chances = np.convolve(chances, np.bincount(steps - least, weights=p))
+        chances = np.convolve(chances, weights)
         held = np.flatnonzero(chances > _FAINT)
         chances = chances[held[0] : held[-1] + 1]
         lowest += least + int(held[0])
     losses = (lowest + np.arange(len(chances))) * _GRID
     above = losses > epsilon
     return 1 - kept + float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
+
+
+def _losses(one: Law, two: Law) -> tuple[float, int, Any]:
+    """Return the chance of outcomes that both have, and the law of their loss, if there are any."""
+    p = np.fromiter(one.values(), np.float64, len(one))
+    q = np.fromiter((two.get(outcome, 0.0) for outcome in one), np.float64, len(one))
+    often, met = p > _RARE, q > 0
+    alike = float(np.prod(1 - p[often & ~met]))
+    p, q = p[often & met], q[often & met]
+    if not len(p):
+        return alike, 0, None
+    steps = np.floor((np.log(p) - np.log(q)) / _GRID).astype(np.int64)
+    least = int(steps.min())
+    return alike, least, np.bincount(steps - least, weights=p)
 
 
 def renyi(listed: list[Part], order: float) -> float:

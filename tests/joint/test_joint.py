@@ -55,9 +55,9 @@ def a_processor_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_few_hundred_sequences_of_all_questions_keep_what_the_account_says(
     tmp_path: Path,
 ) -> None:
-    found = fuzz(0, 300, tmp_path)
+    found = fuzz(0, 200, tmp_path)
     assert found.violations == []
-    assert found.seen["spoken of"] > 200
+    assert found.seen["spoken of"] > 140
     # A statement that is never reached would be checked by nothing.
     assert found.seen["used up"] > 0
     assert [name for name in EVERYTHING if not found.seen[name]] == []
