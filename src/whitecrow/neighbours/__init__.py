@@ -52,6 +52,6 @@ __all__ = [
     "use_compiled",
 ]
 
-use_compiled = KERNELS.use
+use_compiled = KERNELS.use_all
 
 __getattr__ = former(__name__, {"Closeness": NeighbourRelation})

@@ -195,6 +195,8 @@ def count_in(
     rows: Rows,
     cap: int,
     progress: Progress | None = None,
+    *,
+    alone: bool = False,
 ) -> Rows:
     """Count neighbours for blocks of records that lie together.
 
@@ -205,15 +207,21 @@ def count_in(
     asked : float64, blocks x columns x 64
     rows : int32
         For each lane that holds a record, the place of its count in the result.
+    alone : bool
+        Whether each record is counted by itself all the same: the same counts.
     """
-    counts = np.empty(len(rows), np.int32)
+    from whitecrow.neighbours._kernels.count import ALONE, count_blocks
+
+    counts = np.full(len(rows), ALONE, np.int32)
     relation = relation_of(form, index, asked)
     report = progress or _silent
     done = 0
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        _count_span(index, relation, asked, rows, cap, first, last, counts)
+        if not alone:
+            count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
+        _count_left(index, relation, asked, rows, cap, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")
 
@@ -222,7 +230,7 @@ def count_in(
     return counts
 
 
-def _count_span(
+def _count_left(
     index: Arranged,
     relation: Relation,
     asked: Matrix,
@@ -232,10 +240,9 @@ def _count_span(
     last: int,
     counts: Rows,
 ) -> None:
-    """Count for some blocks: in groups, and one by one for those that have little in common."""
-    from whitecrow.neighbours._kernels.count import ALONE, count_blocks
+    """Count one by one for records of some blocks that have little in common."""
+    from whitecrow.neighbours._kernels.count import ALONE
 
-    count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
     for start in range(first * LANES, last * LANES, _WORTH):
         stop = min(start + _WORTH, last * LANES)
         some = start + np.flatnonzero(counts[rows[start:stop]] == ALONE)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,7 +61,8 @@ _SEARCH = 200_000
 _MANY = 8
 """Records asked about are counted in groups when they are at least one in this many."""
 _GRID_FROM = 5_000
-
+_ONE_BY_ONE = 200_000
+"""Records that are counted one by one sooner than the kernel for groups is compiled."""
 
 _LARGEST = "whitecrow.neighbours._kernels.count._count"
 """The kernel that takes longest to compile."""
@@ -95,21 +97,29 @@ class Kernels:
     ) -> None:
         self._after = after
         self._before_compiling = before_compiling
-        self._ready: Callable[[], bool] | None = ready
+        self._ready = ready
         self._done = 0
         self._use = False
+
+    @cached_property
+    def prepared(self) -> bool:
+        """Whether the largest kernel was there when it was first asked for."""
+        return self._ready()
 
     @property
     def loaded(self) -> bool:
         """Whether the kernels are in use."""
-        if self._done > self._after and self._ready is not None:
-            self._after = self._after if self._ready() else self._before_compiling
-            self._ready = None
-        return self._use or self._done > self._after
+        if self._use or self._done <= self._after:
+            return self._use
+        return self.prepared or self._done > self._before_compiling
 
     def use(self) -> None:
-        """Use the kernels from now on: a service does at its start, and whoever has them loaded."""
+        """Use the kernels from now on: whoever has them loaded does."""
         self._use = True
+
+    def use_all(self) -> None:
+        """Use all kernels from now on, the largest too: a service does at its start."""
+        self._use = self.prepared = True
 
     def pay(self, work: int) -> bool:
         """Note a piece of work, in differences of columns; say whether the kernels are to do it."""
@@ -215,7 +225,8 @@ def _grouped(
 ) -> NDArray[np.int32]:
     """Count in groups for records that are arranged, near ones together."""
     KERNELS.use()
-    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress)
+    alone = len(asked.ids) <= _ONE_BY_ONE and not KERNELS.prepared
+    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress, alone=alone)
 
 
 def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
