@@ -59,6 +59,7 @@ CACHES = {
     ("neighbours/_local.py", "_form"): "the question's neighbour relation",
     ("neighbours/_local.py", "_space"): "the question's neighbour relation",
     ("neighbours/_parallel.py", "_cores"): "nothing",
+    ("neighbours/_plans.py", "prepared"): "nothing",
     ("neighbours/_tiles.py", "_kernel"): "a measure and a number of columns",
     ("noise/_exact.py", "_factors"): "a precision",
     ("noise/_integers.py", "_gaussian"): "a public variance (or remember=False)",
