@@ -51,8 +51,12 @@ def learned(seed: int) -> Detector:
         ],
         axis=1,
     ).astype(np.float64)
+    return trained(CARD, data, seed)
+
+
+def trained(card: Card, data: Any, seed: int) -> Detector:
     model = train(
-        tuple(grid_of(column) for column in CARD.columns),
+        tuple(grid_of(column) for column in card.columns),
         lambda grids: histogram_counts(grids, data),
         lambda columns, tables: scoring.count_rows(columns, tables, [data]),
         Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
@@ -61,7 +65,7 @@ def learned(seed: int) -> Detector:
         source=SeededSource(seed),
     )
     promise = DifferentialPrivacy("1", "1e-6")
-    return Detector((model,), CARD, promise, promise.statement(), {"kind": "learn"})
+    return Detector((model,), card, promise, promise.statement(), {"kind": "learn"})
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +130,56 @@ def test_scores_in_postgresql_are_the_local_ones_bit_for_bit(detectors, records,
         for detector in detectors:
             cursor.execute(detector.sql("postgresql", ("public", name), keep=["number"]))
             same(cursor.fetchall(), detector.scores(records))
+
+
+def test_text_finds_the_cells_of_odd_columns(storing):
+    """Missing as a value of its own, one category alone, an edge alone, cells narrow and wide."""
+    source = np.random.default_rng(5)
+    card = Card(
+        "odd",
+        (
+            Column("gap", lower=0, upper=9, missing="value"),
+            Column("only", "category", categories=("one",)),
+            Column("narrow", lower=-1e-100, upper=1e-100),
+            Column("wide", lower=-8e100, upper=8e100),
+            Column("two", "integer", lower=0, upper=1),
+        ),
+    )
+    codes = source.choice(2, 2000)
+    gaps = np.where(codes, source.uniform(0, 9, 2000), card.column("gap").absent)
+    scale = np.array([0.0, 1e-100, 8e100, 0.0])
+    data = np.column_stack([gaps, source.uniform(-1, 1, (2000, 4)) * scale])
+    data[:, 4] = codes
+    detector = trained(card, data, 1)
+    (grids,) = (model.grids for model in detector.models)
+    edges = [np.concatenate([[0.0], grid.present.edges, [0.0]]) for grid in grids]
+    values = [
+        np.concatenate([near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)])
+        for near in (edge[np.arange(400) % len(edge)] for edge in edges)
+    ]
+    values[3][:4] = [np.inf, -np.inf, 1.7e308, -1.7e308]
+    size = len(values[0])
+    records = pa.table(
+        {
+            "number": pa.array(range(size)),
+            "gap": pa.array(values[0], mask=source.random(size) < 0.3),
+            "only": pa.array(["one", "other"] * (size // 2)),
+            "narrow": pa.array(values[2]),
+            "wide": pa.array(values[3]),
+            "two": pa.array(source.integers(0, 2, size)),
+        }
+    )
+    local = detector.scores(records)
+    assert not np.isnan(local).any()
+    connection = duckdb.connect()
+    connection.register("records", records)
+    found = connection.execute(detector.sql("duckdb", "records", keep=["number"])).fetchall()
+    assert np.array([score for _, score in sorted(found)]).tobytes() == local.tobytes()
+    url, name = storing("postgresql", records).rsplit("::", 1)
+    with psycopg.connect(url) as asked, asked.cursor() as cursor:
+        cursor.execute(detector.sql("postgresql", name, keep=["number"]))
+        found = cursor.fetchall()
+    assert np.array([score for _, score in sorted(found)]).tobytes() == local.tobytes()
 
 
 def test_scores_on_spark_are_the_local_ones_bit_for_bit(detectors, records, spark):

@@ -21,7 +21,6 @@ from whitecrow.errors import invalid
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
-    from whitecrow.detector.model import Model
 
 __all__ = ["register_in_duckdb", "sql_of"]
 
@@ -45,12 +44,23 @@ def sql_of(
 
 
 class _Text:
-    """The parts of the text: values, cells, coordinates, score; each a query of the one before."""
+    """The parts of the text: values, cells, coordinates, cells of tables, score.
+
+    Each is a query of the one before. Arrays are columns of one row that stands beside all records:
+    written into an expression, an engine would copy and look through them while it plans.
+    """
 
     def __init__(self, detector: Detector, dialect: Dialect) -> None:
         self.detector, self.dialect = detector, dialect
         # Without a fence PostgreSQL writes each expression out wherever its name is used.
         self.fence = " OFFSET 0" if dialect is POSTGRES else ""
+        self.encoders = [scoring.encoders(model) for model in detector.models]
+        self.columns = [
+            (f"v{place}", f"{which}_{place}", encoder)
+            for which, encoders in enumerate(self.encoders)
+            for place, encoder in enumerate(encoders)
+        ]
+        """Of each model: the value, the end of the other names, and what its cells are."""
 
     def written(self, table: list[str], keep: list[str]) -> str:
         named = self.dialect.named
@@ -62,12 +72,13 @@ class _Text:
         ]
         first = [f"{named(name)} AS {short}" for name, short in zip(keep, kept, strict=True)]
         query = f"SELECT {_listed([*first, *values])} FROM {source}{self.fence}"  # noqa: S608 - names are quoted
-        for step in (self._cells, self._coordinates):
-            chosen = _listed([*kept, *step()])
-            query = f"SELECT {chosen} FROM (\n{query}\n) AS s{self.fence}"  # noqa: S608 - of our own making
+        cells = self._buckets() if self.dialect is POSTGRES else self._halvings()
+        for chosen, lists in (*cells, self._coordinates(), self._table_cells()):
+            query = f"SELECT {_listed([*kept, *chosen])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
         last = [f"{short} AS {named(name)}" for name, short in zip(keep, kept, strict=True)]
-        chosen = _listed([*last, f"{self._score()} AS score"])
-        return f"SELECT {chosen} FROM (\n{query}\n) AS s\n"  # noqa: S608 - as above
+        score, lists = self._score()
+        chosen = _listed([*last, f"{score} AS score"])
+        return f"SELECT {chosen} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
 
     def _value(self, column: Column) -> str:
         """Return a double, or the code of a category; NULL where the record has no score."""
@@ -107,67 +118,118 @@ class _Text:
         rarest = self._number(self.detector.rarest[column.name])
         return f"CASE WHEN {raw} IS NULL THEN {absent} {cases} ELSE {rarest} END"
 
-    def _cells(self) -> Iterator[str]:
-        """Yield the cell of each value, numbered from 1, for each model."""
-        for which, model in enumerate(self.detector.models):
-            for place, grid in enumerate(model.grids):
-                edges = [float(edge) for edge in grid.edges]
-                tree = self._searched(f"v{place}", edges, 0, len(edges))
-                yield f"CASE WHEN v{place} IS NULL THEN NULL ELSE {tree} END AS c{which}_{place}"
-
-    def _searched(self, value: str, edges: list[float], low: int, high: int) -> str:
-        if low == high:
-            return str(low + 1)
-        middle = (low + high) // 2
-        below = self._searched(value, edges, low, middle)
-        above = self._searched(value, edges, middle + 1, high)
-        return f"CASE WHEN {value}<{self._number(edges[middle])} THEN {below} ELSE {above} END"
-
-    def _coordinates(self) -> Iterator[str]:
-        """Yield what is known of each cell: two coordinates, and what it adds by itself."""
-        for which, model in enumerate(self.detector.models):
-            for place, encoder in enumerate(scoring.encoders(model)):
-                for row, look in enumerate(encoder.look):
-                    yield f"{self._array(look)}[c{which}_{place}] AS x{which}_{row}_{place}"
-
-    def _score(self) -> str:
-        models = self.detector.models
-        scores = [
-            f"CAST({self._raw(which, model)} AS {self.dialect.double})"
-            f" / {self._number(scoring.scale(model))}"
-            for which, model in enumerate(models)
-        ]
-        if len(models) == 1:
-            return scores[0]
-        weights = [self._number(weight) for weight in self.detector.weights]
-        return " + ".join(
-            f"{weight} * ({score})" for weight, score in zip(weights, scores, strict=True)
+    def _buckets(self) -> Iterator[_Step]:
+        """Choose the cell of each value, numbered from 1, by a function that PostgreSQL has."""
+        yield (
+            [
+                f"width_bucket({value}, e{end}) + 1 AS c{end}"
+                if len(encoder.grid.edges)
+                else f"CASE WHEN {value} IS NULL THEN NULL ELSE 1 END AS c{end}"
+                for value, end, encoder in self.columns
+            ],
+            [self._edges(end, encoder) for _, end, encoder in self.columns],
         )
 
-    def _raw(self, which: int, model: Model) -> str:
-        """Return the score in units of worth."""
-        width = len(model.grids)
-        tables, worths = model.joint
-        terms = [f"x{which}_2_{place}" for place in range(width)]
-        for table in range(len(tables)):
-            cell = "1"
-            for place in range(int(tables.start[table]), int(tables.start[table + 1])):
-                row, column = divmod(int(tables.axis[place]), width)
-                shifted = f"(x{which}_{row}_{column} + {tables.offset[place]})"
-                binned = f"(({shifted} * {tables.pace[place]}) >> {SHIFT})"
-                cell += f" + {tables.stride[place]} * {binned}"
-            first, last = int(tables.base[table]), int(tables.base[table + 1])
-            terms.append(f"{self._array(worths[first:last])}[CAST({cell} AS INTEGER)]")
-        return f"({' + '.join(terms)})"
+    def _halvings(self) -> Iterator[_Step]:
+        """Choose the cell of each value, numbered from 1, as the compiled search does.
 
-    def _array(self, values: Any) -> str:
-        listed = ",".join(str(int(value)) for value in values)
-        if self.dialect is POSTGRES:
-            return f"('{{{listed}}}'::bigint[])"
-        return f"('[{listed}]'::BIGINT[])"
+        First how many edges have a smaller guess, then a halving of the others in each step.
+        """
+        carried = [f"v{place}" for place in range(len(self.detector.columns))]
+        edges = [f"e{end}" for _, end, _ in self.columns]
+        guessed, lists = [], []
+        for value, end, encoder in self.columns:
+            lists.append(self._edges(end, encoder))
+            _, origin, pace, marks, _ = encoder.search
+            below = "0"
+            if pace > 0.0:
+                lists.append(f"{self._array(marks, 'INTEGER')} AS m{end}")
+                low, high = self._number(origin), self._number(float(encoder.grid.edges[-1]))
+                inside = f"LEAST(GREATEST({value}, {low}), {high})"  # never infinite
+                guess = f"FLOOR(({inside} - {low}) * {self._number(pace)})"
+                below = f"m{end}[CAST(LEAST({guess}, {len(marks) - 2}) AS INTEGER) + 1]"
+            guessed.append(f"CASE WHEN {value} IS NULL THEN NULL ELSE {below} + 1 END AS c{end}")
+        yield [*carried, *edges, *guessed], lists
+        step = 1 << max(encoder.search[4] for _, _, encoder in self.columns)
+        while step > 1:
+            step >>= 1
+            chosen = [
+                f"c{end} + CASE WHEN e{end}[c{end} + {step - 1}] <= {value} THEN {step} ELSE 0 END"
+                f" AS c{end}"
+                if step >> encoder.search[4] == 0
+                else f"c{end}"
+                for value, end, encoder in self.columns
+            ]
+            yield [*carried, *edges, *chosen], []
+
+    def _edges(self, end: str, encoder: scoring.Encoder) -> str:
+        return f"{self._array(encoder.grid.edges, self.dialect.double)} AS e{end}"
+
+    def _coordinates(self) -> _Step:
+        """Choose what is known of each cell: two coordinates, and what it adds by itself."""
+        rows = [
+            (f"{row}_{end}", f"c{end}", self._array(look, "INTEGER"))
+            for _, end, encoder in self.columns
+            for row, look in enumerate(encoder.look)
+        ]
+        return (
+            [f"l{name}[{cell}] AS x{name}" for name, cell, _ in rows],
+            [f"{known} AS l{name}" for name, _, known in rows],
+        )
+
+    def _table_cells(self) -> _Step:
+        """Choose the cell of each table, numbered from 1; no number is beyond 31 bits."""
+        chosen = [f"x2_{end}" for _, end, _ in self.columns]
+        for which, model in enumerate(self.detector.models):
+            tables, width = model.joint[0], len(model.grids)
+            for table in range(len(tables)):
+                cell = "1"
+                for place in range(int(tables.start[table]), int(tables.start[table + 1])):
+                    row, column = divmod(int(tables.axis[place]), width)
+                    shifted = f"(x{row}_{which}_{column} + {tables.offset[place]})"
+                    binned = f"(({shifted} * {tables.pace[place]}) >> {SHIFT})"
+                    cell += f" + {tables.stride[place]} * {binned}"
+                chosen.append(f"{cell} AS t{which}_{table}")
+        return chosen, []
+
+    def _score(self) -> tuple[str, list[str]]:
+        models, lists, scores = self.detector.models, [], []
+        for which, model in enumerate(models):
+            tables, worths = model.joint
+            terms = [f"x2_{which}_{place}" for place in range(len(model.grids))]
+            for table in range(len(tables)):
+                first, last = int(tables.base[table]), int(tables.base[table + 1])
+                name = f"{which}_{table}"
+                lists.append(f"{self._array(worths[first:last], 'BIGINT')} AS w{name}")
+                terms.append(f"w{name}[t{name}]")
+            raw = f"CAST({' + '.join(terms)} AS {self.dialect.double})"
+            scores.append(f"{raw} / {self._number(scoring.scale(model))}")
+        if len(models) == 1:
+            return scores[0], lists
+        weights = [self._number(weight) for weight in self.detector.weights]
+        mean = " + ".join(
+            f"{weight} * ({score})" for weight, score in zip(weights, scores, strict=True)
+        )
+        return mean, lists
+
+    def _array(self, values: Any, kind: str) -> str:
+        listed = ",".join(repr(value) for value in values.tolist())
+        return (
+            f"'{{{listed}}}'::{kind}[]" if self.dialect is POSTGRES else f"'[{listed}]'::{kind}[]"
+        )
 
     def _number(self, value: float) -> str:
         return f"'{float(value)!r}'::float8"
+
+
+_Step = tuple[list[str], list[str]]
+"""What is chosen of the query before, and the arrays that stand beside it."""
+
+
+def _beside(query: str, lists: list[str]) -> str:
+    """Return what a query is chosen from: the one before, and a row of arrays."""
+    arrays = f" CROSS JOIN (SELECT {_listed(lists)}) AS l" if lists else ""
+    return f"(\n{query}\n) AS s{arrays}"
 
 
 def _listed(parts: Sequence[str]) -> str:

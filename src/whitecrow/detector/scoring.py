@@ -62,7 +62,7 @@ class Encoder:
     look: npt.NDArray[np.int32]
 
     @cached_property
-    def _search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:
+    def search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:
         """What a value's cell is found by.
 
         The edges with NaN behind them; an origin and a pace, which make a guess of a value; how
@@ -94,7 +94,7 @@ class Encoder:
         if _compiles(len(values)):
             from whitecrow.detector import _kernels
 
-            _kernels.encode(values, *self._search, self.look, target)
+            _kernels.encode(values, *self.search, self.look, target)
         else:
             target[:] = self.look[:, self.grid.codes(values)]
 
@@ -104,7 +104,7 @@ class Encoder:
         """Write the two coordinates of each value, and add what it is worth alone; compiled."""
         from whitecrow.detector import _kernels
 
-        _kernels.encode_scored(values, *self._search, self._known, first, second, scores)
+        _kernels.encode_scored(values, *self.search, self._known, first, second, scores)
 
 
 def encoders(model: Model) -> tuple[Encoder, ...]:
