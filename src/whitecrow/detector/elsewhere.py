@@ -77,8 +77,8 @@ class _Text:
             query = f"SELECT {_listed([*kept, *chosen])} FROM {_beside(query, lists)}{self.fence}"  # noqa: S608 - of our own making
         last = [f"{short} AS {named(name)}" for name, short in zip(keep, kept, strict=True)]
         score, lists = self._score()
-        chosen = _listed([*last, f"{score} AS score"])
-        return f"SELECT {chosen} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
+        found = _listed([*last, f"{score} AS score"])
+        return f"SELECT {found} FROM {_beside(query, lists)}\n"  # noqa: S608 - as above
 
     def _value(self, column: Column) -> str:
         """Return a double, or the code of a category; NULL where the record has no score."""
