@@ -3,7 +3,8 @@
 Seconds are processor time, all of one thread: what else the machine does matters little. With ten
 columns, `records_per_second` are scored by one core, `duckdb_records_per_second` by the same core
 through a function of DuckDB, `sql_records_per_second` by the detector's SQL text there, of which
-`sql_planning_s` is the time before the first record; with ``--spark`` also `spark_records_per_second`, by the wall clock on one core.
+`sql_planning_s` is the time before the first record; with ``--spark`` also
+`spark_records_per_second`, by the wall clock on one core.
 `fit_50000_s` learns from 50,000, `exponent` is the growth of that time. `file_bytes_40_columns` is
 the size of a detector of 40 columns.
 """

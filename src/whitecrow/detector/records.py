@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ def batches(
             progress(done, max(opened.rows, done), "scoring")
 
 
+@lru_cache(maxsize=1024)
 def _lenient(column: Column) -> Column:
     """Move what is outside the bounds to them instead of leaving the record out."""
     return replace(column, outside="clip") if column.bounded else column
