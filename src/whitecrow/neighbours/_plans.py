@@ -226,6 +226,8 @@ def _grouped(
     """Count in groups for records that are arranged, near ones together."""
     KERNELS.use()
     alone = len(asked.ids) <= _ONE_BY_ONE and not KERNELS.prepared
+    if not alone:
+        KERNELS.use_all()  # compiled from here on, in this process
     return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress, alone=alone)
 
 
