@@ -54,11 +54,10 @@ class _Text:
         self.detector, self.dialect = detector, dialect
         # Without a fence PostgreSQL writes each expression out wherever its name is used.
         self.fence = " OFFSET 0" if dialect is POSTGRES else ""
-        self.encoders = [scoring.encoders(model) for model in detector.models]
         self.columns = [
             (f"v{place}", f"{which}_{place}", encoder)
-            for which, encoders in enumerate(self.encoders)
-            for place, encoder in enumerate(encoders)
+            for which, model in enumerate(detector.models)
+            for place, encoder in enumerate(scoring.encoders(model))
         ]
         """Of each model: the value, the end of the other names, and what its cells are."""
 
