@@ -21,7 +21,7 @@ from whitecrow.neighbours.relation import SCALED, lower
 Matrix = NDArray[np.float64]
 Opening = Callable[..., tuple[Any, Engine]]
 
-TINY = Bounds(sample=400, cells=1 << 18, held=50, asked=300, few=8)
+TINY = Bounds(sample=400, cells=1 << 18, held=50, asked=300, few=8, moved=1000)
 """So little may come to this process that all work is done elsewhere, in several turns."""
 
 

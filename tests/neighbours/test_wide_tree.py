@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from neighbour_tools import Matrix, agree, brute, mixture
+from numpy.typing import NDArray
 
 from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
 from whitecrow.neighbours import _plans as plans
-from whitecrow.neighbours._index import arranged, count_each, weights_for
+from whitecrow.neighbours._index import (
+    arranged,
+    count_each,
+    count_together,
+    near_together,
+    weights_for,
+)
 from whitecrow.neighbours._kernels.alone import count_alone
 from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
 from whitecrow.neighbours.relation import checked_form
+
+Count = Callable[..., NDArray[np.int64]]
 
 
 @pytest.mark.parametrize("n", [1, 64, 65, 1024, 1025, 3772, 16_384, 16_385, 40_000])
@@ -56,8 +67,9 @@ def touching(metric: str, d: int, radius: float) -> tuple[Matrix, Matrix]:
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "gower"])
 @pytest.mark.parametrize("d", [1, 2, 6, 11])
+@pytest.mark.parametrize("count", [count_each, count_together])
 def test_a_leaf_of_copies_at_the_radius_has_the_verdict_of_the_predicate(
-    metric: str, d: int
+    metric: str, d: int, count: Count
 ) -> None:
     """Its box is one point: whether it is within the radius is said by the box alone."""
     ranges = (3.0,) * d if metric == "gower" else ()
@@ -65,7 +77,7 @@ def test_a_leaf_of_copies_at_the_radius_has_the_verdict_of_the_predicate(
         places, asked = touching(metric, d, radius)
         data = np.repeat(places, LANES, axis=0)
         form = checked_form(metric, radius, ranges, d, "test")
-        found = count_each(arranged(data, weights_for(form)), form, asked, len(data))
+        found = count(arranged(data, weights_for(form)), form, asked, len(data))
         expected = brute(data, asked, radius, metric, None, ranges)
         assert set(expected.tolist()) == {0, LANES}, "otherwise none is at the radius"
         assert (found == expected).all()
@@ -73,13 +85,16 @@ def test_a_leaf_of_copies_at_the_radius_has_the_verdict_of_the_predicate(
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "hamming", "gower"])
 @pytest.mark.parametrize("cap", [1, 700, 20_000])
-def test_three_levels_of_wide_nodes_count_like_brute_force(metric: str, cap: int) -> None:
+@pytest.mark.parametrize("count", [count_each, count_together])
+def test_three_levels_of_wide_nodes_count_like_brute_force(
+    metric: str, cap: int, count: Count
+) -> None:
     data = np.round(mixture(20_000, 4), 1)
     radius = {"euclidean": 3.0, "manhattan": 5.0, "chebyshev": 2.0, "hamming": 2.0, "gower": 0.1}
     ranges = (0.0, 9.0, 9.0, 9.0) if metric == "gower" else ()
     form = checked_form(metric, radius[metric], ranges, 4, "test")
     asked = np.vstack([data[::400], data[:20] + 30.0])
-    found = count_each(arranged(data, weights_for(form)), form, asked, cap)
+    found = count(arranged(data, weights_for(form)), form, asked, cap)
     assert (found == brute(data, asked, radius[metric], metric, cap, ranges)).all()
 
 
@@ -90,6 +105,20 @@ def test_a_radius_around_everything_counts_everything_and_no_child_that_is_not_t
         agree(data, 1e160)
         agree(data, 2.0, "hamming")
         agree(data % 90.0, 25_000.0, "haversine")
+
+
+@pytest.mark.parametrize("radius", [0.2, 2.0, 30.0])
+def test_groups_that_are_narrow_wide_and_not_full_count_like_brute_force(radius: float) -> None:
+    data = mixture(9_000, 3)
+    form = checked_form("euclidean", radius, (), 3, "test")
+    scattered = near_together(data[:2000])
+    assert sorted(map(tuple, scattered)) == sorted(map(tuple, data[:2000]))
+    lone = np.vstack([np.full((3, 3), 1e6), data[:1]])  # a group of two places, far apart
+    for asked in (scattered, scattered[:1], scattered[:77], np.repeat(data[:3], 50, axis=0), lone):
+        expected = brute(data, asked, radius, "euclidean", None)
+        for run in (0, 4, 64):
+            index = arranged(data, order=np.arange(len(data)), ordered=len(data), run=run)
+            assert (count_together(index, form, asked, len(data)) == expected).all()
 
 
 def test_more_records_than_one_task_takes_are_counted_alike() -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ from whitecrow.explain.question import Explain
 from whitecrow.learn.question import Learn
 from whitecrow.neighbours import count_all, count_close, open_engine, use_compiled
 from whitecrow.neighbours._cells import COMPILED, Lattice, Turn
-from whitecrow.neighbours._cellwork import Histogram, Nearby, in_order
+from whitecrow.neighbours._cellwork import Histogram, Nearby
+from whitecrow.neighbours._index import near_together
+from whitecrow.neighbours._plans import count_in_part
 from whitecrow.neighbours.relation import SQUARES, Form
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Question
@@ -150,7 +153,9 @@ def _in_cells(values: NDArray[np.float64]) -> None:
     )
     judged = lattice.judged(keys, counts, len(many))
     nearby = Nearby.of(lattice, Turn(judged.keys, judged.keys, judged.counts, len(many)))
-    in_order(*nearby.cells.within(many), nearby.rank)
+    found, places = nearby.cells.within(many)
+    order, asked = partial(nearby.order, places), near_together(values[:_FEW])
+    count_in_part(found, order, lattice.form, asked, len(many))
 
 
 def _explaining() -> None:

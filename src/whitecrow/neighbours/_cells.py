@@ -29,6 +29,9 @@ Counts = NDArray[np.int64]
 _FINEST = (64, 24, 10, 6, 6)
 """Cells along one radius, at most, for one column, two, and so on."""
 MOST_COLUMNS = len(_FINEST)
+_LARGE = 1 << 24
+"""From so many records on up to twice as many, where looking around them takes a fraction of a step
+for each record: what they certify, and what they show to be far, need not be counted."""
 COMPILED = 1 << 16
 """From so many records on, loading the compiled kernels pays."""
 _BITS = 52
@@ -262,14 +265,16 @@ def lay_out(sample: Matrix, form: Form, size: int, most: int) -> Lattice | None:
         return None
     bits = min(_MOST_BITS, _BITS // columns)
     middle = np.median(sample, axis=0)
-    for fineness in range(_FINEST[columns - 1], 1, -1):
+    finest = _FINEST[columns - 1]
+    for fineness in range(finest if size < _LARGE else 2 * finest, 1, -1):
         side = radius / fineness
         lowest = middle - side * (1 << (bits - 1))
         if (np.abs(lowest) > side * 2.0**48).any():
             return None  # The cells' ends would be rounded by more than a part of a side.
         found = Lattice(form, lowest, side, fineness, bits)
         cells = min(size, _inhabited(found.keys(sample)))
-        if cells <= most and cells * found.steps() <= _MOST_STEPS:
+        steps = _MOST_STEPS if fineness <= finest else min(_MOST_STEPS, size // 2)
+        if cells <= most and cells * found.steps() <= steps:
             return found
     return None
 

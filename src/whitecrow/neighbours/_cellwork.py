@@ -16,7 +16,7 @@ from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours._cells import COMPILED, Lattice, Turn
-from whitecrow.neighbours._plans import count_ordered
+from whitecrow.neighbours._plans import count_in_part
 from whitecrow.neighbours._work import GATHERED, Group, numbered
 from whitecrow.neighbours.relation import PLAIN
 
@@ -30,7 +30,6 @@ __all__ = [
     "Sampled",
     "Within",
     "added",
-    "in_order",
 ]
 
 Matrix = NDArray[np.float64]
@@ -197,6 +196,14 @@ class Nearby:
         rank[np.argsort(lattice.along(turn.near))] = np.arange(len(rank))
         return Nearby(Cells(lattice, turn.near), rank)
 
+    def order(self, places: Counts) -> Counts:
+        """List records that are at these places, cell by cell."""
+        from whitecrow.neighbours._kernels.cells import line_up
+
+        order = np.empty(len(places), np.int64)
+        line_up(places, self.rank, order)
+        return order
+
     def grouping(self, held: Counts) -> Grouping:
         """Divide the cells, which hold so many records, into groups to be worked on together."""
         group = np.empty(len(held), np.int64)
@@ -230,7 +237,7 @@ class CountingNear:
     nearby : Nearby
         The cells, on a plain layout.
     group : Group
-        The records asked about.
+        The records asked about, near ones together.
     cap : int
         Where counting stops.
     together : int
@@ -251,8 +258,8 @@ class CountingNear:
         for values, places in self._together(batches):
             rows = box.within(asked, values, form, PLAIN)
             rows = rows[counts[rows] < self.cap]
-            near = partial(in_order, values, places, self.nearby.rank)
-            counts[rows] += count_ordered(values, near, form, asked[rows], self.cap)
+            near = partial(self.nearby.order, places)
+            counts[rows] += count_in_part(values, near, form, asked[rows], self.cap)
             if bool((counts >= self.cap).all()):
                 break
         yield numbered(counts, self.cap)
@@ -271,15 +278,6 @@ class CountingNear:
 
 def _joined(parts: list[tuple[Matrix, Counts]]) -> tuple[Matrix, Counts]:
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def in_order(values: Matrix, places: Counts, rank: Counts) -> Counts:
-    """Return an order of records in which those of near cells are together."""
-    from whitecrow.neighbours._kernels.cells import line_up
-
-    order = np.empty(len(values), np.int64)
-    line_up(places, rank, order)
-    return order
 
 
 def added(keys: Counts, counts: Counts) -> tuple[Counts, Counts]:

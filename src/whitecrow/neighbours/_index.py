@@ -30,6 +30,8 @@ __all__ = [
     "arranged",
     "count_each",
     "count_in",
+    "count_together",
+    "near_together",
     "relation_of",
     "weights_for",
 ]
@@ -110,6 +112,7 @@ def arranged(
     *,
     order: Counts | None = None,
     ordered: int = 0,
+    run: int = 0,
 ) -> Arranged:
     """Build the index of at least one record.
 
@@ -123,6 +126,8 @@ def arranged(
         The rows to take, if not all.
     ordered : int
         How many of them, from the first on, have near ones together already.
+    run : int
+        Blocks of the latter that are put in order among themselves, run by run.
     """
     from whitecrow.neighbours._kernels import filter as filters
     from whitecrow.neighbours._kernels import tree
@@ -147,6 +152,8 @@ def arranged(
     parts = [(first, blocks - first)] if first < blocks else []
     while 0 < len(parts) < parallel.workers() and parts[0][1] >= 32:
         parts = [half for part in parts for half in _halved(tree, rows, ids, weights, part)]
+    if run:
+        parts += [(start, min(run, first - start)) for start in range(0, first, run)]
     parallel.run([partial(tree.arrange, rows, ids, weights, *part) for part in parts])
     report(1, 3, "boxing records")
     spans = list(parallel.chunks(blocks, 512))
@@ -164,6 +171,15 @@ def arranged(
 
     tables = Index(size, packed, boxes, local, frames, weights, categories, int(categories.sum()))
     return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
+
+
+def near_together(records: Matrix) -> Matrix:
+    """Return records in k-d order."""
+    from whitecrow.neighbours._kernels import tree
+
+    rows, ids = records.copy(), np.arange(len(records), dtype=np.int32)
+    tree.arrange(rows, ids, np.ones(rows.shape[1]), 0, -(-len(rows) // LANES))
+    return rows
 
 
 def relation_of(form: Form, index: Arranged, asked: Matrix) -> Relation:
@@ -253,13 +269,28 @@ def _count_left(
 
 def count_each(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     """Count neighbours for scattered records, one in each row."""
+    return _in_spans(_count_alone, index, form, asked, cap)
+
+
+def count_together(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
+    """Count neighbours for records of which near ones are together, the cap out of reach."""
+    return _in_spans(_count_part, index, form, asked, cap)
+
+
+def _in_spans(
+    count: Callable[[Arranged, Relation, Matrix, int], Counts],
+    index: Arranged,
+    form: Form,
+    asked: Matrix,
+    cap: int,
+) -> Counts:
     if not asked.flags.writeable:
         asked = asked.copy()  # else the kernel would be compiled once more
     relation = relation_of(form, index, asked)
     if len(asked) <= _WORTH:
-        return _count_alone(index, relation, asked, cap)
+        return count(index, relation, asked, cap)
     spans = parallel.chunks(len(asked), _WORTH)
-    tasks = [partial(_count_alone, index, relation, asked[slice(*span)], cap) for span in spans]
+    tasks = [partial(count, index, relation, asked[slice(*span)], cap) for span in spans]
     return np.concatenate(list(parallel.results(tasks)))
 
 
@@ -269,6 +300,14 @@ def _count_alone(index: Arranged, relation: Relation, asked: Matrix, cap: int) -
     counts = np.empty(len(asked), np.int64)
     room = np.empty(ROOM + asked.shape[1])
     count_alone(index.tables, index.wide, relation, asked, cap, counts, room)
+    return counts
+
+
+def _count_part(index: Arranged, relation: Relation, asked: Matrix, cap: int) -> Counts:
+    from whitecrow.neighbours._kernels.part import count_part
+
+    counts = np.empty(len(asked), np.int64)
+    count_part(index.tables, index.wide, relation, asked, cap, counts)
     return counts
 
 

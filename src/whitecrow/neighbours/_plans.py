@@ -28,6 +28,7 @@ from whitecrow.neighbours._index import (
     arranged,
     count_each,
     count_in,
+    count_together,
     weights_for,
 )
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
@@ -42,9 +43,9 @@ __all__ = [
     "checked_data",
     "checked_records",
     "count_every",
+    "count_in_part",
     "count_index_plain",
     "count_indexed",
-    "count_ordered",
     "count_plain",
     "count_records",
     "count_through",
@@ -63,6 +64,10 @@ _MANY = 8
 _GRID_FROM = 5_000
 _ONE_BY_ONE = 200_000
 """Records that are counted one by one sooner than the kernel for groups is compiled."""
+_RUN = 64
+"""Blocks of an index that are put in k-d order where its records come cell by cell."""
+_SORTED = 8
+"""It pays where at least one is asked about for so many records."""
 
 _LARGEST = "whitecrow.neighbours._kernels.count._count"
 """The kernel that takes longest to compile."""
@@ -152,16 +157,21 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
     return count_through(arranged(values, weights_for(form)), form, asked, cap)
 
 
-def count_ordered(
+def count_in_part(
     values: Matrix, order: Callable[[], Counts], form: Form, asked: Matrix, cap: int
 ) -> Counts:
-    """Count the neighbours of some records; ``order`` lists the values, near ones together."""
+    """Count the neighbours of some records among a part of all, of which the cap speaks.
+
+    Near ones are together among those asked about; ``order`` lists the values so.
+    """
     size, columns = values.shape
     work = _work(form, size, columns, len(asked))
     if len(asked) < LANES or size < LANES or not KERNELS.pay(work):
         return count_records(values, form, asked, cap)
-    index = arranged(values, None, order=order(), ordered=size)
-    return _grouped(index, form, arranged(asked), cap, None).astype(np.int64)
+    KERNELS.use()
+    run = _RUN if len(asked) * _SORTED > size else 0
+    index = arranged(values, None, order=order(), ordered=size, run=run)
+    return count_together(index, form, asked, cap)
 
 
 def count_every(

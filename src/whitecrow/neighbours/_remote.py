@@ -29,6 +29,7 @@ from whitecrow.neighbours._cellwork import (
     Within,
     added,
 )
+from whitecrow.neighbours._index import near_together
 from whitecrow.neighbours._plans import checked_cap, checked_records, count_records, equality
 from whitecrow.neighbours._work import GATHERED, Counting, Group, Uncovered
 from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
@@ -38,13 +39,10 @@ __all__ = ["Bounds", "RemoteEngine"]
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
-_MOVED = 8
-"""Moving so many records to others near them takes as long as counting for one in an index more."""
-
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may come to this process at one time.
+    """What may come to this process at one time, and when records move between workers.
 
     Parameters
     ----------
@@ -58,6 +56,9 @@ class Bounds:
         Uncertified records that are sent out to be counted, at a time.
     few : int
         Records around one that is asked about, before the work goes to them instead.
+    moved : int
+        Moving so many records to others near them takes as long as counting for one in an index
+        more: they move where that is less.
     """
 
     sample: int = 1 << 15
@@ -65,6 +66,7 @@ class Bounds:
     held: int = 1 << 21
     asked: int = 1 << 20
     few: int = 1 << 14
+    moved: int = 2
 
 
 class RemoteEngine:
@@ -214,6 +216,7 @@ class RemoteEngine:
         else:
             asking = self._within(neighbour_relation, lattice, turn.asking)
             if self._warehouse.spread:
+                asking = near_together(asking)
                 counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
             else:
                 beside = self._beside(neighbour_relation, lattice, turn)
@@ -314,7 +317,8 @@ class RemoteEngine:
         form, query = neighbour_relation.form(), self._dataset.records(neighbour_relation.columns)
         nearby = Nearby.of(lattice, turn)
         indexes = -(-turn.nearby // INDEXED)
-        moved = turn.nearby > self._bounds.held and turn.asked * indexes * _MOVED > turn.nearby
+        bounds = self._bounds
+        moved = bounds.held < turn.nearby < turn.asked * indexes * bounds.moved
         if moved:
             query = replace(query, groups=nearby.grouping(turn.held))
         work = partial(CountingNear, nearby, cap=cap, together=GATHERED if moved else INDEXED)

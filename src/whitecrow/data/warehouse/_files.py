@@ -31,7 +31,7 @@ __all__ = [
     "plain_files",
 ]
 
-_LEAST, _MOST = 1 << 19, 1 << 21
+_LEAST, _MOST = 1 << 19, 1 << 22
 """Records of a task: like parts for all cores, between these as far as the files' groups go."""
 _GLANCED = 8
 """Groups of rows that a sample comes from, at most."""

@@ -18,15 +18,15 @@ from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, Index, Relatio
 from whitecrow.neighbours._kernels.wide import compare_children
 from whitecrow.neighbours.relation import SQUARES
 
-__all__ = ["ROOM", "count_alone"]
+__all__ = ["ROOM", "WAITING", "count_alone"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_WAITING = 9 * BRANCHES
+WAITING = 9 * BRANCHES
 """Nodes that wait: at most fifteen on each level, and nine levels hold more than 2^31 records."""
 
-ROOM = BRANCHES + 2 * _WAITING
+ROOM = BRANCHES + 2 * WAITING
 """Numbers that `count_alone` needs room for, beside one for each column."""
 
 
@@ -50,8 +50,8 @@ def count_alone(
     room : float64, columns + ROOM
         Memory to work in.
     """
-    least, keys = room[:BRANCHES], room[BRANCHES : BRANCHES + _WAITING]
-    waiting, local = room[BRANCHES + _WAITING : ROOM], room[ROOM:]
+    least, keys = room[:BRANCHES], room[BRANCHES : BRANCHES + WAITING]
+    waiting, local = room[BRANCHES + WAITING : ROOM], room[ROOM:]
     for i in range(len(asked)):
         record = asked[i]
         found, count = 0, 1
@@ -59,7 +59,7 @@ def count_alone(
         while count > 0 and found < cap:
             count -= 1
             node = int(waiting[count])
-            some, every = compare_children(relation, tree, node, record, least)
+            some, every = compare_children(relation, tree, node, record, record, least)
             some &= ~every
             while every:
                 found += tree.children[node, 1, lowest_bit(every)]

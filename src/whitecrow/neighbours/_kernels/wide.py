@@ -1,4 +1,4 @@
-"""A record against the boxes of sixteen nodes at once, in vector registers.
+"""A record, or a box of records, against the boxes of sixteen nodes at once, in vector registers.
 
 The steps are those of `compare_boxes`: in float64, in the same order, no product fused with a sum.
 So are the verdicts (`proof.md`, "Boxes"). Why LLVM vectors are written out: see `lanes.py`.
@@ -75,14 +75,22 @@ def _comparison(step: Step) -> Any:
     """Make the comparison whose measure grows by ``step`` with each column.
 
     The made function takes ``boxes`` (float64, wide nodes x columns x 2 x 16), the wide node, the
-    record, the scales, the threshold, and room for the 16 least measures. It returns one bit a
-    child: whether the least measure, and whether the largest, is at most the threshold.
+    lowest and highest values of the records asked about, the scales, the threshold, and room for
+    the 16 least measures. It returns one bit a child: whether the least measure, and whether the
+    largest, is at most the threshold.
     """
 
     def typed(
-        context: Any, boxes: Any, node: Any, record: Any, scales: Any, threshold: Any, least: Any
+        context: Any,
+        boxes: Any,
+        node: Any,
+        low: Any,
+        high: Any,
+        scales: Any,
+        threshold: Any,
+        least: Any,
     ) -> Any:
-        arguments = (boxes, types.intp, record, scales, types.float64, least)
+        arguments = (boxes, types.intp, low, high, scales, types.float64, least)
         return types.UniTuple(types.uint64, 2)(*arguments), _generator(step)
 
     return _intrinsic(typed)
@@ -90,9 +98,9 @@ def _comparison(step: Step) -> Any:
 
 def _generator(step: Step) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        boxes, record, scales, least = (
+        boxes, lowest, highest, scales, least = (
             context.make_array(signature.args[place])(context, builder, arguments[place])
-            for place in (0, 2, 3, 5)
+            for place in (0, 2, 3, 4, 6)
         )
         columns = cgutils.unpack_tuple(builder, scales.shape, 1)[0]
 
@@ -111,16 +119,16 @@ def _generator(step: Step) -> Callable[..., Any]:
             line = builder.add(origin, builder.mul(loop.index, _I64(2 * BRANCHES)))
             low = builder.load(vector(boxes, line), align=8)
             high = builder.load(vector(boxes, builder.add(line, _I64(BRANCHES))), align=8)
-            place = _spread(builder, single(record, loop.index))
             scale = single(scales, loop.index)
-            above, below = builder.fsub(high, place), builder.fsub(place, low)
+            above = builder.fsub(high, _spread(builder, single(lowest, loop.index)))
+            below = builder.fsub(_spread(builder, single(highest, loop.index)), low)
             beyond = _larger(builder, builder.fneg(above), builder.fneg(below))
             differences = (_larger(builder, beyond, _ZERO), _larger(builder, above, below))
             for total, difference in zip(totals, differences, strict=True):
                 builder.store(step(builder, builder.load(total), difference, scale), total)
 
         builder.store(builder.load(totals[0]), vector(least, _I64(0)), align=8)
-        limit = _spread(builder, arguments[4])
+        limit = _spread(builder, arguments[5])
         masks = []
         for total in totals:
             reached = builder.fcmp_ordered("<=", builder.load(total), limit)
@@ -138,19 +146,20 @@ _by_mixed = _comparison(_mixed)
 
 @inner
 def compare_children(
-    relation: Relation, tree: WideTree, node: int, record: Floats, least: Floats
+    relation: Relation, tree: WideTree, node: int, low: Floats, high: Floats, least: Floats
 ) -> Any:
     """Return which children of a wide node have any, and which have only close records, as bits.
 
-    ``least`` receives how near each child comes.
+    Those asked about lie between ``low`` and ``high``, which are one for a single record. ``least``
+    receives how near each child comes.
     """
     kind, threshold, scales, boxes = relation.kind, relation.threshold, relation.scales, tree.boxes
     if kind == SQUARES:
-        some, every = _by_squares(boxes, node, record, scales, threshold, least)
+        some, every = _by_squares(boxes, node, low, high, scales, threshold, least)
     elif kind == SUM:
-        some, every = _by_sum(boxes, node, record, scales, threshold, least)
+        some, every = _by_sum(boxes, node, low, high, scales, threshold, least)
     elif kind == LARGEST:
-        some, every = _by_largest(boxes, node, record, scales, threshold, least)
+        some, every = _by_largest(boxes, node, low, high, scales, threshold, least)
     else:
-        some, every = _by_mixed(boxes, node, record, scales, threshold, least)
+        some, every = _by_mixed(boxes, node, low, high, scales, threshold, least)
     return some & tree.present[node], every & tree.present[node]
