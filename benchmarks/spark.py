@@ -10,8 +10,8 @@ Up to 10^7 records the counts of both engines are compared, and each is the medi
 of ``local``, which reads the same files, at the largest size that both count, `overhead_least` the
 same at 10^6. `exponent_cpu` and `overhead_cpu` are the same for the time that processors worked, in
 all processes. `travelled` is the rows that came to this process, in parts of the records, at the
-largest size. `foretold` is the time of the largest size by the model that is fitted to the others,
-over the measured one.
+largest size. `foretold` is the time of the largest size by a model that is fitted to the others
+(a start, a time a record, a time that grows with the square), over the measured one.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ from whitecrow.neighbours._remote import RemoteEngine
 WIDTH = 3
 COMPARED = 10_000_000
 MEMORY = "4g"
+POWERS = ("at any size", "a record", "a record and a record")
+"""What a time is made of. Those asked about, a part of all, are counted in each index, and so many
+records make one: that grows with the square, until records that move are the cheaper way."""
 
 
 @dataclass
@@ -152,12 +155,11 @@ def in_order(points: Any, counts: Any) -> Any:
     return rows[np.lexsort(rows.T)]
 
 
-def fitted(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
-    """Return the time that does not grow and the time of a record, least relative error."""
+def fitted(sizes: list[int], seconds: list[float]) -> tuple[float, ...]:
+    """Return the times of POWERS, least relative error."""
     weight = 1.0 / np.array(seconds)
-    design = np.column_stack([np.ones(len(sizes)), np.array(sizes, float)]) * weight[:, None]
-    start, each = np.linalg.lstsq(design, np.ones(len(sizes)), rcond=None)[0]
-    return float(start), float(each)
+    design = np.vander(np.array(sizes, float), len(POWERS), increasing=True) * weight[:, None]
+    return tuple(np.linalg.lstsq(design, np.ones(len(sizes)), rcond=None)[0].tolist())
 
 
 def check_model(sizes: list[int], seconds: list[float]) -> float:
@@ -168,14 +170,15 @@ def check_model(sizes: list[int], seconds: list[float]) -> float:
     ratio, rows = math.nan, []
     for left_out in (2, 1):
         known = len(sizes) - left_out
-        if known >= 2:
-            start, each = fitted(sizes[:known], seconds[:known])
-            foretold = start + each * sizes[known]
+        if known >= len(POWERS):
+            times = fitted(sizes[:known], seconds[:known])
+            foretold = sum(time * sizes[known] ** power for power, time in enumerate(times))
             ratio = foretold / seconds[known]
             rows.append([f"{sizes[known]:,}", foretold, seconds[known], ratio])
     print_table(["records", "foretold s", "measured s", "ratio"], rows)
-    start, each = fitted(sizes, seconds)
-    print(f"all sizes: {start:.2f} s and {each * 1e6:.3f} microseconds a record")
+    if len(sizes) >= len(POWERS):
+        for what, time in zip(POWERS, fitted(sizes, seconds), strict=True):
+            print(f"{what}: {time:.4g} s")
     return ratio
 
 

@@ -34,8 +34,7 @@ from whitecrow.errors import invalid
 from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours._plans import KERNELS
-from whitecrow.neighbours._products import measures
-from whitecrow.neighbours.relation import Form, lower
+from whitecrow.neighbours.relation import Form, lower, measures
 
 __all__ = ["METRICS", "as_points", "ball_cover", "cover", "crowding"]
 

@@ -154,8 +154,8 @@ def _in_cells(values: NDArray[np.float64]) -> None:
     judged = lattice.judged(keys, counts, len(many))
     nearby = Nearby.of(lattice, Turn(judged.keys, judged.keys, judged.counts, len(many)))
     found, places = nearby.cells.within(many)
-    order, asked = partial(nearby.order, places), near_together(values[:_FEW])
-    count_in_part(found, order, lattice.form, asked, len(many))
+    order, asked = partial(nearby.order, places), values[near_together(values[:_FEW])]
+    count_in_part(found, lattice.form, asked, len(many), order)
 
 
 def _explaining() -> None:

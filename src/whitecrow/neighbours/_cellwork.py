@@ -259,7 +259,7 @@ class CountingNear:
             rows = box.within(asked, values, form, PLAIN)
             rows = rows[counts[rows] < self.cap]
             near = partial(self.nearby.order, places)
-            counts[rows] += count_in_part(values, near, form, asked[rows], self.cap)
+            counts[rows] += count_in_part(values, form, asked[rows], self.cap, near)
             if bool((counts >= self.cap).all()):
                 break
         yield numbered(counts, self.cap)

@@ -173,13 +173,13 @@ def arranged(
     return Arranged(tables, ids, mixture is not None, _faithful(packed, categories))
 
 
-def near_together(records: Matrix) -> Matrix:
-    """Return records in k-d order."""
+def near_together(records: Matrix) -> Rows:
+    """Return an order of records in which near ones are together: that of an index."""
     from whitecrow.neighbours._kernels import tree
 
     rows, ids = records.copy(), np.arange(len(records), dtype=np.int32)
     tree.arrange(rows, ids, np.ones(rows.shape[1]), 0, -(-len(rows) // LANES))
-    return rows
+    return ids
 
 
 def relation_of(form: Form, index: Arranged, asked: Matrix) -> Relation:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.neighbours._plans import count_records
-from whitecrow.neighbours._products import measures
 from whitecrow.neighbours._work import Group
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form, measures
 
 __all__ = ["Pivots", "choose"]
 

@@ -33,8 +33,8 @@ from whitecrow.neighbours._index import (
 )
 from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
 from whitecrow.neighbours._memory import give_back
-from whitecrow.neighbours._products import FEWEST, count_products, measures
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form, Layout, step
+from whitecrow.neighbours._products import FEWEST, count_products
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form, Layout, measures, step
 
 __all__ = [
     "KERNELS",
@@ -158,19 +158,26 @@ def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts
 
 
 def count_in_part(
-    values: Matrix, order: Callable[[], Counts], form: Form, asked: Matrix, cap: int
+    values: Matrix,
+    form: Form,
+    asked: Matrix,
+    cap: int,
+    order: Callable[[], Counts] | None = None,
 ) -> Counts:
     """Count the neighbours of some records among a part of all, of which the cap speaks.
 
-    Near ones are together among those asked about; ``order`` lists the values so.
+    Near ones are together among those asked about; ``order`` lists the values so, if that is known.
     """
     size, columns = values.shape
     work = _work(form, size, columns, len(asked))
     if len(asked) < LANES or size < LANES or not KERNELS.pay(work):
         return count_records(values, form, asked, cap)
     KERNELS.use()
-    run = _RUN if len(asked) * _SORTED > size else 0
-    index = arranged(values, None, order=order(), ordered=size, run=run)
+    if order is None:
+        index = arranged(values, weights_for(form))
+    else:
+        run = _RUN if len(asked) * _SORTED > size else 0
+        index = arranged(values, weights_for(form), order=order(), ordered=size, run=run)
     return count_together(index, form, asked, cap)
 
 

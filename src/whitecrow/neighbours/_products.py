@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.relation import SQUARES, Form, step
+from whitecrow.neighbours.relation import SQUARES, Form, measures
 
-__all__ = ["FEWEST", "count_products", "measures"]
+__all__ = ["FEWEST", "count_products"]
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -90,11 +90,3 @@ def _counted(
 def _each(flags: Flags) -> Counts:
     """Count the flags of each row."""
     return np.array([np.count_nonzero(row) for row in flags], np.int64)
-
-
-def measures(form: Form, columns: Matrix, record: Matrix) -> Matrix:
-    """Return the measure between one record and many, given column by column."""
-    total = np.zeros(columns.shape[1:])
-    for c, scale in enumerate(form.scales):
-        total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
-    return total

@@ -9,6 +9,7 @@ predicate decides on the same doubles as in the local engine.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,6 +39,9 @@ __all__ = ["Bounds", "RemoteEngine"]
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+
+_MANY = 1024
+"""Records asked about from which on it pays to bring near ones together."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +220,6 @@ class RemoteEngine:
         else:
             asking = self._within(neighbour_relation, lattice, turn.asking)
             if self._warehouse.spread:
-                asking = near_together(asking)
                 counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
             else:
                 beside = self._beside(neighbour_relation, lattice, turn)
@@ -322,24 +325,27 @@ class RemoteEngine:
         if moved:
             query = replace(query, groups=nearby.grouping(turn.held))
         work = partial(CountingNear, nearby, cap=cap, together=GATHERED if moved else INDEXED)
-        parts = [
-            self._added(work(group=Group(form, some)), len(some), cap, query)
-            for some in self._in_steps(asking)
-        ]
-        return np.concatenate([np.zeros(0, np.int64), *parts])
+        return self._in_steps(
+            asking,
+            lambda some: self._added(work(group=Group(form, some)), len(some), cap, query),
+        )
 
     def _count_in_turns(
         self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Query
     ) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
-        parts = [
-            self._count(layout, (Group(form, some),), cap, query) for some in self._in_steps(asking)
-        ]
-        return np.concatenate([np.zeros(0, np.int64), *parts])
+        return self._in_steps(
+            asking, lambda some: self._count(layout, (Group(form, some),), cap, query)
+        )
 
-    def _in_steps(self, asking: Matrix) -> list[Matrix]:
-        step = self._bounds.asked
-        return [asking[first : first + step] for first in range(0, len(asking), step)]
+    def _in_steps(self, asking: Matrix, count: Callable[[Matrix], Counts]) -> Counts:
+        """Count for some records after others, near ones together."""
+        counts = np.zeros(len(asking), np.int64)
+        order = near_together(asking) if len(asking) >= _MANY else np.arange(len(asking))
+        for first in range(0, len(asking), self._bounds.asked):
+            some = order[first : first + self._bounds.asked]
+            counts[some] = count(asking[some])
+        return counts
 
     def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
         """Count close records among those of a query, where they are."""

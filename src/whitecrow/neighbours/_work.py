@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import _parallel as parallel
-from whitecrow.neighbours._plans import count_records
+from whitecrow.neighbours._plans import count_in_part, count_records
 from whitecrow.neighbours.relation import Form, Layout
 
 __all__ = ["GATHERED", "Counting", "Group", "Uncovered", "numbered"]
@@ -46,7 +46,7 @@ class Counting:
     layout : Layout
         How records are laid out before they are compared.
     groups : tuple of Group
-        The records asked about; places go through all groups.
+        The records asked about, near ones together; places go through all groups.
     cap : int
         Where counting stops.
     alone : bool
@@ -68,7 +68,7 @@ class Counting:
             for group, count in zip(self.groups, counts, strict=True):
                 rows = box.within(group.asked, vectors, group.form, self.layout)
                 rows = rows[count[rows] < self.cap]
-                count[rows] += count_records(vectors, group.form, group.asked[rows], self.cap)
+                count[rows] += count_in_part(vectors, group.form, group.asked[rows], self.cap)
                 waiting = waiting or bool((count < self.cap).any())
             if not waiting:
                 break

@@ -45,6 +45,7 @@ __all__ = [
     "embedded",
     "lower",
     "measure",
+    "measures",
     "relation_on",
     "step",
 ]
@@ -431,4 +432,12 @@ def measure(kind: int, a: Any, b: Any, scales: Any) -> Any:
     total = 0.0
     for c in range(len(scales)):
         total = step(kind, total, abs(a[c] - b[c]), scales[c])
+    return total
+
+
+def measures(form: Form, columns: NDArray[np.float64], record: NDArray[np.float64]) -> Any:
+    """Return the measure between one record and many, given column by column."""
+    total = np.zeros(columns.shape[1:])
+    for c, scale in enumerate(form.scales):
+        total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
     return total
