@@ -188,14 +188,16 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDAr
         return _look_with_missing(grid, share, records, noise)
     if grid.ordered:
         below = np.cumsum(share)
-        middle = _middles(grid)
+        unit = _unit(grid)
+        middle = _middles(grid) * unit
         # Ends that may be noise are drawn in.
         part = min(max(2.0 * noise / records, _WINSOR), _MOST_DRAWN)
         mean, spread = _moments(middle, share, part)
         if grid.lower is not None and grid.upper is not None:
             trust = min(1.0, max(0.0, _DOUBT[0] - _DOUBT[1] * noise / records))
-            width = (grid.upper - grid.lower) / 6.0
-            mean = trust * mean + (1.0 - trust) * (grid.lower + grid.upper) / 2.0
+            lower, upper = grid.lower * unit, grid.upper * unit
+            width = (upper - lower) / 6.0
+            mean = trust * mean + (1.0 - trust) * (lower + upper) / 2.0
             spread = math.sqrt(trust * spread**2 + (1.0 - trust) * width**2)
         away = (middle - mean) / spread
         logarithmic = np.sign(away) * np.log1p(np.abs(away))
@@ -223,6 +225,12 @@ def _look_with_missing(
 def _middles(grid: Grid) -> Floats:
     borders = grid.borders()
     return (borders[:-1] + borders[1:]) / 2.0
+
+
+def _unit(grid: Grid) -> float:
+    """Return 1, or a power of two by which values whose squares are no numbers are measured."""
+    largest = float(np.abs(grid.borders()).max(initial=0.0))
+    return 1.0 if 1e-100 < largest < 1e100 or largest == 0.0 else 2.0 ** -math.frexp(largest)[1]
 
 
 def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:
