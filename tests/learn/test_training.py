@@ -55,8 +55,8 @@ def test_far_records_score_above_common_ones_however_wide_the_bounds(
     assert np.mean(strange[:, None] > common[None, :]) > 0.97
 
 
-@pytest.mark.parametrize("bound", [1e-300, 1e-160, 1e200])
-def test_bounds_whose_squares_are_no_numbers_give_scores_all_the_same(bound: float) -> None:
+@pytest.mark.parametrize("bound", [1e-310, 1e-300, 1e-160, 1e200, 8e307])
+def test_bounds_whose_squares_overflow_or_vanish_give_scores_all_the_same(bound: float) -> None:
     rows = np.clip(records(3000, 3), -3.0, 3.0) * (bound / 3.0)
     with np.errstate(divide="raise", invalid="raise"):
         model = trained(rows, bound=bound)

@@ -228,9 +228,11 @@ def _middles(grid: Grid) -> Floats:
 
 
 def _unit(grid: Grid) -> float:
-    """Return 1, or a power of two by which values whose squares are no numbers are measured."""
+    """Return what to multiply values by, so that their squares neither overflow nor vanish."""
     largest = float(np.abs(grid.borders()).max(initial=0.0))
-    return 1.0 if 1e-100 < largest < 1e100 or largest == 0.0 else 2.0 ** -math.frexp(largest)[1]
+    if largest == 0.0 or 1e-100 < largest < 1e100:
+        return 1.0
+    return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
 
 
 def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:

@@ -169,9 +169,10 @@ def count_in_part(
     Near ones are together among those asked about; ``order`` lists the values so, if that is known.
     """
     size, columns = values.shape
-    work = _work(form, size, columns, len(asked))
-    if len(asked) < LANES or size < LANES or not KERNELS.pay(work):
+    if len(asked) < LANES or size < LANES:
         return count_records(values, form, asked, cap)
+    if not KERNELS.pay(_work(form, size, columns, len(asked))):
+        return _count_few(values, form, asked, cap)
     KERNELS.use()
     if order is None:
         index = arranged(values, weights_for(form))
