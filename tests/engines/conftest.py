@@ -29,8 +29,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks import postgres
 
-ENGINES = ("local", "duckdb", "postgresql", "spark", "gpu")
-REMOTE = ("duckdb", "postgresql", "spark")
+ENGINES = ("local", "disk", "postgresql", "spark", "gpu")
+REMOTE = ("disk", "postgresql", "spark")
+WAYS = (*REMOTE, "spark frame")
 
 # One compiler for Java: in short programs the second one takes more time than it saves.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -90,15 +91,14 @@ def storing(request: pytest.FixtureRequest) -> Storing:
             return table
         if kind == "postgresql":
             return loaded(request.getfixturevalue("server").url, table)
-        if kind == "spark":
-            request.getfixturevalue("spark")
+        spark = request.getfixturevalue("spark") if kind.startswith("spark") else None
         folder = Path(request.getfixturevalue("tmp_path_factory").mktemp("records"))
         # Several files, one of them without a record.
         cuts = [0, 0, table.num_rows // 3, table.num_rows]
         for number, (first, last) in enumerate(itertools.pairwise(cuts)):
             part = table.slice(first, last - first)
             parquet.write_table(part, folder / f"part-{number}.parquet")
-        return folder
+        return spark.read.parquet(f"file://{folder}") if kind == "spark frame" else folder
 
     return put
 
@@ -143,7 +143,7 @@ def opening(storing: Storing) -> Iterator[Opening]:
                 return dataset, open_engine(dataset, kind)
             except Unavailable as reason:
                 pytest.skip(str(reason))
-        engine = "spark" if kind == "spark" else "sql"
+        engine = "spark" if kind.startswith("spark") else "disk"
         remote = open_remote(source, card, engine=engine)
         remotes.append(remote)
         return remote, RemoteEngine(remote, bounds or Bounds())
@@ -155,6 +155,12 @@ def opening(storing: Storing) -> Iterator[Opening]:
 
 @pytest.fixture(params=ENGINES)
 def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    """Every way on which records come to an engine that does not hold them in memory."""
     return str(request.param)
 
 

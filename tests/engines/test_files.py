@@ -13,15 +13,8 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse._files import (
-    Reading,
-    _divided,
-    common_schema,
-    footers_of,
-    glanced,
-    parts_of,
-)
+from whitecrow.data.warehouse import Asked, open_remote
+from whitecrow.data.warehouse._files import _divided, footers_of, parts_of, peeked
 from whitecrow.data.warehouse._spark import SparkWarehouse
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
@@ -72,7 +65,7 @@ def pairs(engine: Any, cap: int = 12) -> list[tuple[float, ...]]:
 
 
 def reads_by_itself(dataset: Any) -> bool:
-    return dataset.warehouse.stored(dataset.records(["age"])) is not None
+    return dataset.warehouse.rows_stored is not None
 
 
 @pytest.mark.parametrize("held", [1 << 21, 50], ids=["where they lie", "moved in groups"])
@@ -94,25 +87,35 @@ def test_workers_that_read_files_find_what_spark_reads_for_them(
     assert 50 < len(expected) < dataset.size
 
 
-def test_files_that_differ_and_folders_of_folders_are_left_to_spark(
+def test_names_of_folders_are_no_columns_and_files_must_be_alike(
     spark: Any, tmp_path: Path
 ) -> None:
+    """A folder ``age=99`` would replace the ages in the files, were it Spark that read them."""
     table = patients(300)
     nested = in_parts(tmp_path / "nested", table, 100)
-    (nested / "day=1").mkdir()
+    (nested / "age=99").mkdir()
     for number in range(4):
-        (nested / f"part-{number}.parquet").rename(nested / "day=1" / f"{number}.parquet")
+        (nested / f"part-{number}.parquet").rename(nested / "age=99" / f"{number}.parquet")
+    here = read(table, CARD)
+    dataset = open_remote(nested, CARD, engine="spark")
+    assert reads_by_itself(dataset)
+    assert dataset.size == here.size
+    assert pairs(RemoteEngine(dataset)) == pairs(LocalEngine(here))
+    dataset.close()
     differ = in_parts(tmp_path / "differ", table, 100)
     narrow = table.set_column(1, "age", table["age"].cast(pa.int32()))
     parquet.write_table(narrow, differ / "part-9.parquet")
-    for folder in (nested, differ):
-        dataset = open_remote(folder, CARD, engine="spark")
-        assert not reads_by_itself(dataset)
-        dataset.close()
+    for engine in ("disk", "spark"):
+        with pytest.raises(InvalidInput, match="differ in names or types"):
+            open_remote(differ, CARD, engine=engine)
+
+
+def test_all_records_of_a_person_are_brought_together(spark: Any, tmp_path: Path) -> None:
+    table = patients(300)
     people = Card("patients", (*CARD.columns, Column("other", "text")), "user", "other", 1)
     dataset = open_remote(in_parts(tmp_path / "people", table, 100), people, engine="spark")
-    assert dataset.size == read(table, people).size  # who a person is takes all records
-    assert not reads_by_itself(dataset)
+    assert dataset.size == read(table, people).size
+    assert dataset.rejections.read == table.num_rows
     dataset.close()
 
 
@@ -168,8 +171,6 @@ def test_delta_tables_whose_files_are_not_the_whole_table_are_refused(tmp_path: 
 
     with pytest.raises(InvalidInput, match="differ in names or types"):
         open_remote(in_delta(tmp_path / "widened", widened), engine="spark")
-    with pytest.raises(InvalidInput, match="other versions"):
-        open_remote(parted, engine="sql")
 
 
 def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
@@ -177,44 +178,8 @@ def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
 ) -> None:
     parquet.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "part.parquet")
     monkeypatch.chdir(tmp_path)
-    footers = footers_of([Path("part.parquet")])
-    assert footers is not None
-    parts = parts_of(footers, ["x"], 2)
-    assert parts is not None
+    parts = parts_of(footers_of([Path("part.parquet")], "part"), 2)
     assert [path for part in parts for path, _ in part.groups] == [str(tmp_path / "part.parquet")]
-
-
-def test_the_schema_that_footers_tell_is_the_one_that_spark_finds(
-    spark: Any, tmp_path: Path
-) -> None:
-    table = pa.table(
-        {
-            "flag": [True, None],
-            "tiny": pa.array([1, 2], pa.int8()),
-            "small": pa.array([1, 2], pa.int16()),
-            "middle": pa.array([1, 2], pa.int32()),
-            "long": [1, 2],
-            "single": pa.array([0.5, None], pa.float32()),
-            "double": [0.5, None],
-            "text": ["a", None],
-            "day": pa.array([1, 2], pa.date32()),
-        }
-    )
-    parquet.write_table(table, tmp_path / "plain.parquet")
-    footers = footers_of([tmp_path / "plain.parquet"])
-    assert footers is not None
-    asked = spark.read.parquet(f"file://{tmp_path}/plain.parquet").limit(0).toArrow().schema
-    assert common_schema(footers) == asked
-    for name, column in (
-        ("moment", pa.array([1, 2], pa.timestamp("us"))),
-        ("word", pa.array(["a", "b"]).dictionary_encode()),
-        ("Double", pa.array([1.0, 2.0])),
-    ):
-        odd = table.append_column(name, column)
-        parquet.write_table(odd, tmp_path / "odd.parquet")
-        footers = footers_of([tmp_path / "odd.parquet"])
-        assert footers is not None
-        assert common_schema(footers) is None, name
 
 
 def test_a_sample_that_is_not_of_all_records_changes_no_count(
@@ -226,24 +191,25 @@ def test_a_sample_that_is_not_of_all_records_changes_no_count(
     expected = pairs(LocalEngine(read(table, CARD)))
     corner = np.full((1000, 3), 40.0) + np.linspace(0, 1e-3, 1000)[:, None]
     for seen, bounds in ((corner, Bounds(cells=64)), (corner, Bounds()), (None, Bounds())):
-        monkeypatch.setattr(SparkWarehouse, "glance", lambda *_, seen=seen: seen)
+        monkeypatch.setattr(SparkWarehouse, "peek", lambda *_, seen=seen: seen)
         dataset = open_remote(folder, CARD, engine="spark")
         assert pairs(RemoteEngine(dataset, bounds)) == expected
         assert dataset.size == read(table, CARD).size
         dataset.close()
 
 
-def test_what_is_glanced_at_are_records_that_pass_the_card(tmp_path: Path) -> None:
+def test_a_sample_is_of_records_that_pass_the_card(tmp_path: Path) -> None:
     table = patients()
     folder = in_parts(tmp_path / "records", table)
-    footers = footers_of(sorted(folder.glob("*.parquet")))
-    assert footers is not None
-    parts = parts_of(footers, CARD.names, 2)
-    assert parts is not None
-    reading = Reading(CARD, ("age", "bmi", "pay"))
-    seen = glanced(parts, reading, 300)
-    assert seen is not None
-    assert seen.shape == (300, 3)
-    all_of_them = {tuple(row) for part in parts for rows in part.read(reading) for row in rows}
-    assert {tuple(row) for row in seen} <= all_of_them
-    assert glanced((), reading, 300) is None
+    parts = parts_of(footers_of(sorted(folder.glob("*.parquet")), "records"), 2)
+    asked = Asked(("age", "bmi", "pay"))
+    disk = open_remote(folder, CARD)
+    all_of_them = {
+        tuple(row) for part in parts for rows in asked.of(part.decoded(CARD)) for row in rows
+    }
+    for seen in (peeked(parts, CARD, asked, 300), disk.warehouse.peek(asked, 300)):
+        assert seen is not None
+        assert seen.shape == (300, 3)
+        assert {tuple(row) for row in seen} <= all_of_them
+    assert peeked((), CARD, asked, 300) is None
+    disk.close()

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import psycopg
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from whitecrow.data import Card, Column, SqlQuery, read
 from whitecrow.data._database import read_only_engine, reading_connection
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse._duck import DuckWarehouse
 from whitecrow.errors import InvalidInput, Unavailable
 
 CARD = Card("kept", (Column("age", lower=0, upper=120),))
@@ -73,26 +68,7 @@ def test_the_transaction_of_postgresql_only_reads(statement: str, kept_people: s
     assert size(kept_people) == 1
 
 
-def test_duckdb_reads_its_own_files_and_no_others(tmp_path: Path) -> None:
-    for folder in ("mine", "other"):
-        (tmp_path / folder).mkdir()
-        parquet.write_table(pa.table({"age": [1.0]}), tmp_path / folder / "a.parquet")
-    for source in (tmp_path / "mine", tmp_path / "mine" / "a.parquet"):
-        warehouse = DuckWarehouse(source)
-        for statement in (
-            f"FROM read_parquet('{tmp_path / 'other' / 'a.parquet'}')",
-            "SELECT * FROM read_text('/etc/passwd')",
-            f"ATTACH '{tmp_path / 'new.db'}' AS made",
-            f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
-            "SET enable_external_access = true",
-        ):
-            with pytest.raises((duckdb.PermissionException, duckdb.InvalidInputException)):
-                warehouse._connection.execute(statement)
-        assert warehouse.schema().names == ["age"]
-        warehouse.close()
-
-
-def test_spark_takes_a_name_and_no_query(spark: Any, tmp_path: Path) -> None:
+def test_spark_takes_a_name_and_no_query(spark: Any) -> None:
     spark.createDataFrame([(1.0,)], "age double").createOrReplaceTempView("kept_view")
     for query in ("SELECT age FROM kept_view", "kept_view; DROP VIEW kept_view", "range(9)"):
         with pytest.raises((InvalidInput, Unavailable)):

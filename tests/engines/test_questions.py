@@ -132,12 +132,12 @@ def test_every_question_finds_the_same_facts(remote_kind: str, opening: Opening)
         assert told(kind, gather(question, *remote)) == told(kind, gather(question, *local)), kind
 
 
-@pytest.mark.parametrize("remote_kind", ["duckdb", "spark"], indirect=True)
+@pytest.mark.parametrize("remote_kind", ["disk", "spark"], indirect=True)
 def test_every_question_is_answered_and_charged_once(
     remote_kind: str, storing: Storing, tmp_path: Path
 ) -> None:
     source = storing(remote_kind, patients())
-    engine = "spark" if remote_kind == "spark" else "sql"
+    engine = "spark" if remote_kind == "spark" else "disk"
     here = wc.Curator.open(patients(), card=CARD, budget="10000000", name="here", policy=ANY)
     steps: list[tuple[int, int, str]] = []
     with wc.Curator.open(
@@ -203,14 +203,14 @@ def test_a_failure_elsewhere_is_told_in_one_constant_sentence(spark: Any) -> Non
         assert refused.value.__context__ is None
 
 
-@pytest.mark.parametrize("remote_kind", ["duckdb", "spark"], indirect=True)
+@pytest.mark.parametrize("remote_kind", ["disk", "spark"], indirect=True)
 def test_the_terminal_asks_where_the_records_are(
     remote_kind: str, storing: Storing, tmp_path: Path
 ) -> None:
     folder = storing(remote_kind, patients())
     card = tmp_path / "patients.toml"
     card.write_text(WRITTEN)
-    engine = ["--engine", "sql"] if remote_kind == "duckdb" else ["--engine", "spark"]
+    engine = ["--engine", "sql"] if remote_kind == "disk" else ["--engine", "spark"]
     ran = CliRunner().invoke(
         whitecrow,
         ["--json", "count", str(folder), "--card", str(card), "--columns", "age,bmi", "--beta", "3",
@@ -227,6 +227,6 @@ def test_two_folders_of_one_stem_have_two_accounts(tmp_path: Path) -> None:
         folder = tmp_path / f"visits.{year}"
         folder.mkdir()
         parquet.write_table(patients(50), folder / "part.parquet")
-        with wc.Curator.open(folder, engine="sql") as curator:
+        with wc.Curator.open(folder, engine="disk") as curator:
             assert curator.name == f"visits.{year}"
     assert len(list(tmp_path.glob("*.whitecrow.db"))) == 2

@@ -99,7 +99,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
         "--engine",
         default="local",
         show_default=True,
-        help="Who counts neighbours: local, gpu, sql (DuckDB, PostgreSQL) or spark.",
+        help="Who counts neighbours: local, gpu, disk (more records than memory holds) or spark.",
     )
     @click.option("--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ...")
     @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")

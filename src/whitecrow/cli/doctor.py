@@ -16,7 +16,7 @@ _PARTS = {
     "pictures of detectors": ("matplotlib", "plots"),
     "further detectors (LOF)": ("scikit-learn", "detectors"),
     "detectors of PyOD": ("pyod", "detectors"),
-    "counting in DuckDB": ("duckdb", "sql"),
+    "DuckDB files": ("duckdb", "sql"),
     "PostgreSQL": ("psycopg", "postgres"),
     "counting on a GPU": ("cupy-cuda12x", "gpu"),
     "counting in Spark": ("pyspark", "spark"),

@@ -37,7 +37,7 @@ from whitecrow.data._intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
-from whitecrow.neighbours import REMOTE, Engine, LocalEngine, open_data, open_engine
+from whitecrow.neighbours import READ_AGAIN, Engine, LocalEngine, open_data, open_engine
 from whitecrow.questions import read_question, register
 
 __all__ = ["main"]
@@ -234,7 +234,7 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
         return made_up, open_engine(made_up), ""
     source = Path(where["path"]) if "path" in where else SqlQuery(where["url"], where["query"])
     card = None if said["card"] is None else Card.from_json(said["card"])
-    seen = Recognition(source, remote=said["engine"] in REMOTE)
+    seen = Recognition(source, remote=said["engine"] in READ_AGAIN)
     dataset, engine = open_data(
         source,
         card,

@@ -133,9 +133,10 @@ class Curator(Asks, Custody, Rehearsal):
             Where the account is kept: a database URL or a file, or a ledger that is open. By
             default a file beside the data (``patients.whitecrow.db``); for data without a file,
             memory.
-        engine : {"local", "gpu", "sql", "spark"}
-            Who counts neighbours. ``sql`` and ``spark`` count where the records are and copy none
-            of them as a whole: see :func:`whitecrow.data.warehouse.open_remote` for their sources.
+        engine : {"local", "gpu", "disk", "spark"}
+            Who counts neighbours. ``disk`` is for records that memory does not hold: they are
+            read once, into a file without a name that is gone with this process. ``spark`` counts
+            in the workers of a cluster: see :func:`whitecrow.data.warehouse.open_remote`.
         spark_master : str, optional
             For ``spark``: ``local[2]``, ``spark://host:7077``, ``yarn``, ``sc://host``, ...
         analyst : str

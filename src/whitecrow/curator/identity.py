@@ -5,12 +5,12 @@ What is noticed, and when:
 ===========================  ====================================  ==============================
 source                       recognised by                         looked at
 ===========================  ====================================  ==============================
-file, folder of Parquet      its bytes                             at opening; with the engines
-                                                                   ``sql`` and ``spark`` its size
-                                                                   and times before each question
-frame, query (``local``)     the multiset of its rows              at opening; then it is a copy
-PostgreSQL, a table of       number of rows and a sum of hashes    at opening only, so questions
-Spark                                                              there get no discount for
+file, folder of Parquet      its bytes                             at opening; with the engine
+                                                                   ``spark`` its size and times
+                                                                   before each question
+frame, query                 the multiset of its rows              at opening; then it is a copy
+a table of Spark             the multiset of its rows              at opening only, so questions
+                                                                   there get no discount for
                                                                    places that do not meet
 ===========================  ====================================  ==============================
 """

@@ -15,7 +15,7 @@ from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger import AccountSnapshot, Ledger
 from whitecrow.ledger.growth import checked
 from whitecrow.ledger.revisions import first_records
-from whitecrow.neighbours import REMOTE, Engine, open_data
+from whitecrow.neighbours import READ_AGAIN, Engine, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
 from whitecrow.terms import Budget, Policy
@@ -90,7 +90,7 @@ def opened(
     private = is_private(where) and advance is None and growth is None
     account = name or account_name(source, private=private)
     recording = advance is not None or growth is not None
-    seen = Recognition(source, remote=engine in REMOTE, recording=recording)
+    seen = Recognition(source, remote=engine in READ_AGAIN, recording=recording)
     dataset, found = open_data(
         source,
         card,
@@ -137,7 +137,7 @@ def advanced(
     For a service, whose workers open the records themselves when told to. A file is only hashed;
     the rows of a query are read here once.
     """
-    seen = Recognition(source, remote=engine in REMOTE, recording=True)
+    seen = Recognition(source, remote=engine in READ_AGAIN, recording=True)
     dataset = None
     if not seen.by_file:
         watch = None if seen.rows is None else seen.rows.add

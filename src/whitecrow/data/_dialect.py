@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+__all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect"]
 
-__all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect", "Query"]
-
-_LENT = "lent_cells"
 _TOO_LARGE = 2**1024 - 2**970
 """From here on the nearest double is infinite."""
 _TOO_SMALL = "0." + str(5**1075).zfill(1075)
@@ -138,41 +132,3 @@ SPARK = Dialect(
     whole="CAST({} AS STRING)",
     row_hash="CAST(xxhash64({}, r.*) AS DECIMAL(20, 0))",
 )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Query:
-    """A query, and whole numbers that it compares with.
-
-    Parameters
-    ----------
-    text : str
-        SQL. It may select from ``Query.LENT``, a relation with one column, ``cell``.
-    lent : int64 array, optional
-        What that relation holds. Numbers travel beside the text, since there may be many.
-    order : str, optional
-        An expression of the selected columns: records with near values of it are worked on
-        together, as far as the engine likes. It changes no result.
-    reading : callable, optional
-        What makes the rows of this query from an Arrow batch of the stored columns
-        ``reading.stored``; for workers that reach the files.
-    groups : callable, optional
-        Takes rows, returns a whole number for each: rows of one number are worked on together, and
-        those of a negative one are not needed. For engines that have no use for ``order``.
-    """
-
-    text: str
-    lent: npt.NDArray[np.int64] | None = None
-    order: str | None = None
-    reading: Any = None
-    groups: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.int64]] | None = None
-
-    LENT = _LENT
-
-    def ordered(self) -> str:
-        """Return the text with the order as SQL says it."""
-        return self.text if self.order is None else f"{self.text} ORDER BY {self.order}"
-
-    def number(self, dialect: Dialect) -> Query:
-        """Return a query for the number of rows."""
-        return Query(f"SELECT {dialect.to_double('COUNT(*)')} AS records FROM ({self.text}) listed")  # noqa: S608 - a query of ours

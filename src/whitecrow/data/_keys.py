@@ -1,7 +1,6 @@
 """What records are grouped by: a column as it is, cut at edges, or rounded to steps.
 
-Each key is computed here by numpy and elsewhere by SQL, with the same IEEE operations in the same
-order, so that a record has the same key wherever it is kept.
+Each key is computed from canonical columns by the same code wherever a record is kept.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from whitecrow.data._dialect import Dialect
 
 __all__ = ["Cut", "Key", "Plain", "Rounded"]
 
@@ -26,10 +23,6 @@ class Plain:
     def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the key of each value."""
         return values
-
-    def sql(self, value: str, dialect: Dialect) -> str:
-        """Write the key of a value."""
-        return value
 
 
 @dataclass(frozen=True)
@@ -49,15 +42,6 @@ class Cut:
         """Return the key of each value."""
         return np.searchsorted(np.array(self.edges), values, side="right")
 
-    def sql(self, value: str, dialect: Dialect) -> str:
-        """Write the key of a value."""
-        cases = "".join(
-            f"WHEN {value} < {dialect.number(edge)} THEN {dialect.number(place)} "
-            for place, edge in enumerate(self.edges)
-        )
-        last = dialect.number(len(self.edges))
-        return f"CASE {cases}ELSE {last} END" if cases else last
-
 
 @dataclass(frozen=True)
 class Rounded:
@@ -76,15 +60,8 @@ class Rounded:
 
     def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the key of each value."""
-        return np.clip(np.rint((values - self.origin) / self.step), -self.most, self.most)
-
-    def sql(self, value: str, dialect: Dialect) -> str:
-        """Write the key of a value."""
-        # Cut before the division: a database may refuse what is too large for a double.
-        reach = self.most * self.step * (1.0 + 2.0**-40)
-        near = dialect.clipped(value, self.origin - reach, self.origin + reach)
-        steps = f"({near} - {dialect.number(self.origin)}) / {dialect.number(self.step)}"
-        return dialect.clipped(dialect.rint.format(f"({steps})"), -self.most, self.most)
+        steps = np.clip(np.rint((values - self.origin) / self.step), -self.most, self.most)
+        return steps + 0.0  # one zero
 
 
 Key = Plain | Cut | Rounded

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from whitecrow.data._folders import files_of
 
-__all__ = ["RowMark", "file_chunks", "file_mark", "file_states"]
+__all__ = ["RowMark", "added_marks", "file_chunks", "file_mark", "file_states"]
 
 FileStates = dict[str, list[int]]
 """By path: size, inode, time of change of the contents and of the inode."""
@@ -159,6 +159,18 @@ class RowMark:
 
     def _named(self, size: int) -> Any:
         return hashlib.blake2b("\0".join(self._names).encode(), digest_size=size)
+
+
+def added_marks(marks: Iterable[str]) -> str:
+    """Return the mark of rows that were marked in parts."""
+    counted = [mark.split(":") for mark in marks]
+    parts = [part for part in counted if part[1] != "0"] or counted
+    sums = [
+        sum(int(part[place], 16) for part in parts) % (1 << 64)
+        for place in range(3, 3 + len(_LANES))
+    ]
+    records = sum(int(part[1]) for part in parts)
+    return f"rows:{records}:{parts[0][2]}:" + ":".join(f"{total:016x}" for total in sums)
 
 
 def _hashed(columns: list[Words], seed: int) -> Words:

@@ -17,17 +17,27 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column, CsvFormat, TableChoice
-from whitecrow.data._columns import as_read, check_schema, convert, decoded, decoded_type, dtype
+from whitecrow.data._columns import check_schema, decoded_type, dtype
 from whitecrow.data._csvfile import guessed_schema
 from whitecrow.data._dataset import Dataset, Rejections
+from whitecrow.data._decoding import Decoded
 from whitecrow.data._saved import keep, keepable, kept, state_of
-from whitecrow.data._selection import also_selected, exact_ids, selected
+from whitecrow.data._selection import also_selected, selected
 from whitecrow.data._sources import Opened, data_file, open_source
 from whitecrow.errors import InvalidInput
 
-__all__ = ["bare_card", "drafted_card", "read", "read_and_keep"]
+__all__ = [
+    "Loader",
+    "bare_card",
+    "drafted_card",
+    "open_checked",
+    "read",
+    "read_and_keep",
+    "stored_batches",
+]
 
 Progress = Callable[[int, int, str], None]
+Columns = dict[str, npt.NDArray[Any]]
 
 
 def read(
@@ -65,10 +75,18 @@ def read(
         found = kept(file, known)
         if found is not None:
             return found
-    opened = open_source(source, known)
-    if watch is not None:
-        opened = _watched(opened, watch)
-    return _loaded(opened, known or bare_card(opened.schema, opened.name), progress)
+    opened, known = open_checked(source, known, watch)
+    return _loaded(opened, known, progress)
+
+
+def open_checked(
+    source: object, card: Card | None, watch: Callable[[Any], None] | None = None
+) -> tuple[Opened, Card]:
+    """Open a source and see that it can be read as its card says; see :func:`read`."""
+    opened = open_source(source, card)
+    known = card or bare_card(opened.schema, opened.name)
+    check_schema(known, opened.schema)
+    return opened if watch is None else _watched(opened, watch), known
 
 
 def _watched(opened: Opened, watch: Callable[[Any], None]) -> Opened:
@@ -83,18 +101,23 @@ def _watched(opened: Opened, watch: Callable[[Any], None]) -> Opened:
 def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
     import pyarrow
 
-    check_schema(card, opened.schema)
-    loader = _Loader(card)
-    _fill(loader, opened, progress)
+    loader = Loader(card)
+    for batch in stored_batches(opened, loader, progress):
+        loader.add(batch)
     # Now that no batch is held, what Arrow keeps for the next ones goes back to the system.
     pyarrow.default_memory_pool().release_unused()
-    return loader.finish(origin=opened.name)
+    columns, left = loader.take()
+    size = len(next(iter(columns.values())))
+    card.check_size(size)
+    rejections = loader.rejections(size)
+    return Dataset(card, columns, rejections=rejections, left_out=left, origin=opened.name)
 
 
-def _fill(loader: _Loader, opened: Opened, progress: Progress | None) -> None:
+def stored_batches(opened: Opened, loader: Loader, progress: Progress | None) -> Iterator[Any]:
+    """Yield the card's columns of a source as they are stored; tell how far it is."""
     done = 0
     for batch in opened.batches(list(loader.card.names), loader.leave_out):
-        loader.add(batch)
+        yield batch
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "reading")
@@ -111,7 +134,7 @@ def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None =
             "could not be told at a glance."
         )
     state = state_of(file)
-    dataset = _loaded(open_source(file, card), card, progress)
+    dataset = _loaded(*open_checked(file, card), progress)
     keep(dataset, file, state)
     return dataset
 
@@ -153,91 +176,88 @@ def _kind(arrow: Any) -> str:
     return "text"
 
 
-class _Loader:
-    """Collects checked batches; every decision looks at one record alone."""
+class Loader:
+    """Collects the canonical columns of batches; every decision looks at one record alone.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    """
 
     def __init__(self, card: Card) -> None:
         self.card = card
-        self.parts: dict[str, list[npt.NDArray[Any]]] = {c.name: [] for c in card.columns}
-        self.left: dict[str, list[npt.NDArray[Any]]] = {c.name: [] for c in card.columns}
-        self.ids: list[Any] = []
-        self.left_ids: list[Any] = []
-        self.reasons: dict[str, int] = {}
-        self.mended: dict[str, int] = {}
-        self.read = 0
+        self.rows_read = 0
+        self._reasons: dict[str, int] = {}
+        self._mended: dict[str, int] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._kept: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.card.names}
+        self._left: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.card.names}
+        self._kept_ids: list[Any] = []
+        self._left_ids: list[Any] = []
+        self.waiting = 0
+        """Records that were added and not yet taken."""
 
     def leave_out(self) -> None:
         """Count a row that could not be told into columns."""
-        self.read += 1
-        self._count("wrong number of fields", 1)
+        self.rows_read += 1
+        _add(self._reasons, "wrong number of fields", 1)
 
     def add(self, batch: Any) -> None:
-        keep = np.ones(batch.num_rows, dtype=bool)
-        found = {}
-        ids = None
-        mended: list[tuple[str, npt.NDArray[Any]]] = []
-        for place, column in enumerate(self.card.columns):
-            array = decoded(batch.column(place))
-            notes: dict[str, npt.NDArray[Any]] = {}
-            values, bad = convert(array, column, notes)
-            mended += [(f"{column.name}: {reason}", mask) for reason, mask in notes.items()]
-            if column.name == self.card.user_column:
-                ids = exact_ids(array, column)
-                bad["names nobody"] = ids.is_null().to_numpy(zero_copy_only=False)
-            for reason, mask in bad.items():
-                self._count(f"{column.name}: {reason}", int((mask & keep).sum()))
-                keep &= ~mask
-            found[column.name] = values
-        self.read += batch.num_rows
-        for reason, mask in mended:
-            _add(self.mended, reason, int((mask & keep).sum()))
-        whole = bool(keep.all())
-        for name, values in found.items():
-            self.parts[name].append(values if whole else values[keep])
-        if ids is not None:
-            self.ids.append(ids if whole else ids.take(np.flatnonzero(keep)))
-        if not whole:
-            self._set_aside(batch, ids, ~keep)
+        """Decode a batch of the card's columns, in the card's order."""
+        decoded = Decoded(batch, self.card)
+        self.rows_read += decoded.size
+        self.waiting += decoded.size
+        for reason, mask in decoded.wrong_first():
+            _add(self._reasons, reason, int(mask.sum()))
+        for reason, mask in decoded.mended:
+            _add(self._mended, reason, int((mask & decoded.keep).sum()))
+        for name, parts in self._kept.items():
+            parts.append(decoded.kept(name))
+        rows = np.flatnonzero(~decoded.keep)
+        if decoded.ids is not None:
+            self._kept_ids.append(decoded.ids.take(np.flatnonzero(decoded.keep)))
+            # A record that names nobody counts nowhere.
+            rows = rows[decoded.ids.take(rows).is_valid().to_numpy(zero_copy_only=False)]
+            self._left_ids.append(decoded.ids.take(rows))
+        if len(rows):
+            for name, parts in self._left.items():
+                parts.append(decoded.left(name, rows))
 
-    def _set_aside(self, batch: Any, ids: Any, wrong: npt.NDArray[np.bool_]) -> None:
-        """Keep what can be read of records that are left out, for what describes a table."""
-        if ids is not None:
-            wrong = wrong & ids.is_valid().to_numpy(zero_copy_only=False)
-            self.left_ids.append(ids.take(np.flatnonzero(wrong)))
-        rows = np.flatnonzero(wrong)
-        for place, column in enumerate(self.card.columns):
-            self.left[column.name].append(as_read(decoded(batch.column(place)).take(rows), column))
+    def take(self) -> tuple[Columns, Columns]:
+        """Return what was added since the last time: records that pass the card, and others.
 
-    def _count(self, reason: str, records: int) -> None:
-        _add(self.reasons, reason, records)
-
-    def finish(self, *, origin: str) -> Dataset:
+        Of a person at most as many records as the card allows, so all of a person's records have to
+        be added before.
+        """
         # One column after the other, so that the data are not held twice.
-        columns = {
-            c.name: np.concatenate(self.parts.pop(c.name) or [np.empty(0, dtype(c))])
-            for c in self.card.columns
+        kept = {
+            column.name: np.concatenate([np.empty(0, dtype(column)), *self._kept.pop(column.name)])
+            for column in self.card.columns
         }
-        left = {name: np.concatenate(parts) for name, parts in self.left.items() if parts}
-        if self.ids:
-            columns, left = self._bound_contributions(columns, left)
-        kept = len(next(iter(columns.values())))
-        self.card.check_size(kept)
-        rejections = Rejections(self.read, kept, dict(self.reasons), dict(self.mended))
-        return Dataset(self.card, columns, rejections=rejections, left_out=left, origin=origin)
+        left = {name: np.concatenate(parts) for name, parts in self._left.items() if parts}
+        if self._kept_ids:
+            kept, left = self._bound_contributions(kept, left)
+        self._clear()
+        return kept, left
 
-    def _bound_contributions(
-        self, columns: dict[str, npt.NDArray[Any]], left: dict[str, npt.NDArray[Any]]
-    ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    def rejections(self, kept: int) -> Rejections:
+        """Return what became of the rows, of which so many were kept."""
+        return Rejections(self.rows_read, kept, dict(self._reasons), dict(self._mended))
+
+    def _bound_contributions(self, kept: Columns, left: Columns) -> tuple[Columns, Columns]:
         import pyarrow
 
-        ids = pyarrow.concat_arrays(self.ids)
-        keep = selected(self.card, ids, columns)
-        self._count("over the contribution bound", int((~keep).sum()))
+        ids = pyarrow.concat_arrays(self._kept_ids)
+        keep = selected(self.card, ids, kept)
+        _add(self._reasons, "over the contribution bound", int((~keep).sum()))
         if left:
-            theirs = pyarrow.concat_arrays(self.left_ids)
+            theirs = pyarrow.concat_arrays(self._left_ids)
             also = also_selected(self.card, ids.filter(pyarrow.array(keep)), theirs, left)
             left = {name: values[also] for name, values in left.items()}
-        return {name: values[keep] for name, values in columns.items()}, left
+        return {name: values[keep] for name, values in kept.items()}, left
 
 
 def _add(counted: dict[str, int], reason: str, records: int) -> None:

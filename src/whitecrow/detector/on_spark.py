@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.data._dialect import SPARK
-from whitecrow.data.warehouse._files import (
-    Footer,
-    Part,
-    common_schema,
-    footers_of,
-    parts_of,
-    plain_files,
-)
+from whitecrow.data._folders import is_parquet
+from whitecrow.data.warehouse._files import Footer, Part, footers_of, parts_of
 from whitecrow.data.warehouse._spark import session
 from whitecrow.errors import invalid
 
@@ -53,7 +47,7 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
     if files is not None:
         spark = data.sparkSession
         cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else _CORES
-        parts = parts_of(files, needed, cores)
+        parts = parts_of(files, cores)
         if parts:
             numbers = spark.range(0, len(parts), 1, len(parts))
             return numbers.mapInArrow(_FromFiles(parts, tuple(needed), work), schema)
@@ -65,11 +59,32 @@ def _stored(path: Path) -> tuple[tuple[Footer, ...] | None, Any]:
     """Return what workers can read by themselves, if they can, and what Spark reads."""
     if not path.exists():
         raise invalid("Detector.spark", "data", "a Parquet file or folder", str(path))
-    listed = plain_files(path)
-    footers = None if listed is None else footers_of(listed)
-    if footers is not None and common_schema(footers) is None:
-        footers = None  # Spark reads some of its types as others
+    listed = _plain_files(path)
+    footers = footers_of(listed, path.name) if listed else None
+    if footers is not None and not _read_alike(footers[0].schema):
+        footers = None
     return footers, session().read.parquet(f"file://{path.resolve()}")
+
+
+def _plain_files(path: Path) -> list[Path]:
+    """Return the files that Spark reads of a file or a folder; none if it would do more than that.
+
+    In a folder of folders it makes columns of their names.
+    """
+    if path.is_file():
+        return [path]
+    seen = sorted(one for one in path.iterdir() if not one.name.startswith(("_", ".")))
+    return seen if all(one.is_file() and is_parquet(one) for one in seen) else []
+
+
+def _read_alike(schema: Any) -> bool:
+    """Whether Spark reads such columns as they are: the frame of scores has the types it finds."""
+    import pyarrow
+
+    alike = {pyarrow.bool_(), pyarrow.float32(), pyarrow.float64(), pyarrow.string()}
+    alike |= {pyarrow.int8(), pyarrow.int16(), pyarrow.int32(), pyarrow.int64(), pyarrow.date32()}
+    names = [name.casefold() for name in schema.names]
+    return len(set(names)) == len(names) and alike.issuperset(schema.types)
 
 
 @lru_cache(maxsize=2)

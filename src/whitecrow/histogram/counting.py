@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Dataset, Records
-from whitecrow.data.warehouse import Query, RemoteDataset, Yields
+from whitecrow.data.warehouse import Asked, RemoteDataset, Yields
 from whitecrow.neighbours._parallel import side_by_side
 
 __all__ = ["Counting", "Counts", "Matrix", "counted_by", "every_counted_by", "every_text"]
@@ -99,9 +99,7 @@ def every_counted_by(
 ) -> Counts:
     """Count all records by columns of numbers or dates; NaN is a missing value."""
     if isinstance(dataset, RemoteDataset):
-        listed = ", ".join(f"x{place}" for place in range(len(names)))
-        query = Query(f"SELECT {listed} FROM {dataset.every_relation(names)} counted")  # noqa: S608 - names of ours
-        return _counted_there(counting, dataset, query)
+        return _counted_there(counting, dataset, dataset.every_record(names))
     columns = [dataset.every_value(name) for name in names]
     batches = (
         np.stack([values[first : first + _BATCH] for values in columns], axis=1)
@@ -117,10 +115,10 @@ def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, 
     return dict(Counter(dataset.every_text(name).tolist()))
 
 
-def _counted_there(counting: Counting, dataset: RemoteDataset, query: Query) -> Counts:
+def _counted_there(counting: Counting, dataset: RemoteDataset, asked: Asked) -> Counts:
     counts = np.zeros(counting.size, dtype=np.int64)
     work = _Work(counting, alone=dataset.warehouse.spread)
-    for part in dataset.warehouse.work(query, work, Yields(2, totals=True)):
+    for part in dataset.warehouse.work(asked, work, Yields(2, totals=True)):
         cells = part.astype(np.int64)
         np.add.at(counts, cells[:, 0], cells[:, 1])
     return counts

@@ -13,8 +13,10 @@ from whitecrow.neighbours._gpu import device_of
 from whitecrow.neighbours._local import LocalEngine
 from whitecrow.neighbours._opening import (
     ENGINES,
+    READ_AGAIN,
     REMOTE,
     EngineType,
+    current_name,
     engine_names,
     open_data,
     open_engine,
@@ -32,6 +34,7 @@ __all__ = [
     "EARTH_RADIUS_KM",
     "ENGINES",
     "METRICS",
+    "READ_AGAIN",
     "REMOTE",
     "Device",
     "Engine",
@@ -43,6 +46,7 @@ __all__ = [
     "count_all",
     "count_close",
     "count_related",
+    "current_name",
     "device_of",
     "engine_names",
     "find_device",

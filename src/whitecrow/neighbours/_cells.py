@@ -11,13 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.data.warehouse import Dialect
 from whitecrow.neighbours import _parallel as parallel
 from whitecrow.neighbours.relation import MIXED, SQUARES, Form, step
 
@@ -73,27 +72,6 @@ class Lattice:
 
     def _ends(self) -> Matrix:
         return self.lowest + (self._span - 0.5) * self.side
-
-    def key(self, names: list[str], dialect: Dialect) -> str:
-        """Write the key of a record in SQL, as a double.
-
-        The same operations as in :meth:`keys`. A value is cut to the lattice before anything else,
-        and a difference is at least a tiny part of the side: no dialect over- or underflows.
-        """
-        places = []
-        tiny = dialect.number(self.side * 2.0**-60)
-        for name, low, high in zip(names, self.lowest, self._ends(), strict=True):
-            above = f"{dialect.clipped(name, low, high)} - {dialect.number(low)}"
-            steps = f"GREATEST({above}, {tiny}) / {dialect.number(self.side)}"
-            places.append(dialect.to_double(f"FLOOR({steps})"))
-        total = places[0]
-        for place in places[1:]:
-            total = f"({total} * {dialect.number(1 << self.bits)} + {place})"
-        return total
-
-    def coarse(self) -> Lattice:
-        """Return the lattice of cells as wide as the radius: neighbours are in cells that touch."""
-        return replace(self, side=self.side * self.fineness, fineness=1)
 
     def along(self, keys: Counts) -> Counts:
         """Return numbers by which near cells come near each other: their bits, interleaved."""

@@ -1,7 +1,4 @@
-"""The parts of a count by cells that run where the records are, beside those of ``_work``.
-
-A warehouse that has no workers does the same in SQL, with the same cells.
-"""
+"""The parts of a count by cells that run where the records are, beside those of ``_work``."""
 
 from __future__ import annotations
 
@@ -243,16 +240,20 @@ class CountingNear:
     together : int
         Records of a partition in one index, if it has so many. Those that were moved together lie
         together: an index of a few of them is far from most that are asked about.
+    alone : bool
+        Whether to keep to one core: others work beside it.
     """
 
     nearby: Nearby
     group: Group
     cap: int
     together: int = INDEXED
+    alone: bool = False
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Count in one partition, keeping to one core: others work beside it."""
-        parallel.limit(1)
+        """Count in one partition."""
+        if self.alone:
+            parallel.limit(1)
         asked, form = self.group.asked, self.group.form
         counts = np.zeros(len(asked), np.int64)
         for values, places in self._together(batches):

@@ -18,10 +18,23 @@ from whitecrow.neighbours._index import Progress
 from whitecrow.neighbours._local import LocalEngine
 from whitecrow.neighbours._remote import RemoteEngine
 
-__all__ = ["ENGINES", "REMOTE", "EngineType", "engine_names", "open_data", "open_engine"]
+__all__ = [
+    "ENGINES",
+    "READ_AGAIN",
+    "REMOTE",
+    "EngineType",
+    "current_name",
+    "engine_names",
+    "open_data",
+    "open_engine",
+]
 
-REMOTE = ("sql", "spark")
-"""The engines that count where the records are, and copy none of them as a whole."""
+REMOTE = ("disk", "spark")
+"""The engines whose records are not in memory."""
+READ_AGAIN = ("spark",)
+"""The engines that go to the source itself for every question; others hold what they read."""
+_FORMER = {"sql": "disk"}
+"""Names that engines had before."""
 
 Index = str | os.PathLike[str] | None
 
@@ -60,6 +73,11 @@ def engine_names() -> tuple[str, ...]:
     return (*ENGINES, *plugins.offered(plugins.ENGINES, ENGINES))
 
 
+def current_name(engine: str) -> str:
+    """Return what an engine is called now: ``sql`` became ``disk``."""
+    return _FORMER.get(engine, engine)
+
+
 def open_data(
     source: object,
     card: Card | str | Path | None = None,
@@ -75,7 +93,7 @@ def open_data(
     Parameters
     ----------
     source, card, progress, watch
-        See :func:`whitecrow.data.read`; for ``sql`` and ``spark`` see
+        See :func:`whitecrow.data.read`; for ``spark`` see
         :func:`whitecrow.data.warehouse.open_remote`.
     engine : str
         One of :func:`engine_names`.
@@ -84,12 +102,15 @@ def open_data(
     index : path, optional
         See :func:`open_engine`.
     """
+    engine = current_name(engine)
     if spark_master is not None and engine != "spark":
         raise invalid("open_data", "spark_master", "left out unless the engine is spark", engine)
     if engine not in REMOTE:
         dataset = read(source, card, progress=progress, watch=watch)
         return dataset, open_engine(dataset, engine, index=index)
-    remote = open_remote(source, card, engine=engine, spark_master=spark_master)
+    remote = open_remote(
+        source, card, engine=engine, spark_master=spark_master, progress=progress, watch=watch
+    )
     return remote, RemoteEngine(remote)
 
 
@@ -120,6 +141,7 @@ def open_engine(
     Unavailable
         The engine exists but this installation does not have it.
     """
+    name = current_name(name)
     if name in _IN_MEMORY:
         return _IN_MEMORY[name](dataset, index, progress)
     if name in REMOTE:

@@ -1,4 +1,4 @@
-"""The engine that counts where the records are: in a database, in files, on a cluster.
+"""The engine that counts where the records are: in a file on disk, or on a cluster.
 
 Few columns: the warehouse counts the records of each cell, cells are certified from that histogram,
 and only the records of the others travel, with those they touch. More columns, other metrics: the
@@ -16,8 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.data.warehouse import Query, RemoteDataset, Work, Yields
-from whitecrow.neighbours import _box as box
+from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
 from whitecrow.neighbours import _cells as cells
 from whitecrow.neighbours import _pivots as pivots
 from whitecrow.neighbours._cellwork import (
@@ -120,8 +119,8 @@ class RemoteEngine:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
         checked_cap(cap, 1, "sparse")
         sample, found, width = None, None, len(neighbour_relation.columns)
-        if neighbour_relation.layout == PLAIN:  # SQL computes the cells of values as they are
-            laid_out = self._glanced(neighbour_relation)
+        if neighbour_relation.layout == PLAIN:  # cells are of values as they are
+            laid_out = self._peeked(neighbour_relation)
             if laid_out is None:
                 sample = self._sample(neighbour_relation)
                 laid_out = self._laid_out(neighbour_relation, sample)
@@ -142,27 +141,18 @@ class RemoteEngine:
         form: Form,
         cap: int | None,
     ) -> Counts:
-        """Count for a batch of records: here if little lies around them, else where it lies."""
+        """Count for a batch of records, where the records are."""
         limit = checked_cap(cap, self._dataset.size, "engine")
         if limit == 0 or len(asked) == 0:
             return np.zeros(len(asked), np.int64)
         layout = neighbour_relation.layout
-        vectors = layout.placed(asked)
-        where = box.condition(asked, form, layout, self._warehouse.dialect)
-        query = Query(f"{self._dataset.records(neighbour_relation.columns).text} WHERE {where}")
-        limited = Query(f"{query.text} LIMIT {self._bounds.few}")
-        near = self._warehouse.rows(limited, len(neighbour_relation.columns))
-        counts = count_records(layout.placed(near), form, vectors, limit)
-        if len(near) < self._bounds.few or bool((counts >= limit).all()):
-            return counts
-        return self._count_in_turns(layout, form, vectors, limit, query)
+        everything = self._dataset.records(neighbour_relation.columns)
+        return self._count_in_turns(layout, form, layout.placed(asked), limit, everything)
 
-    def _glanced(
-        self, neighbour_relation: NeighbourRelation
-    ) -> tuple[cells.Lattice, Counts] | None:
+    def _peeked(self, neighbour_relation: NeighbourRelation) -> tuple[cells.Lattice, Counts] | None:
         """Try with records that are had without a reading of all; None if they do not do."""
         everything = self._dataset.records(neighbour_relation.columns)
-        sample = self._warehouse.glance(everything, self._bounds.sample)
+        sample = self._warehouse.peek(everything, self._bounds.sample)
         return None if sample is None else self._laid_out(neighbour_relation, sample)
 
     def _laid_out(
@@ -172,7 +162,7 @@ class RemoteEngine:
         if not len(sample):
             return None
         bounds, form = self._bounds, neighbour_relation.form()
-        size = self._about(self._dataset.records(neighbour_relation.columns))
+        size = self._about()
         most = min(bounds.cells, max(1024, size // 4))
         lattice = cells.lay_out(sample, form, size, most)
         if lattice is None:
@@ -219,66 +209,26 @@ class RemoteEngine:
             counts = count_records(values, form, asking, cap)
         else:
             asking = self._within(neighbour_relation, lattice, turn.asking)
-            if self._warehouse.spread:
-                counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
-            else:
-                beside = self._beside(neighbour_relation, lattice, turn)
-                counts = self._count_in_turns(neighbour_relation.layout, form, asking, cap, beside)
+            counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
         return asking[counts < cap], counts[counts < cap]
 
     def _histogram(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> Counts:
         """Return the inhabited cells and their records; too many where they are too many."""
         most = 4 * self._bounds.cells + 1
-        if self._warehouse.spread:
-            everything = self._dataset.records(neighbour_relation.columns)
-            work = Histogram(lattice, most)
-            parts = self._warehouse.work(everything, work, Yields(2, totals=True, most=most))
-            listed = np.concatenate([np.empty((0, 2)), *parts]).astype(np.int64)
-            return np.column_stack(added(listed[:, 0], listed[:, 1]))
-        placed, dialect = self._placed(neighbour_relation, lattice), self._warehouse.dialect
-        number = dialect.to_double("COUNT(*)")
-        text = f"SELECT cell, {number} AS records FROM {placed} GROUP BY cell LIMIT {most}"  # noqa: S608 - names and numbers only
-        return self._warehouse.rows(Query(text), 2).astype(np.int64)
+        everything = self._dataset.records(neighbour_relation.columns)
+        work = Histogram(lattice, most)
+        parts = self._warehouse.work(everything, work, Yields(2, totals=True, most=most))
+        listed = np.concatenate([np.empty((0, 2)), *parts]).astype(np.int64)
+        return np.column_stack(added(listed[:, 0], listed[:, 1]))
 
     def _within(
         self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, wanted: Counts
     ) -> Matrix:
         """Return the records of some cells."""
         width = len(neighbour_relation.columns)
-        if self._warehouse.spread:
-            everything = self._dataset.records(neighbour_relation.columns)
-            parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), Yields(width))
-            return np.concatenate([np.empty((0, width)), *parts])
-        return self._warehouse.rows(self._inside(neighbour_relation, lattice, wanted), width)
-
-    def _beside(
-        self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, turn: cells.Turn
-    ) -> Query:
-        """Return a query for what a turn touches, for a warehouse that streams it, in order."""
         everything = self._dataset.records(neighbour_relation.columns)
-        names = [f"x{place}" for place in range(len(neighbour_relation.columns))]
-        order = lattice.coarse().key(names, self._warehouse.dialect)
-        if 2 * turn.nearby > self._dataset.size:
-            return replace(everything, order=order)
-        return replace(self._inside(neighbour_relation, lattice, turn.near), order=order)
-
-    def _inside(
-        self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, wanted: Counts
-    ) -> Query:
-        listed = ", ".join(f"x{place}" for place in range(len(neighbour_relation.columns)))
-        cell = self._warehouse.dialect.to_double("cell")
-        return Query(
-            f"SELECT {listed} FROM {self._placed(neighbour_relation, lattice)} "  # noqa: S608 - as above
-            f"WHERE cell IN (SELECT {cell} FROM {Query.LENT})",
-            wanted,
-        )
-
-    def _placed(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> str:
-        """Return a subquery of the records with their cells, for a warehouse that has SQL alone."""
-        names = [f"x{place}" for place in range(len(neighbour_relation.columns))]
-        key = lattice.key(names, self._warehouse.dialect)
-        records = self._dataset.relation(neighbour_relation.columns)
-        return f"(SELECT {', '.join(names)}, {key} AS cell FROM {records} kept) placed"  # noqa: S608 - as above
+        parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), Yields(width))
+        return np.concatenate([np.empty((0, width)), *parts])
 
     def _by_pivots(
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
@@ -321,17 +271,19 @@ class RemoteEngine:
         nearby = Nearby.of(lattice, turn)
         indexes = -(-turn.nearby // INDEXED)
         bounds = self._bounds
-        moved = bounds.held < turn.nearby < turn.asked * indexes * bounds.moved
+        spread = self._warehouse.spread
+        moved = spread and bounds.held < turn.nearby < turn.asked * indexes * bounds.moved
         if moved:
             query = replace(query, groups=nearby.grouping(turn.held))
-        work = partial(CountingNear, nearby, cap=cap, together=GATHERED if moved else INDEXED)
+        together = GATHERED if moved else INDEXED
+        work = partial(CountingNear, nearby, cap=cap, together=together, alone=spread)
         return self._in_steps(
             asking,
             lambda some: self._added(work(group=Group(form, some)), len(some), cap, query),
         )
 
     def _count_in_turns(
-        self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Query
+        self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Asked
     ) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
         return self._in_steps(
@@ -347,12 +299,12 @@ class RemoteEngine:
             counts[some] = count(asking[some])
         return counts
 
-    def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Query) -> Counts:
+    def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
         """Count close records among those of a query, where they are."""
         work = Counting(layout, groups, cap, self._warehouse.spread)
         return self._added(work, sum(len(group.asked) for group in groups), cap, query)
 
-    def _added(self, work: Work, asked: int, cap: int, query: Query) -> Counts:
+    def _added(self, work: Work, asked: int, cap: int, query: Asked) -> Counts:
         """Add up what the parts of a count have found."""
         counts = np.zeros(asked, np.int64)
         for part in self._warehouse.work(query, work, Yields(2, totals=True)):
@@ -360,24 +312,20 @@ class RemoteEngine:
             np.add.at(counts, places[:, 0], places[:, 1])
         return np.minimum(counts, cap)
 
-    def _about(self, query: Query) -> int:
-        """Return the number of records, or of those that are stored if that is known unread."""
-        stored = None if self._dataset.size_known else self._warehouse.stored(query)
+    def _about(self) -> int:
+        """Return the number of records, or of rows that are stored if that is known unread."""
+        stored = None if self._dataset.size_known else self._warehouse.rows_stored
         return self._dataset.size if stored is None else stored
 
     def _sample(self, neighbour_relation: NeighbourRelation) -> Matrix:
         """Draw a sample of records. It decides how the work is split, and never the counts."""
-        width, dialect = len(neighbour_relation.columns), self._warehouse.dialect
+        width = len(neighbour_relation.columns)
         everything = self._dataset.records(neighbour_relation.columns)
         # One reading finds the size too, where something like it is known before.
-        part = min(1.0, self._bounds.sample / max(1, self._about(everything)))
-        if self._warehouse.spread:
-            parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
-            found = np.concatenate([np.empty((0, width + 1)), *parts])
-            numbers = found[:, -1] == 1.0
-            self._dataset.remember_size(int(found[numbers, 0].sum()))
-            found = found[~numbers, :-1]
-        else:
-            drawn = f"{everything.text} WHERE {dialect.random} < {dialect.number(part)}"
-            found = self._warehouse.rows(Query(drawn), width)
-        return found[np.random.default_rng(len(found)).permutation(len(found))]
+        part = min(1.0, self._bounds.sample / max(1, self._about()))
+        parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
+        drawn = np.concatenate([np.empty((0, width + 1)), *parts])
+        numbers = drawn[:, -1] == 1.0
+        self._dataset.remember_size(int(drawn[numbers, 0].sum()))
+        sample = drawn[~numbers, :-1]
+        return sample[np.random.default_rng(len(sample)).permutation(len(sample))]

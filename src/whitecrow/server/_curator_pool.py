@@ -15,7 +15,7 @@ from whitecrow.data._intake import Intake
 from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
 from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
-from whitecrow.neighbours import REMOTE
+from whitecrow.neighbours import READ_AGAIN
 from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._processes import DatasetProcess, LoadFailed
 
@@ -193,7 +193,7 @@ class CuratorPool:
         try:
             source = self._catalogue.records(listing.source)
             # Before it is read: what changes from now on is noticed.
-            seen = Recognition(source, remote=listing.engine in REMOTE)
+            seen = Recognition(source, remote=listing.engine in READ_AGAIN)
             process = DatasetProcess(
                 listing,
                 source,

@@ -17,7 +17,7 @@ from whitecrow.data._intake import Intake
 from whitecrow.errors import InvalidInput, Taken, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
-from whitecrow.neighbours import engine_names
+from whitecrow.neighbours import current_name, engine_names
 from whitecrow.place.balls import Balls
 from whitecrow.question import Description, Question, Release
 from whitecrow.server import _views as views
@@ -355,6 +355,7 @@ class Service(Replies):
         facts = None if card is None else card_from(card)
         if name in self.ledger.datasets():
             raise Taken(f"The ledger has an account called {name!r} already.")
+        engine = current_name(engine)
         if engine not in (known := engine_names()):
             raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(known)}.")
         # One transaction: a dataset without an account could be neither asked about nor mended.

@@ -1,13 +1,11 @@
-"""Records that stay where they are: Parquet through DuckDB, PostgreSQL, Apache Spark."""
+"""Canonical columns that memory does not hold: in a file of this process, or on Apache Spark."""
 
-from whitecrow.data._dialect import Dialect, Query
 from whitecrow.data.warehouse._opening import open_remote
-from whitecrow.data.warehouse._protocol import Warehouse, Work, Yields, gathered
+from whitecrow.data.warehouse._protocol import Asked, Warehouse, Work, Yields, gathered
 from whitecrow.data.warehouse._remote import RemoteDataset
 
 __all__ = [
-    "Dialect",
-    "Query",
+    "Asked",
     "RemoteDataset",
     "Warehouse",
     "Work",

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from whitecrow.card import Card, TableChoice
-from whitecrow.data._folders import lake_kind
-from whitecrow.data._reading import bare_card
-from whitecrow.data._sources import SqlQuery, data_file
+from whitecrow.data._folders import is_parquet, lake_kind, parquet_files
+from whitecrow.data._reading import Progress, open_checked
+from whitecrow.data._sources import data_file
 from whitecrow.data._tables import delta_files
-from whitecrow.data.warehouse._duck import DuckWarehouse
-from whitecrow.data.warehouse._postgres import PostgresWarehouse
-from whitecrow.data.warehouse._protocol import Warehouse
+from whitecrow.data.warehouse._disk import DiskWarehouse
 from whitecrow.data.warehouse._remote import RemoteDataset
 from whitecrow.data.warehouse._spark import SparkWarehouse
 from whitecrow.errors import InvalidInput, Unreachable, WhitecrowError
-
-__all__ = ["open_remote"]
 
 
 def open_remote(
     source: object,
     card: Card | str | Path | None = None,
     *,
-    engine: str = "sql",
+    engine: str = "disk",
     spark_master: str | None = None,
+    progress: Progress | None = None,
+    watch: Callable[[Any], None] | None = None,
 ) -> RemoteDataset:
-    """Open records where they are.
+    """Open records that memory need not hold.
 
     Parameters
     ----------
-    source : path, text or SqlQuery
-        ``sql``: a Parquet file or folder (DuckDB), or ``postgresql://...::TABLE`` or
-        ``postgresql://...::SELECT ...``. ``spark``: a Parquet file, folder or address, the folder
-        of a Delta table, the name of a table, or a Spark data frame.
-    card : Card or path, optional
-        Without one, names and types come from the schema, and no bounds are known.
-    engine : {"sql", "spark"}
-        Who answers queries.
+    source, card, progress, watch
+        ``disk``: see :func:`whitecrow.data.read`; the source is read once, here. ``spark``: a
+        Parquet file or folder, or the folder of a Delta table, that all workers see; a Parquet
+        address (``s3a://...``), the name of a table, or a Spark data frame.
+    engine : {"disk", "spark"}
+        Where canonical columns are: in a file of this process, or with Spark's workers.
     spark_master : str, optional
         ``local[4]``, ``spark://host:7077``, ``yarn``, or ``sc://host`` for Spark Connect; by
         default Spark in this machine.
@@ -45,53 +43,50 @@ def open_remote(
     Raises
     ------
     Unreachable
-        What the engine needs is not installed; nothing was read.
+        What the engine needs is not installed, or did not answer; nothing was counted.
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
-    file = data_file(source)
-    lake = "" if file is None else lake_kind(file)
-    if file is not None and lake and (engine, lake) != ("spark", "delta"):
-        raise InvalidInput(
-            f"The engine '{engine}' would take all Parquet files of the table {file.name!r} for "
-            "its records, and some belong to other versions. Use engine='local'."
-        )
+    if engine == "disk":
+        opened, known = open_checked(source, known, watch)
+        disk = DiskWarehouse(opened, known, progress)
+        return _dataset(known, disk, size=disk.size, rejections=disk.rejections)
     try:
-        if file is not None and lake:
-            chosen = TableChoice() if known is None else known.table
-            return _opened(known, SparkWarehouse(file, spark_master, delta_files(file, chosen)))
-        if engine == "spark":
-            return _opened(known, SparkWarehouse(source, spark_master))
-        return _opened(known, _sql(source))
+        spark = SparkWarehouse(source, known, spark_master, _files(source, known))
+        mark = spark.mark if spark.rows_stored is None else None
+        return _dataset(spark.card, spark, mark=mark)
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
         raise Unreachable(
-            f"The engine '{engine}' did not answer ({type(error).__name__}); nothing was counted."
+            f"The engine 'spark' did not answer ({type(error).__name__}); nothing was counted."
         ) from None
 
 
-def _opened(card: Card | None, warehouse: Warehouse) -> RemoteDataset:
+def _dataset(card: Card, warehouse: Any, **known: Any) -> RemoteDataset:
     try:
-        return RemoteDataset(card or bare_card(warehouse.schema(), warehouse.name), warehouse)
+        return RemoteDataset(card, warehouse, **known)
     except BaseException:
         warehouse.close()
         raise
 
 
-def _sql(source: object) -> Warehouse:
-    if isinstance(source, str) and "::" in source and "://" in source:
-        url, _, query = source.partition("::")
-        source = SqlQuery(url, query)
-    if isinstance(source, SqlQuery):
-        if not source.url.startswith("postgresql"):
-            raise InvalidInput(
-                "The engine 'sql' asks PostgreSQL (postgresql://...::SELECT ...) or Parquet files; "
-                "other databases are read with engine='local'."
-            )
-        return PostgresWarehouse(source.url, source.query)
-    if isinstance(source, str | Path):
-        return DuckWarehouse(Path(source))
-    raise InvalidInput(
-        "The engine 'sql' counts where the data are: give a Parquet file or folder, or "
-        "postgresql://...::SELECT ..., not a frame in memory."
-    )
+def _files(source: object, card: Card | None) -> list[Path] | None:
+    """Return the Parquet files of a source; None where Spark finds the records."""
+    path = data_file(source)
+    if path is None or not path.exists():
+        return None
+    lake = lake_kind(path)
+    if lake == "delta":
+        return delta_files(path, TableChoice() if card is None else card.table)
+    if lake:
+        raise InvalidInput(
+            f"The engine 'spark' reads no Iceberg table such as {path.name!r}. Use engine='disk'."
+        )
+    if path.is_dir():
+        return parquet_files(path)
+    if not is_parquet(path):
+        raise InvalidInput(
+            f"The engine 'spark' reads Parquet files and folders of them, not {path.name!r}. "
+            "Use engine='disk'."
+        )
+    return [path]

@@ -1,26 +1,14 @@
-"""What a warehouse is: a place that keeps the records and answers queries about them."""
+"""What a warehouse is: it keeps canonical columns that memory would not hold, and works on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-from whitecrow.data._dialect import Dialect, Query
-
-__all__ = [
-    "BATCH",
-    "InOneProcess",
-    "Matrix",
-    "Warehouse",
-    "Work",
-    "Yields",
-    "doubles",
-    "gathered",
-]
 
 Matrix = npt.NDArray[np.float64]
 Work = Callable[[Iterator[Matrix]], Iterator[Matrix]]
@@ -32,6 +20,46 @@ are divided among them.
 
 BATCH = 131_072
 """Records that travel together."""
+
+
+class Rows(Protocol):
+    """Some records as canonical columns: just decoded, or stored and read again."""
+
+    def matrix(self, columns: tuple[str, ...]) -> Matrix:
+        """Return columns of the records that pass the card, side by side."""
+
+    def every_matrix(self, columns: tuple[str, ...]) -> Matrix:
+        """Return columns of numbers or dates of all records; NaN is a missing value."""
+
+    def every_text(self, name: str) -> Counter[str | None]:
+        """Count all records by a column of categories or texts; None is a missing value."""
+
+
+@dataclass(frozen=True, repr=False)
+class Asked:
+    """Which columns of which records a work is to be given.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns, as doubles.
+    every : bool, default=False
+        Whether records that the card leaves out are wanted too.
+    groups : callable, optional
+        Takes rows, returns a whole number for each: rows of one number are worked on together, and
+        those of a negative one are not needed. For warehouses that move records between workers.
+    """
+
+    columns: tuple[str, ...]
+    every: bool = False
+    groups: Callable[[Matrix], npt.NDArray[np.int64]] | None = None
+
+    def of(self, rows: Iterable[Rows]) -> Iterator[Matrix]:
+        """Yield what is asked, of some records after others; nothing where there is none."""
+        for some in rows:
+            values = some.every_matrix(self.columns) if self.every else some.matrix(self.columns)
+            if len(values):
+                yield values
 
 
 @dataclass(frozen=True)
@@ -54,91 +82,36 @@ class Yields:
 
 
 class Warehouse(Protocol):
-    """Holds the records; queries and parts of computations go to it, small results come back.
+    """Keeps canonical columns; parts of computations go to them, small results come back.
 
     Attributes
     ----------
-    dialect : Dialect
-        How it writes SQL.
     name : str
         What the data are called, in words.
-    source : str
-        What to write after FROM for the records as they are stored.
     spread : bool
         Whether work runs in several processes at once, each of which should use one core.
+    rows_stored : int or None
+        How many rows the source has, where that is known without reading them.
     """
 
-    dialect: Dialect
     name: str
-    source: str
     spread: bool
 
-    def schema(self) -> Any:
-        """Return the Arrow schema of the stored records."""
+    @property
+    def rows_stored(self) -> int | None:
+        """How many rows the source has, where that is known without reading them."""
 
-    def number(self, query: Query) -> int:
-        """Return how many rows a result has."""
+    def work(self, asked: Asked, work: Work, yields: Yields) -> Iterator[Matrix]:
+        """Do the work where the records are, on each partition of them."""
 
-    def stored(self, query: Query) -> int | None:
-        """Return how many rows the cards' checks may leave of it, if that is known unread."""
+    def texts(self, column: str) -> Counter[str | None]:
+        """Count all records by a column of categories or texts; None is a missing value."""
 
-    def glance(self, query: Query, number: int) -> Matrix | None:
+    def peek(self, asked: Asked, number: int) -> Matrix | None:
         """Return about so many records if they can be read here at once, the best of it."""
 
-    def rows(self, query: Query, width: int) -> Matrix:
-        """Return a result of ``width`` columns, all doubles; it is held in memory."""
-
-    def texts(self, query: Query) -> list[tuple[str | None, int]]:
-        """Return a result of two columns: a text, and a whole number as a double."""
-
-    def work(self, query: Query, work: Work, yields: Yields) -> Iterator[Matrix]:
-        """Do the work where the records are, on each partition of a result of doubles."""
-
     def close(self) -> None:
-        """Let go of connections."""
-
-
-class InOneProcess:
-    """What warehouses have alike whose results come here, batch by batch, to be worked on."""
-
-    dialect: Dialect
-    spread = False
-
-    def _batches(self, query: Query) -> Iterator[Matrix]:
-        """Yield a result; all its columns are doubles."""
-        raise NotImplementedError
-
-    def number(self, query: Query) -> int:
-        """Return how many rows a result has."""
-        return int(self.rows(query.number(self.dialect), 1)[0, 0])
-
-    def stored(self, query: Query) -> int | None:
-        """Return None: how many there are is not known without counting."""
-        return None
-
-    def glance(self, query: Query, number: int) -> Matrix | None:
-        """Return None: its own sampling is quick."""
-        return None
-
-    def rows(self, query: Query, width: int) -> Matrix:
-        """Return a result of ``width`` columns, all doubles."""
-        return np.concatenate([np.empty((0, width)), *self._batches(query)])
-
-    def work(self, query: Query, work: Work, yields: Yields) -> Iterator[Matrix]:
-        """Do the work here, on batches as they arrive."""
-        yield from work(self._batches(query))
-
-
-def doubles(batch: Any) -> Matrix:
-    """Return an Arrow batch or table of doubles without nulls as a row-major matrix."""
-    found = np.empty((batch.num_rows, batch.num_columns))
-    for place, column in enumerate(batch.columns):
-        first = 0
-        for chunk in getattr(column, "chunks", [column]):
-            # Not pyarrow's to_numpy, which imports pandas where that is installed.
-            found[first : first + len(chunk), place] = np.from_dlpack(chunk)
-            first += len(chunk)
-    return found
+        """Let go of the records."""
 
 
 def gathered(batches: Iterator[Matrix], records: int) -> Iterator[Matrix]:

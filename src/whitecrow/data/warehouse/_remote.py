@@ -1,9 +1,9 @@
-"""A dataset that stays where it is: the card's checks and all counting go to the warehouse."""
+"""A dataset that memory does not hold: all counting goes to the warehouse that keeps it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from whitecrow.card import Card
 from whitecrow.data._dataset import Rejections
-from whitecrow.data._dialect import Query
 from whitecrow.data._keys import Key
-from whitecrow.data.warehouse._checks import checked, every, is_float
-from whitecrow.data.warehouse._files import Reading
-from whitecrow.data.warehouse._protocol import Warehouse
+from whitecrow.data.warehouse._protocol import Asked, Matrix, Warehouse, Yields, gathered
 from whitecrow.errors import InvalidInput, RecordsElsewhere
 
-__all__ = ["RemoteDataset"]
+_TALLIED = 1 << 18
+"""Records that are put into groups together."""
 
 
 class RemoteDataset:
@@ -31,15 +29,31 @@ class RemoteDataset:
     card : Card
         The public facts.
     warehouse : Warehouse
-        Where the records are.
+        Where the records are, as canonical columns.
+    size : int, optional
+        How many records pass the card, where that is known.
+    rejections : Rejections, optional
+        What was left out, where that was counted.
+    mark : callable, optional
+        Returns what the stored rows are recognised by, where they come from no file and were not
+        seen by this process.
     """
 
-    def __init__(self, card: Card, warehouse: Warehouse) -> None:
+    def __init__(
+        self,
+        card: Card,
+        warehouse: Warehouse,
+        *,
+        size: int | None = None,
+        rejections: Rejections | None = None,
+        mark: Callable[[], str] | None = None,
+    ) -> None:
         self.card = card
         self.warehouse = warehouse
         self.origin = warehouse.name
-        self._checked = checked(card, warehouse.schema(), warehouse.source, warehouse.dialect)
-        self._size: int | None = None
+        self._size = size
+        self._rejections = rejections
+        self._mark = mark
         if card.most_records is not None:
             card.check_size(self.size)
 
@@ -53,7 +67,7 @@ class RemoteDataset:
     def size(self) -> int:
         """The number of records that pass the card. A fact, unless the card says it is public."""
         if self._size is None:
-            self._size = self.warehouse.number(self._read((), self._checked))
+            self._size = self._counted(Asked(()))
         return self._size
 
     def remember_size(self, size: int) -> None:
@@ -67,75 +81,37 @@ class RemoteDataset:
 
     @property
     def rejections(self) -> Rejections:
-        """How many records the card leaves out; without the reasons, which are not counted."""
-        every = Query(f"SELECT * FROM {self.warehouse.source}")  # noqa: S608 - no text from outside
-        return Rejections(self.warehouse.number(every), self.size, {})
+        """How many records the card leaves out; the reasons only where they were counted."""
+        if self._rejections is None:
+            stored = self.warehouse.rows_stored
+            if stored is None:
+                stored = self._counted(Asked((), every=True))
+            self._rejections = Rejections(stored, self.size, {})
+        return self._rejections
 
-    def records(self, columns: Sequence[str]) -> Query:
-        """Return a query for the checked records: the columns as doubles ``x0``, ``x1``, ..."""
-        listed = ", ".join(f"x{place}" for place in range(len(columns)))
-        return self._read(columns, f"SELECT {listed} FROM {self.relation(columns)} kept")  # noqa: S608 - as above
+    def records(self, columns: Sequence[str]) -> Asked:
+        """Ask for columns of the records that pass the card, as doubles."""
+        for name in columns:
+            if self.card.column(name).type == "text":
+                raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
+        return Asked(tuple(columns))
 
-    def relation(self, columns: Sequence[str]) -> str:
-        """Return a subquery of the checked records: the columns as doubles ``x0``, ``x1``, ..."""
-        chosen = ", ".join(
-            f"{self._expression(name)} AS x{place}" for place, name in enumerate(columns)
-        )
-        return f"(SELECT {chosen} FROM ({self._checked}) kept)"  # noqa: S608 - no text from outside
-
-    def every_relation(self, columns: Sequence[str]) -> str:
-        """Return a subquery of all records: numbers or days ``x0``, ...; NaN where missing."""
-        chosen = ", ".join(
-            f"e{self.card.names.index(name)} AS x{place}" for place, name in enumerate(columns)
-        )
-        return f"(SELECT {chosen} FROM ({self._every()}) read_rows)"  # noqa: S608 - as above
+    def every_record(self, columns: Sequence[str]) -> Asked:
+        """Ask for columns of numbers or days of all records, NaN where missing."""
+        return Asked(tuple(columns), every=True)
 
     def every_text(self, column: str) -> dict[str | None, int]:
         """Count all records by a column of categories or texts; None is a missing value."""
-        dialect = self.warehouse.dialect
-        value = f"e{self.card.names.index(column)}"
-        query = Query(
-            f"SELECT {value}, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - as above
-            f"({self._every()}) read_rows GROUP BY {value}"
-        )
-        if not is_float(self.card.column(column), self.warehouse.schema()):
-            return dict(self.warehouse.texts(query))
-        mended = self.card.column(column)
-        fill = str(mended.fill) if mended.missing == "fill" else None
-        counts: dict[str | None, int] = {}
-        for number, records in self.warehouse.rows(query, 2).tolist():
-            text = fill if math.isnan(number) else f"{number:.15g}"
-            counts[text] = counts.get(text, 0) + int(records)
-        return counts
-
-    def _read(self, columns: Sequence[str], text: str) -> Query:
-        # Which of a person's records count is not to be seen from one record.
-        by_itself = self.card.user_column is None
-        return Query(text, reading=Reading(self.card, tuple(columns)) if by_itself else None)
-
-    def _every(self) -> str:
-        warehouse = self.warehouse
-        return every(self.card, warehouse.schema(), warehouse.source, warehouse.dialect)
+        return dict(self.warehouse.texts(column))
 
     def tally(
         self, keys: Sequence[Key]
     ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
         """Group the records by keys where they are; return the groups and their sizes."""
-        dialect = self.warehouse.dialect
-        names = [f"k{place}" for place in range(len(keys))]
-        chosen = ", ".join(
-            f"{key.sql(self._expression(key.column), dialect)} AS {name}"
-            for key, name in zip(keys, names, strict=True)
-        )
-        listed = ", ".join(names)
-        found = self.warehouse.rows(
-            Query(
-                f"SELECT {listed}, {dialect.to_double('COUNT(*)')} AS records FROM "  # noqa: S608 - as above
-                f"(SELECT {chosen} FROM ({self._checked}) kept) keyed GROUP BY {listed}"
-            ),
-            len(keys) + 1,
-        )
-        columns = tuple(np.ascontiguousarray(column) for column in found.T)
+        asked = self.records([key.column for key in keys])
+        parts = self.warehouse.work(asked, _Tally(tuple(keys)), Yields(len(keys) + 1))
+        groups = _grouped(np.concatenate([np.empty((0, len(keys) + 1)), *parts]))
+        columns = tuple(np.ascontiguousarray(column) for column in groups.T)
         return columns[:-1], columns[-1].astype(np.int64)
 
     def values(self, column: str) -> NoReturn:
@@ -147,33 +123,46 @@ class RemoteDataset:
         raise _elsewhere(", ".join(columns))
 
     def mark(self) -> str:
-        """Return what the stored records are recognised by, see :mod:`whitecrow.data._marks`.
-
-        The sums are taken modulo 2^48, which a double holds exactly.
-        """
-        dialect = self.warehouse.dialect
-        sums = ", ".join(
-            dialect.to_double(f"COALESCE(MOD(SUM({dialect.row_hash.format(lane)}), {1 << 48}), 0)")
-            + f" AS s{lane}"
-            for lane in (1, 2)
-        )
-        found = self.warehouse.rows(
-            Query(
-                f"SELECT {dialect.to_double('COUNT(*)')} AS records, {sums} FROM "  # noqa: S608 - no text from outside
-                f"(SELECT * FROM {self.warehouse.source}) r"
-            ),
-            3,
-        )[0]
-        return f"{dialect.name}:" + ":".join(str(int(number)) for number in found)
+        """Return what the stored rows are recognised by, see :mod:`whitecrow.data._marks`."""
+        assert self._mark is not None
+        return self._mark()
 
     def close(self) -> None:
         """Let go of the warehouse."""
         self.warehouse.close()
 
-    def _expression(self, column: str) -> str:
-        if self.card.column(column).type == "text":
-            raise InvalidInput(f"The column {column!r} is text; distances need numbers.")
-        return f"c{self.card.names.index(column)}"
+    def _counted(self, asked: Asked) -> int:
+        parts = self.warehouse.work(asked, _lengths, Yields(1))
+        return int(np.concatenate([np.empty((0, 1)), *parts]).sum())
+
+
+def _lengths(batches: Iterator[Matrix]) -> Iterator[Matrix]:
+    """Count the records of a partition."""
+    yield np.array([[float(sum(map(len, batches)))]])
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """Yields groups of records by keys, and how many each holds."""
+
+    keys: tuple[Key, ...]
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        total = np.empty((0, len(self.keys) + 1))
+        for values in gathered(batches, _TALLIED):
+            columns = [key.of(values[:, place]) for place, key in enumerate(self.keys)]
+            total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
+        yield total
+
+
+def _grouped(rows: Matrix) -> Matrix:
+    """Add up the last column of rows that are equal in the others."""
+    if not len(rows):
+        return rows
+    order = np.lexsort(rows[:, :-1].T[::-1])
+    rows = rows[order]
+    first = np.flatnonzero(np.r_[True, (rows[1:, :-1] != rows[:-1, :-1]).any(axis=1)])
+    return np.column_stack([rows[first, :-1], np.add.reduceat(rows[:, -1], first)])
 
 
 def _elsewhere(columns: str) -> RecordsElsewhere:

@@ -9,41 +9,44 @@ import shutil
 import sys
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from whitecrow.data._dialect import SPARK, Query
+from whitecrow.card import Card
+from whitecrow.data._columns import check_schema
+from whitecrow.data._marks import added_marks
 from whitecrow.data._progress import listener
-from whitecrow.data.warehouse._files import (
-    Part,
-    common_schema,
-    footers_of,
-    glanced,
-    parts_of,
-    plain_files,
-)
-from whitecrow.data.warehouse._protocol import BATCH, Matrix, Work, Yields, doubles
+from whitecrow.data._reading import bare_card
+from whitecrow.data.warehouse._files import Footer, Part, footers_of, parts_of, peeked
+from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, Yields
 from whitecrow.data.warehouse._tasks import (
+    DIVIDED,
     PACKED,
+    Canonical,
     Direct,
+    Divided,
+    FromBlocks,
     FromFiles,
+    Matrices,
     Packing,
     Reader,
+    Selected,
     Task,
+    Texts,
     as_blocks,
     as_rows,
-    lengths,
-    passed_on,
+    canonical_columns,
+    handed_over,
+    row_marks,
     unpacked,
 )
 from whitecrow.errors import InvalidInput, MissingExtra, NotReady
-
-__all__ = ["SparkWarehouse", "session"]
 
 _WHAT = "counting on Spark"
 _ATTEMPTS = 4
@@ -55,7 +58,13 @@ _ADDED_HERE = 16
 
 
 class SparkWarehouse:
-    """A Parquet folder, a table or a data frame that Spark reads.
+    """Records that Spark's workers read: Parquet files, or what Spark reads for them.
+
+    Files that lie here, or in a folder that all workers see, are read by the workers themselves,
+    with the code that reads records in this process. Of an address, a table or a frame Spark hands
+    the workers the rows, and the workers decode them; so they do where a person has several
+    records. Then the canonical columns are made once, and Spark keeps them on the disks of its
+    workers until :meth:`close`.
 
     Only results come here. Job descriptions are one constant, and Spark's log is off: both are
     read by people who are not the custodian.
@@ -64,133 +73,137 @@ class SparkWarehouse:
     ----------
     source : path, text or data frame
         A Parquet file, folder or address (``s3a://...``), the name of a table, or a Spark frame.
+    card : Card, optional
+        Without one, names and types come from the schema.
     master : str, optional
         See :func:`session`.
     files : list of Path, optional
-        The Parquet files that hold the records, where ``source`` is a folder that has others too.
+        The Parquet files that hold the records, where they are files.
     """
 
-    dialect = SPARK
     spread = True
 
     def __init__(
-        self, source: object, master: str | None = None, files: list[Path] | None = None
+        self,
+        source: object,
+        card: Card | None = None,
+        master: str | None = None,
+        files: list[Path] | None = None,
     ) -> None:
         frame = source if hasattr(source, "mapInArrow") else None
         self._session = session(master) if frame is None else _any(frame).sparkSession
-        path = Path(str(source))
-        self._read: Callable[[], Any]
-        if frame is not None:
-            self._read, self.name = lambda: frame, "frame"
-        elif files is not None:
-            self._read = partial(self._session.read.parquet, *map(_address, files))
-            self.name = path.name
+        self._frame: Any = None
+        self._footers: tuple[Footer, ...] = ()
+        if files is not None:
+            self.name = Path(str(source)).stem
+            self._footers = footers_of(files, self.name)
+            schema = self._footers[0].schema
         else:
-            self._read, self.name = _frame(self._session, source)
-            files = plain_files(path) if path.exists() else None
-        self._footers = None if files is None else footers_of(files)
-        self._schema: Any = None if self._footers is None else common_schema(self._footers)
-        self._named = False
-        self.source = _fresh_name()
-        self._parts: dict[tuple[str, ...], tuple[Part, ...] | None] = {}
-        if self._footers is None:
-            self._name()  # what Spark cannot read is refused at once
+            self._frame, self.name = _frame(self._session, source)
+            schema = self._frame.limit(0).toArrow().schema
+        self.card = card or bare_card(schema, self.name)
+        check_schema(self.card, schema)
+        self._kept: Any = None
 
-    def schema(self) -> Any:
-        """Return the Arrow schema of the stored records."""
-        if self._schema is None:
-            none = self._sql(f"SELECT * FROM {self.source} LIMIT 0")  # noqa: S608 - a name of ours
-            self._schema = none.toArrow().schema
-        return self._schema
+    @property
+    def rows_stored(self) -> int | None:
+        """How many rows the files have; None where Spark would have to count them."""
+        return None if self._frame is not None else sum(sum(f.rows) for f in self._footers)
 
-    def number(self, query: Query) -> int:
-        """Return how many rows a result has."""
-        if self._read_there(query) is None:
-            return int(self.rows(query.number(self.dialect), 1)[0, 0])
-        found = np.concatenate([np.empty((0, 1)), *self.work(query, lengths, Yields(1))])
-        return int(found.sum())
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        return parts_of(self._footers, self._cores())
 
-    def stored(self, query: Query) -> int | None:
-        """Return how many rows the files say they hold."""
-        parts = self._read_there(query)
-        return None if parts is None else sum(part.rows for part in parts)
+    @property
+    def _by_itself(self) -> bool:
+        """Whether workers decode files for each question; which of a person's count takes all."""
+        return self._frame is None and self.card.user_column is None
 
-    def glance(self, query: Query, number: int) -> Matrix | None:
-        """Read some records here; None if Spark is to read them."""
-        parts = self._read_there(query)
-        return glanced(parts, query.reading, number) if parts else None
-
-    def rows(self, query: Query, width: int) -> Matrix:
-        """Return a result of ``width`` columns, all doubles."""
-        return self._collected(self._sql(query.text))
-
-    def texts(self, query: Query) -> list[tuple[str | None, int]]:
-        """Return a result of two columns: a text, and a whole number as a double."""
-        found = self._sql(query.text).toArrow()
-        return [
-            (text, int(number))
-            for text, number in zip(*(column.to_pylist() for column in found.columns), strict=True)
-        ]
-
-    def work(self, query: Query, work: Work, yields: Yields) -> Iterator[Matrix]:
+    def work(self, asked: Asked, work: Work, yields: Yields) -> Iterator[Matrix]:
         """Do the work in Python workers beside the partitions."""
-        parts = self._read_there(query)
-        frame: Any
-        read: Reader
-        tasks = math.inf if parts is None else len(parts)
-        if parts is None:
-            frame, read = self._sql(query.text), passed_on
-        elif parts:
-            read = FromFiles(parts, query.reading)
+        frame, read = self._partitions(asked.columns)
+        if frame is None:
+            return
+        tasks = len(self._parts) if self._by_itself else math.inf
+        if self._by_itself and asked.groups is None:
             context = getattr(self._session, "sparkContext", None)  # not through Spark Connect
-            added_here = not yields.totals or len(parts) <= _ADDED_HERE
-            if context is not None and query.groups is None and added_here:
-                numbers = context.parallelize(range(len(parts)), len(parts))
+            if context is not None and (not yields.totals or tasks <= _ADDED_HERE):
+                numbers = context.parallelize(range(len(self._parts)), len(self._parts))
+                direct = Direct(FromFiles(self._parts, self.card), asked, work)
                 with _watched(self._session):
-                    packed = numbers.mapPartitions(Direct(read, work)).collect()
+                    packed = numbers.mapPartitions(direct).collect()
                 for block in packed:
                     yield np.frombuffer(block).reshape(-1, yields.width)
                 return
-            frame = self._session.range(0, len(parts), 1, len(parts))
-        else:
-            return
-        if query.groups is not None:
-            packed = frame.mapInArrow(Packing(read, query.groups), PACKED)
-            frame, read = packed.repartition("place").sortWithinPartitions("place"), unpacked
+        matrices: Reader = Matrices(read, asked)
+        if asked.groups is not None:
+            packed = frame.mapInArrow(Packing(matrices, asked.groups), PACKED)
+            frame, matrices = packed.repartition("place").sortWithinPartitions("place"), unpacked
             tasks = int(self._session.conf.get("spark.sql.shuffle.partitions"))
         if yields.totals and tasks > _ADDED_HERE:
-            rows = frame.mapInArrow(Task(read, work, as_rows), "place DOUBLE, number DOUBLE")
-            found = rows.groupBy("place").sum("number")
-            yield self._collected(found if yields.most is None else found.limit(yields.most))
+            rows = frame.mapInArrow(Task(matrices, work, as_rows), "place DOUBLE, number DOUBLE")
+            sums = rows.groupBy("place").sum("number")
+            yield self._collected(sums if yields.most is None else sums.limit(yields.most))
             return
         with _watched(self._session):
-            blocks = frame.mapInArrow(Task(read, work, as_blocks), "block BINARY").toArrow()
+            blocks = frame.mapInArrow(Task(matrices, work, as_blocks), "block BINARY").toArrow()
         for block in blocks.column(0):
             yield np.frombuffer(block.as_buffer()).reshape(-1, yields.width)
 
+    def texts(self, column: str) -> Counter[str | None]:
+        """Count all records by a column of categories or texts; None is a missing value."""
+        frame, read = self._partitions((column,))
+        counts: Counter[str | None] = Counter()
+        if frame is not None:
+            listed = frame.mapInArrow(Texts(read, column), "text STRING, number LONG").toArrow()
+            for text, number in zip(*(one.to_pylist() for one in listed.columns), strict=True):
+                counts[text] += number
+        return counts
+
+    def peek(self, asked: Asked, number: int) -> Matrix | None:
+        """Read some records here; None if Spark is to read them."""
+        return peeked(self._parts, self.card, asked, number) if self._by_itself else None
+
+    def mark(self) -> str:
+        """Return what the rows of a table or a frame are recognised by."""
+        marks = self._frame.mapInArrow(row_marks, "mark STRING").toArrow()
+        return added_marks(marks.column(0).to_pylist())
+
     def close(self) -> None:
-        """Forget the name of the records; the session stays, others may use it."""
-        if self._named:
-            self._session.catalog.dropTempView(self.source)
+        """Let Spark remove the canonical columns; the session stays, others may use it."""
+        if self._kept is not None:
+            self._kept.unpersist()
+            self._kept = None
 
-    def _sql(self, text: str) -> Any:
-        self._name()
-        return self._session.sql(text)
+    def _partitions(self, columns: tuple[str, ...]) -> tuple[Any, Callable[[Any], Iterator[Rows]]]:
+        """Return what Spark hands to workers, and what they make of it; no frame for no file."""
+        if self._by_itself:
+            frame = self._numbers() if self._parts else None
+            return frame, FromFiles(self._parts, self.card)
+        if self._kept is None:
+            from pyspark import StorageLevel
 
-    def _name(self) -> None:
-        """Let Spark look at the records, which takes a job, and give them their name."""
-        if not self._named:
-            self._read().createOrReplaceTempView(self.source)
-            self._named = True
+            self._kept = self._canonical().persist(StorageLevel.DISK_ONLY)
+        places = (f"c{self.card.names.index(name)}" for name in columns)
+        return self._kept.select("kept", "size", *places), FromBlocks(self.card, columns)
 
-    def _read_there(self, query: Query) -> tuple[Part, ...] | None:
-        """Return the parts that workers read by themselves; None if Spark reads for them."""
-        if self._footers is None or query.reading is None:
-            return None
-        names = tuple(query.reading.stored)
-        if names not in self._parts:
-            self._parts[names] = parts_of(self._footers, names, self._cores())
-        return self._parts[names]
+    def _canonical(self) -> Any:
+        """Return canonical columns, made of rows as they are stored."""
+        read: Callable[[Any], Iterator[Any]]
+        if self._frame is None:
+            rows, read = self._numbers(), FromFiles(self._parts, self.card).stored
+        else:
+            rows, read = self._frame.select(*map(_quoted, self.card.names)), handed_over
+        columns = canonical_columns(self.card)
+        if self.card.user_column is None:
+            return rows.mapInArrow(Canonical(self.card), columns)
+        buckets = rows.mapInArrow(Divided(self.card, read), DIVIDED)
+        in_order = buckets.repartition("place").sortWithinPartitions("place")
+        return in_order.mapInArrow(Selected(self.card), columns)
+
+    def _numbers(self) -> Any:
+        """Return a frame that hands out the numbers of the parts of files."""
+        return self._session.range(0, len(self._parts), 1, len(self._parts))
 
     def _cores(self) -> int:
         context = getattr(self._session, "sparkContext", None)
@@ -276,25 +289,37 @@ def _settings(master: str) -> dict[str, str]:
     return found
 
 
-def _frame(spark: Any, source: object) -> tuple[Callable[[], Any], str]:
+def _frame(spark: Any, source: object) -> tuple[Any, str]:
+    """Return the frame of an address, a table or a frame, and its name."""
+    if hasattr(source, "mapInArrow"):
+        return source, "frame"
     if not isinstance(source, str | Path):
         raise InvalidInput(
             "The engine 'spark' counts where the data are: give a Parquet folder or address, the "
             "name of a table, or a Spark data frame."
         )
-    path = Path(source)
-    if path.exists():
-        return partial(spark.read.parquet, _address(path)), path.stem
     if "://" in str(source):
-        return partial(spark.read.parquet, str(source)), str(source).rstrip("/").rpartition("/")[2]
+        return spark.read.parquet(str(source)), str(source).rstrip("/").rpartition("/")[2]
     if not spark.catalog.tableExists(str(source)):
         raise InvalidInput(f"There is no file, folder or Spark table {str(source)!r}.")
-    return partial(spark.table, str(source)), str(source)
+    return spark.table(str(source)), str(source)
 
 
-def _address(path: Path) -> str:
-    # Not as_uri(): Spark takes the text as it is, and would look for a file called "a%20b".
-    return f"file://{path.resolve()}"
+def _quoted(name: str) -> str:
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"
+
+
+def doubles(table: Any) -> Matrix:
+    """Return an Arrow table of doubles without nulls as a row-major matrix."""
+    values = np.empty((table.num_rows, table.num_columns))
+    for place, column in enumerate(table.columns):
+        first = 0
+        for chunk in column.chunks:
+            # Not pyarrow's to_numpy, which imports pandas where that is installed.
+            values[first : first + len(chunk), place] = np.from_dlpack(chunk)
+            first += len(chunk)
+    return values
 
 
 @contextmanager
