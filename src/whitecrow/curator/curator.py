@@ -134,9 +134,8 @@ class Curator(Asks, Custody, Rehearsal):
             default a file beside the data (``patients.whitecrow.db``); for data without a file,
             memory.
         engine : {"local", "gpu", "disk", "spark"}
-            Who counts neighbours. ``disk`` is for records that memory does not hold: they are
-            read once, into a file without a name that is gone with this process. ``spark`` counts
-            in the workers of a cluster: see :func:`whitecrow.data.warehouse.open_remote`.
+            Who counts neighbours. ``disk`` is for records that memory does not hold, ``spark`` for
+            a cluster: see :func:`whitecrow.data.warehouse.open_remote` for their sources.
         spark_master : str, optional
             For ``spark``: ``local[2]``, ``spark://host:7077``, ``yarn``, ``sc://host``, ...
         analyst : str

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card
+from whitecrow.data._marks import RowMark
 from whitecrow.data._reading import Loader
 from whitecrow.data.warehouse._files import Part
 from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, gathered
@@ -247,8 +248,6 @@ class Texts:
 def row_marks(batches: Iterator[Any]) -> Iterator[Any]:
     """Recognise the rows of a partition, in whichever order they come."""
     import pyarrow
-
-    from whitecrow.data._marks import RowMark
 
     mark = RowMark()
     for batch in batches:
