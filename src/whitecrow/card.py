@@ -25,7 +25,8 @@ __all__ = ["CSV_CHOICES", "Card", "Column", "CsvFormat", "TableChoice"]
 UNITS = ("record", "user")
 _SIZES = ("size_public", "size", "records_at_most")
 _PUBLIC_EXTRAS = ("name", "sources", *_SIZES)
-_RULES = {"reading": 2}
+_MOST_LINES = 1000
+_RULES = {"reading": 3}
 _USER_RULES = {"identity": "exact text or whole number, 1", "selection": "by value, 1"}
 """What the card does not say but decides which records there are; see data/_selection.py."""
 
@@ -42,11 +43,15 @@ class CsvFormat:
         Of the text.
     decimal : {".", ","}
         The mark of decimals in columns of numbers. Marks between thousands are not read.
+    lines_per_record : int, default=1
+        How many lines a record may have at most. With 1 a line end ends the record, whatever its
+        quotes say; with more, quoted fields may hold line ends.
     """
 
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
+    lines_per_record: int = 1
 
     def __post_init__(self) -> None:
         for parameter, allowed in CSV_CHOICES.items():
@@ -55,6 +60,15 @@ class CsvFormat:
                 raise invalid("the card's [csv]", parameter, choice, getattr(self, parameter))
         if self.delimiter == self.decimal:
             raise invalid("the card's [csv]", "decimal", "another mark than the delimiter", ",")
+        lines = self.lines_per_record
+        if isinstance(lines, bool) or not isinstance(lines, int) or not 1 <= lines <= _MOST_LINES:
+            must = f"a whole number from 1 to {_MOST_LINES}"
+            raise invalid("the card's [csv]", "lines_per_record", must, lines)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what the card's TOML says."""
+        said = dict(vars(self))
+        return said if self.lines_per_record > 1 else {k: said[k] for k in CSV_CHOICES}
 
 
 CSV_CHOICES = {
@@ -292,7 +306,7 @@ class Card:
         columns = tuple(_column(item) for item in listed)
         tables = ("columns", "sources", "csv", "table")
         rest = {key: value for key, value in data.items() if key not in tables}
-        written = _part(data, "csv", set(CSV_CHOICES))
+        written = _part(data, "csv", {*CSV_CHOICES, "lines_per_record"})
         chosen = _part(data, "table", {"name", "version"})
         sources = data.get("sources", {})
         if not isinstance(sources, dict):
@@ -332,7 +346,7 @@ class Card:
         if self.records_at_most is not None:
             found["records_at_most"] = self.records_at_most
         if self.csv != CsvFormat():
-            found["csv"] = dict(vars(self.csv))
+            found["csv"] = self.csv.to_json()
         if self.table != TableChoice():
             found["table"] = self.table.to_json()
         if self.sources:

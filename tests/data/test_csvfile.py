@@ -1,20 +1,24 @@
 """CSV: every field is text, and a record is read alike wherever it lies in the file."""
 
-import io
 import random
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
+from whitecrow.card import CsvFormat
 from whitecrow.data import Card, Column, read, template
 from whitecrow.data import _csvfile as csvfile
+from whitecrow.data._template import written
 from whitecrow.errors import InvalidInput
 
-CARD = Card("t", (Column("x"), Column("note", "text", missing="fill", fill="-")))
+COLUMNS = (Column("x"), Column("note", "text", missing="fill", fill="-"))
+CARD = Card("t", COLUMNS)
+SEVERAL = Card("t", COLUMNS, csv=CsvFormat(lines_per_record=5))
 
 
-def rows_of(path):
-    found = read(path, CARD)
+def rows_of(path, card=CARD):
+    found = read(path, card)
     return list(zip(found.values("x").tolist(), found.values("note").tolist(), strict=True))
 
 
@@ -22,7 +26,9 @@ def test_a_field_of_many_megabytes_is_read_like_any_other(tmp_path):
     path = tmp_path / "long.csv"
     long = "a" * 3_000_000
     path.write_text(f'x,note\n1,short\n2,{long}\n3,"{long}\n{long}"\n4,end\n')
-    assert rows_of(path) == [(1, "short"), (2, long), (3, f"{long}\n{long}"), (4, "end")]
+    rows = [(1, "short"), (2, long), (3, f"{long}\n{long}"), (4, "end")]
+    assert rows_of(path, SEVERAL) == rows
+    assert rows_of(path) == [rows[0], rows[1], rows[3]]
 
 
 FIELDS = ["plain", '"a\nb"', '"say ""no"""', '"a,b\r\n,c"', '5" pipe', '""', '"x"tail"', '"\n"', ""]
@@ -31,24 +37,29 @@ FIELDS = ["plain", '"a\nb"', '"say ""no"""', '"a,b\r\n,c"', '5" pipe', '""', '"x
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_no_cut_of_the_file_falls_into_a_record(tmp_path, monkeypatch, end):
     """The same records for every size of the blocks in which the file is read."""
+    rows_declared = partial(rows_of, card=SEVERAL)
     rng = random.Random(3)
     lines = [f"{i},{rng.choice(FIELDS)}" for i in range(60)]
     path = tmp_path / "quoted.csv"
     path.write_bytes(end.join(["x,note", *lines, ""]).encode())
-    whole = rows_of(path)
+    whole, closed = rows_declared(path), rows_of(path)
     assert [x for x, _ in whole] == list(range(60))
     assert {"a\nb", 'say "no"', '5" pipe'} <= {note for _, note in whole}
+    assert closed == [row for row in whole if "\n" not in row[1]]
     for size in (1, 2, 3, 5, 7, 11, 64, 200):
         monkeypatch.setattr(csvfile, "_CHUNK", size)
-        assert rows_of(path) == whole, size
+        assert rows_declared(path) == whole, size
+        assert rows_of(path) == closed, size
 
 
 def test_a_line_end_in_the_header_and_a_byte_order_mark_are_read(tmp_path):
     path = tmp_path / "head.csv"
     path.write_bytes(b'\xef\xbb\xbfx,"a\nb",note,x2,x2\r\n1,2,y,3,4\r\n')
-    assert rows_of(path) == [(1, "y")]
+    assert rows_of(path, SEVERAL) == [(1, "y")]
     with pytest.raises(InvalidInput, match="more than one column 'x2'"):
-        read(path, Card("t", (Column("x2"),)))
+        read(path, Card("t", (Column("x2"),), csv=SEVERAL.csv))
+    with pytest.raises(InvalidInput, match="not readable CSV with a header"):
+        read(path, CARD)
 
 
 def test_a_row_of_another_length_is_left_out_by_itself(tmp_path):
@@ -63,6 +74,12 @@ def test_a_byte_that_is_no_text_loses_that_value_only(tmp_path):
     path = tmp_path / "bytes.csv"
     path.write_bytes(b"x,note\n1,a\n2,\xff\n\xff,c\n")
     assert rows_of(path) == [(1, "a"), (2, "-")]
+
+
+def test_bytes_that_are_no_text_in_a_row_of_another_length_lose_that_row_only(tmp_path):
+    path = tmp_path / "bytes.csv"
+    path.write_bytes(b"x,note\n1,a\n2,\xff,3\n\xed\xa0\x80\n4,\xc3\xa9\n5,\xff\n")
+    assert rows_of(path) == [(1, "a"), (4, "\xe9"), (5, "-")]
 
 
 def test_one_value_changes_neither_types_nor_refusals(tmp_path):
@@ -144,10 +161,85 @@ def refusal(source, card):
     return ""
 
 
-def test_blocks_hold_whole_records_only():
-    data = b'a,"x\ny"\nb,"p""q\n"\nc,"open\n'
-    for size in range(1, len(data)):
-        whole = data[:size]
-        end = csvfile._boundary(whole, b",", first=False)
-        assert data[:end] in (b"", b'a,"x\ny"\n', b'a,"x\ny"\nb,"p""q\n"\n')
-    assert next(csvfile._records(io.BytesIO(data), b",")) == b'a,"x\ny"\n'
+ENCODINGS = ["utf-8", "latin-1", "cp1252", "utf-16-le", "utf-16-be"]
+
+
+def encoded(text, encoding):
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
+    return mark + text.encode(encoding, "surrogatepass")
+
+
+ODD_LINES = {
+    "an open quote": '7,"open',
+    "an open quote after a plain one": '7" pipe,"open',
+    "a quote that is doubled at the end": '7,"open""',
+    "a carriage return in quotes": '7,"a\rb"',
+    "too few fields": "7",
+    "nothing but a quote": '"',
+    "a lone surrogate": "7,\ud800",
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("kind", [*ODD_LINES, "half a character", "a byte too few"])
+def test_a_line_changes_no_other(tmp_path, encoding, kind):
+    """Whatever stands in a line, those before and after it are read as they are without it."""
+    wide = encoding.startswith("utf-16")
+    if not wide and kind == "a lone surrogate":
+        pytest.skip("only UTF-16 can write one")
+    card = Card("t", COLUMNS, csv=CsvFormat(encoding="utf-16" if wide else encoding))
+    lines = [f'{number},"note ""{number}"", x"' for number in range(9)]
+    line = encoded(ODD_LINES.get(kind, "7,open") + "\n", encoding).removeprefix(
+        encoded("", encoding)
+    )
+    if kind == "half a character":
+        line = line[:3] + b"\xd8" + line[3:]
+    elif kind == "a byte too few":
+        line = line[1:]
+    path = tmp_path / "odd.csv"
+    for place in (0, 4, 9):
+        before = encoded("\n".join(["x,note", *lines[:place], ""]), encoding)
+        after = encoded("\n".join([*lines[place:], ""]), encoding).removeprefix(
+            encoded("", encoding)
+        )
+        path.write_bytes(before + after)
+        without = rows_of(path, card)
+        path.write_bytes(before + line + after)
+        rows = [row for row in rows_of(path, card) if row[0] != 7 or 'note "7"' in row[1]]
+        assert rows == without
+        assert len(without) == 9
+
+
+def test_an_open_quote_reaches_no_further_than_the_lines_a_record_may_have(tmp_path):
+    path = tmp_path / "open.csv"
+    lines = [f"{number},n" for number in range(40)]
+    path.write_text("\n".join(["x,note", *lines[:10], '7,"open', *lines[10:], ""]))
+    assert [x for x, _ in rows_of(path, SEVERAL)] == list(range(40))
+    lines[13] = '13,"closes"'
+    path.write_text("\n".join(["x,note", *lines[:10], '7,"open', *lines[10:], ""]))
+    rows = [x for x, _ in rows_of(path, SEVERAL)]
+    assert rows == [*range(10), 7, *range(14, 40)]
+
+
+def test_a_line_that_is_too_long_is_left_out_by_itself(tmp_path, monkeypatch):
+    path = tmp_path / "long.csv"
+    short = ["1,a", "2,b", "3,c"]
+    path.write_text(
+        "\n".join(["x,note", *short[:2], "9," + "a" * 500, *short[2:], "5," + "b" * 900])
+    )
+    monkeypatch.setattr(csvfile, "_LONGEST", 400)
+    for size in (1, 7, 64, 399):
+        monkeypatch.setattr(csvfile, "_CHUNK", size)
+        found = read(path, CARD)
+        assert found.values("x").tolist() == [1, 2, 3], size
+        assert found.rejections.reasons == {"wrong number of fields": 2}
+
+
+def test_the_lines_of_a_record_are_declared_on_the_card():
+    assert Card.from_json(SEVERAL.to_json()) == SEVERAL
+    assert Card.parse(written(SEVERAL)) == SEVERAL
+    assert SEVERAL.fingerprint() != CARD.fingerprint()
+    assert "lines_per_record" not in str(Card("t", COLUMNS, csv=CsvFormat(";")).to_json())
+    for wrong in (0, 1001, True, 2.0, "2"):
+        with pytest.raises(InvalidInput, match=r"lines_per_record.*whole number from 1 to 1000"):
+            CsvFormat(lines_per_record=wrong)

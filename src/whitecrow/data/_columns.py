@@ -2,13 +2,11 @@
 
 Whether an array can be read is decided by its type, before any value is looked at; what cannot be
 understood of a value makes that value missing. So neither a refusal nor the treatment of one record
-depends on the others.
+depends on the others. What each type means is said in :mod:`whitecrow.data._values`.
 """
 
 from __future__ import annotations
 
-import datetime
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +15,15 @@ import numpy.typing as npt
 
 from whitecrow.card import Card, Column
 from whitecrow.data._selection import check_id_type
+from whitecrow.data._values import (
+    FIRST_DAY,
+    LAST_DAY,
+    days,
+    decoded,
+    decoded_type,
+    numbers,
+    texts,
+)
 from whitecrow.errors import InvalidInput
 
 __all__ = [
@@ -35,39 +42,6 @@ _MISSING, _OUTSIDE, _CATEGORY = (
     "outside the bounds",
     "not a category",
 )
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-FIRST_DAY = datetime.date.min.toordinal() - _EPOCH
-LAST_DAY = datetime.date.max.toordinal() - _EPOCH
-"""Dates are of the years 1 to 9999; databases have others, and words for infinity."""
-
-_ISO_DAY = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})(?:[T ].*(?<! BC))?", re.ASCII | re.DOTALL
-)
-
-
-def decoded_type(arrow: Any) -> Any:
-    """Return the type that :func:`decoded` gives."""
-    import pyarrow
-    from pyarrow import types
-
-    if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
-        return decoded_type(arrow.value_type)
-    texts = types.is_large_string(arrow) or types.is_string_view(arrow)
-    return pyarrow.string() if texts else arrow
-
-
-def decoded(array: Any) -> Any:
-    """Return an array without a dictionary, runs or views: texts are ``string``."""
-    import pyarrow
-    from pyarrow import compute, types
-
-    if types.is_run_end_encoded(array.type):
-        return decoded(compute.run_end_decode(array))
-    if types.is_dictionary(array.type):
-        return decoded(array.dictionary_decode())
-    if types.is_large_string(array.type) or types.is_string_view(array.type):
-        return array.cast(pyarrow.string())
-    return array
 
 
 def check_schema(card: Card, schema: Any) -> None:
@@ -114,13 +88,11 @@ def convert(
     """
     notes = {} if mended is None else mended
     if column.type == "text":
-        import pyarrow
-
-        values = array.cast(pyarrow.string()).to_numpy(zero_copy_only=False)
+        values = texts(array).to_numpy(zero_copy_only=False)
         return _mend_missing(values, values == np.array(None), column, notes)
     if column.type == "category":
         return _convert_category(array, column, notes)
-    values = _days(array) if column.type == "date" else _numbers(array)
+    values = days(array) if column.type == "date" else numbers(array)
     missing = np.isnan(values)
     if column.type == "integer":
         missing |= np.isfinite(values) & (values != np.floor(values))
@@ -154,8 +126,8 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     missing.
     """
     if column.type == "category":
-        texts = np.array(_texts(array).to_pylist(), dtype=object)
-        return _mend_missing(texts, texts == np.array(None), column, {})[0]
+        values = np.array(texts(array).to_pylist(), dtype=object)
+        return _mend_missing(values, values == np.array(None), column, {})[0]
     kept = column if column.absent is None else replace(column, missing="reject")
     values, bad = convert(array, kept)
     if column.type == "text":
@@ -182,10 +154,11 @@ def _convert_category(
     import pyarrow
     from pyarrow import compute
 
-    texts = _texts(array)
-    found = compute.index_in(texts, value_set=pyarrow.array(column.categories, pyarrow.string()))
-    missing = texts.is_null().to_numpy(zero_copy_only=False)
-    codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    listed = pyarrow.array(column.categories, pyarrow.string())
+    written = texts(array)
+    places = compute.index_in(written, value_set=listed)
+    missing = written.is_null().to_numpy(zero_copy_only=False)
+    codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     if column.missing == "fill":
         assert column.categories is not None
         mended[_MISSING] = missing
@@ -195,73 +168,3 @@ def _convert_category(
         codes = np.where(missing, int(column.absent), codes)
         missing = np.zeros(len(codes), dtype=bool)
     return codes, {_MISSING: missing, _CATEGORY: (codes < 0) & ~missing}
-
-
-def _texts(array: Any) -> Any:
-    """Return an Arrow array as texts."""
-    import pyarrow
-    from pyarrow import types
-
-    if types.is_floating(array.type):
-        # 2004.0 and 2004 are one category: whole floats are written without their point.
-        whole = [None if v is None or v != v else f"{v:.15g}" for v in array.to_pylist()]
-        return pyarrow.array(whole, pyarrow.string())
-    return array.cast(pyarrow.string())
-
-
-def _numbers(array: Any) -> npt.NDArray[np.float64]:
-    import pyarrow
-    from pyarrow import types
-
-    if types.is_string(array.type) or types.is_null(array.type):
-        try:
-            array = array.cast(pyarrow.float64())
-        except pyarrow.ArrowInvalid:
-            # What Arrow reads, Python reads alike: one value does not change the others.
-            numbers = [_number_or_none(text) for text in array.to_pylist()]
-            array = pyarrow.array(numbers, pyarrow.float64())
-    doubles = array.type == pyarrow.float64()
-    numbers = array if doubles else array.cast(pyarrow.float64(), safe=False)
-    if numbers.null_count:
-        numbers = numbers.fill_null(float("nan"))
-    # Not pyarrow's to_numpy, which imports pandas (half a second) where that is installed.
-    return np.asarray(np.from_dlpack(numbers), dtype=np.float64)
-
-
-def _number_or_none(text: str | None) -> float | None:
-    if text in ("true", "false"):  # as databases and frames of mixed values write a boolean
-        return float(text == "true")
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
-
-
-def _days(array: Any) -> npt.NDArray[np.float64]:
-    """Return days since 1970-01-01, NaN where there is none."""
-    import pyarrow
-    from pyarrow import types
-
-    if types.is_string(array.type) or types.is_null(array.type):
-        days = [_day_or_none(text) for text in array.to_pylist()]
-        numbers = pyarrow.array(days, pyarrow.int32())
-    elif types.is_integer(array.type):
-        numbers = array
-    else:
-        if types.is_timestamp(array.type):
-            array = array.cast(pyarrow.timestamp("us", tz=array.type.tz), safe=False)
-        numbers = array.cast(pyarrow.date32(), safe=False).cast(pyarrow.int32())
-    found = np.array(
-        numbers.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False),
-        dtype=np.float64,
-    )
-    found[(found < FIRST_DAY) | (found > LAST_DAY)] = np.nan
-    return found
-
-
-def _day_or_none(text: str | None) -> int | None:
-    found = None if text is None else _ISO_DAY.fullmatch(text)
-    try:
-        return None if found is None else datetime.date.fromisoformat(found[1]).toordinal() - _EPOCH
-    except ValueError:
-        return None

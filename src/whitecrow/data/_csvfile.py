@@ -1,8 +1,11 @@
 """CSV files: every field is text, and every record is read alike wherever it lies in the file.
 
-The file is cut between records, whatever their length and whatever line ends their quoted fields
-hold, so that no cut falls into one. A row with another number of fields than the header is left
-out by itself.
+A line is a record, whatever its quotes say. One whose quotes do not close is left out by itself,
+and so is one with another number of fields than the header. Only where the card declares that a
+record may have several lines does an open quote reach into the next ones, and never further than
+that many.
+
+Lines are cut before anything is decoded: a byte that is no text is a matter of its own line.
 """
 
 from __future__ import annotations
@@ -12,23 +15,39 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from whitecrow.card import CsvFormat
+from whitecrow.data._values import text_of_bytes
 from whitecrow.errors import InvalidInput
 
 __all__ = ["batches", "guessed_schema", "header"]
 
 USUAL = CsvFormat()
 _CHUNK = 1 << 24
-_MARK = b"\xef\xbb\xbf"
+_LONGEST = 1 << 26
+"""A record of more bytes is left out: it would have to be held in memory as a whole."""
+_LINE_END = re.compile(rb"\r\n?|\n")
 # As the parser sees it: a quote opens a field only at its start, two quotes inside stand for one,
 # and from the closing quote to the end of the field quotes are plain characters.
 _QUOTED = {
-    mark: re.compile(rb"(?:(?<=[" + re.escape(mark) + rb'\r\n])|\A)"(?:[^"]|"")*+("?)')
+    mark: re.compile(rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))(?:[^"]|"")*+("?)')
     for mark in (b",", b";", b"\t", b"|")
 }
+# A quote that may open a field, and none that closes it on the same line. It is also found at the
+# end of some quoted fields, so whoever uses it looks again.
+_PERHAPS_OPEN = {
+    mark: re.compile(
+        rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))(?:[^"\r\n]|"")*+(?=[\r\n]|\Z)'
+    )
+    for mark in (b",", b";", b"\t", b"|")
+}
+
+LeftOut = Callable[[], None]
 
 
 def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
@@ -39,8 +58,12 @@ def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
     InvalidInput
         There is none that can be read.
     """
+
+    def refuse() -> None:
+        raise _unreadable(path)
+
     with path.open("rb") as file:
-        first = next(_records(_recoded(file, form), _mark(form)), b"")
+        first = next(_blocks(file, form, refuse), b"")
     try:
         text = io.StringIO(first.decode(), newline="")
         names = next(csv.reader(text, delimiter=_mark(form).decode()), [])
@@ -55,7 +78,7 @@ def batches(
     path: Path,
     names: list[str],
     wanted: list[str],
-    left_out: Callable[[], None],
+    left_out: LeftOut,
     form: CsvFormat = USUAL,
     numbers: Collection[str] = (),
 ) -> Iterator[Any]:
@@ -82,16 +105,22 @@ def batches(
 
     places = [names.index(name) for name in wanted]
     with path.open("rb") as file:
-        blocks = _records(_recoded(file, form), _mark(form))
+        blocks = _blocks(file, form, left_out)
         next(blocks, b"")  # the header
         for block in blocks:
             if block.strip(b"\r\n"):
+                # The parser may show a row that it does not take, and cannot if that is no text.
+                text = _is_text(block)
+                block = block if text else block.decode("latin-1").encode()
                 for batch in _parsed(path, block, len(names), places, skip, form).to_batches():
-                    texts = [
-                        _as_text(column, "," if form.decimal == "," and name in numbers else "")
+                    columns = [
+                        _as_text(
+                            column if text else _as_it_was(column),
+                            "," if form.decimal == "," and name in numbers else "",
+                        )
                         for name, column in zip(wanted, batch.columns, strict=True)
                     ]
-                    yield pyarrow.record_batch(texts, names=wanted)
+                    yield pyarrow.record_batch(columns, names=wanted)
 
 
 def guessed_schema(path: Path, form: CsvFormat) -> Any:
@@ -101,7 +130,7 @@ def guessed_schema(path: Path, form: CsvFormat) -> Any:
 
     options = arrow.ParseOptions(
         delimiter=_mark(form).decode(),
-        newlines_in_values=True,
+        newlines_in_values=form.lines_per_record > 1,
         invalid_row_handler=lambda row: "skip",
     )
     try:
@@ -112,70 +141,157 @@ def guessed_schema(path: Path, form: CsvFormat) -> Any:
             arrow.ConvertOptions(decimal_point=form.decimal),
         ) as start:
             return start.schema
-    except pyarrow.ArrowInvalid:
+    except (pyarrow.ArrowInvalid, UnicodeError):
         return pyarrow.schema([(name, pyarrow.string()) for name in header(path, form)])
-
-
-class _Recoded:
-    """A file in another encoding, read as UTF-8; what cannot be decoded is marked as such."""
-
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-
-    def read(self, size: int) -> bytes:
-        while True:
-            piece = self._file.read(size)
-            found = self._decoder.decode(piece, final=not piece)
-            if found or not piece:
-                return found.encode()
-
-
-def _recoded(file: BinaryIO, form: CsvFormat) -> BinaryIO | _Recoded:
-    return file if form.encoding == "utf-8" else _Recoded(file, form.encoding)
 
 
 def _mark(form: CsvFormat) -> bytes:
     return b"\t" if form.delimiter == "tab" else form.delimiter.encode()
 
 
-def _records(file: BinaryIO | _Recoded, mark: bytes) -> Iterator[bytes]:
-    """Yield the first record alone, then blocks of whole records."""
-    first = True
-    kept = file.read(max(_CHUNK, len(_MARK))).removeprefix(_MARK)
-    while True:
-        end = _boundary(kept, mark, first=first)
-        if end:
-            yield kept[:end]
-            kept = kept[end:]
-        if not (end and first):  # after the header, what is kept may hold whole records
-            more = file.read(max(_CHUNK, len(kept)))
-            if not more:
-                break
-            kept += more
-        first = first and not end
-    if kept:
-        yield kept
+def _blocks(file: BinaryIO, form: CsvFormat, left_out: LeftOut) -> Iterator[bytes]:
+    """Yield the header alone, nothing if its quotes do not close, then blocks of whole records.
+
+    All is UTF-8; what is no text in the file's own encoding is no UTF-8 either.
+    """
+    mark, most = _mark(form), form.lines_per_record
+    lines = _lines(file, form.encoding, left_out)
+    kept, end = b"", 0
+    for more in lines:
+        kept += more
+        end = _record_end(kept, 0, mark, most)
+        if end or _has_lines(kept, most):
+            break
+    yield kept[:end]
+    kept = kept[end:]
+    for more in chain(lines, [b""]):
+        block, kept = _closed(kept, mark, most, left_out, last=not more)
+        yield block
+        kept += more
 
 
-def _boundary(block: bytes, mark: bytes, *, first: bool) -> int:
-    """Return where the last record that is surely whole ends (or the first); 0 if none is."""
-    quoted = []
-    for found in _QUOTED[mark].finditer(block):
-        # A closing quote at the very end may be the first of two.
-        whole = found[1] and found.end() < len(block)
-        quoted.append((found.start(), found.end() if whole else len(block)))
-    if first:
-        place = block.find(b"\n")
-        for start, end in quoted:
-            if start < place < end:
-                place = block.find(b"\n", end)
-        return place + 1
-    place = block.rfind(b"\n")
-    for start, end in reversed(quoted):
-        if start < place < end:
-            place = block.rfind(b"\n", 0, start)
-    return place + 1
+def _lines(file: BinaryIO, encoding: str, left_out: LeftOut) -> Iterator[bytes]:
+    """Yield blocks of whole lines, as UTF-8; lines that are too long are left out."""
+    kept = file.read(3)
+    if encoding == "utf-8":
+        kept = kept.removeprefix(codecs.BOM_UTF8)
+    elif encoding == "utf-16":
+        big = kept.startswith(codecs.BOM_UTF16_BE)
+        encoding = "utf-16-be" if big else "utf-16-le"
+        kept = kept.removeprefix(codecs.BOM_UTF16_BE if big else codecs.BOM_UTF16_LE)
+    ends = _LINE_ENDS.get(encoding, (b"\n", b"\r"))
+    skipping, more = False, b" "
+    while more:
+        more = file.read(_CHUNK)
+        kept += more
+        if skipping or len(kept) > _LONGEST:
+            # The first line is the only one that may have grown over several reads.
+            first = min((at + len(end) for end in ends if (at := kept.find(end)) >= 0), default=0)
+            if skipping or not 0 < first <= _LONGEST:
+                if not skipping:
+                    left_out()
+                skipping = not first
+                kept = kept[first:] if first else kept[-1:]
+        # A carriage return at the very end may be the first half of a line end.
+        cut = max(kept.rfind(end, 0, len(kept) - (end == b"\r")) + len(end) for end in ends)
+        cut = cut if more else len(kept)
+        if cut >= len(ends[0]) and not skipping:
+            yield _recoded(kept[:cut], encoding)
+            kept = kept[cut:]
+
+
+_LINE_ENDS = {"utf-16-le": (b"\n\0",), "utf-16-be": (b"\0\n",)}
+"""As they are encoded. They are looked for at every byte: were a line with half a character to
+shift those that follow, one record would change all of them."""
+
+
+def _recoded(block: bytes, encoding: str) -> bytes:
+    """Return lines as UTF-8, but for what is no text."""
+    if encoding == "utf-8":
+        return block
+    if encoding not in _LINE_ENDS:
+        return block.decode(encoding, "surrogateescape").encode(errors="surrogatepass")
+    (end,) = _LINE_ENDS[encoding]
+    octets = np.frombuffer(block, np.uint8)
+    shifted = np.flatnonzero((octets[:-1] == end[0]) & (octets[1:] == end[1])) % 2
+    if shifted.any() or len(block) % 2:
+        # Half a character at the end of a line is no text.
+        parts = [_two_by_two(line, encoding) for line in block.split(end)]
+        return b"\n".join(parts)
+    return _two_by_two(block, encoding)
+
+
+def _two_by_two(line: bytes, encoding: str) -> bytes:
+    whole = line[: len(line) // 2 * 2].decode(encoding, "surrogatepass")
+    return whole.encode(errors="surrogatepass") + b"\xff" * (len(line) % 2)
+
+
+def _closed(
+    block: bytes, mark: bytes, most: int, left_out: LeftOut, *, last: bool
+) -> tuple[bytes, bytes]:
+    """Return the records of a block whose quotes close, and the start of one that needs more lines.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole lines.
+    mark : bytes
+        Between fields.
+    most : int
+        How many lines a record may have.
+    left_out : callable
+        Called for each line that is left out.
+    last : bool
+        Whether no more lines follow.
+    """
+    if b'"' not in block:
+        return block, b""
+    parts, done, after = [], 0, 0
+    for quote in _PERHAPS_OPEN[mark].finditer(block):
+        if quote.start() < after:
+            continue  # in a record that was looked at
+        # Every line from the last of these to this one is closed, so a record starts here.
+        start = _line_start(block, quote.start())
+        after = _record_end(block, start, mark, most)
+        if after > start:
+            continue
+        if not last and not _has_lines(block, most, start):
+            parts.append(block[done:start])
+            return b"".join(parts), block[start:]
+        left_out()
+        after = _line_end(block, start)
+        parts.append(block[done:start])
+        done = after
+    return b"".join([*parts, block[done:]]) if parts else block, b""
+
+
+def _has_lines(block: bytes, number: int, start: int = 0) -> bool:
+    """Whether so many whole lines, or as much as a record may have, follow."""
+    ends = islice(_LINE_END.finditer(block, start), number)
+    return len(block) - start > _LONGEST or sum(1 for _ in ends) == number
+
+
+def _line_start(block: bytes, place: int) -> int:
+    return 1 + max(block.rfind(b"\n", 0, place), block.rfind(b"\r", 0, place))
+
+
+def _line_end(block: bytes, place: int) -> int:
+    end = _LINE_END.search(block, place)
+    return len(block) if end is None else end.end()
+
+
+def _record_end(block: bytes, start: int, mark: bytes, most: int) -> int:
+    """Return where the record ends that starts here; ``start`` if its quotes do not close."""
+    end = start
+    for _ in range(most):
+        end = _line_end(block, end)
+        if end - start > _LONGEST:
+            break
+        if all(quoted[1] for quoted in _QUOTED[mark].finditer(block[start:end])):
+            return end
+        if end == len(block):
+            break
+    return start
 
 
 def _parsed(
@@ -211,26 +327,29 @@ def _parsed(
         raise _unreadable(path) from None
 
 
-def _as_text(column: Any, decimal: str = "") -> Any:
+def _is_text(block: bytes) -> bool:
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _as_it_was(column: Any) -> Any:
     import pyarrow
+
+    fields = text_of_bytes(column).to_pylist()
+    octets = [None if field is None else field.encode("latin-1") for field in fields]
+    return pyarrow.array(octets, pyarrow.binary())
+
+
+def _as_text(column: Any, decimal: str = "") -> Any:
     from pyarrow import compute
 
-    try:
-        found = column.cast(pyarrow.string())
-    except pyarrow.ArrowInvalid:
-        texts = [_text_or_none(value) for value in column.to_pylist()]
-        found = pyarrow.array(texts, pyarrow.string())
+    fields = text_of_bytes(column)
     if decimal:  # a point would be another mark than the one that was declared
-        found = compute.replace_substring(found, ".", "?")
-        found = compute.replace_substring(found, decimal, ".")
-    return found
-
-
-def _text_or_none(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None
+        fields = compute.replace_substring(fields, ".", "?")
+        fields = compute.replace_substring(fields, decimal, ".")
+    return fields
 
 
 def _unreadable(path: Path) -> InvalidInput:

@@ -21,11 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column
+from whitecrow.data._values import texts
 from whitecrow.errors import InvalidInput
 
 __all__ = ["also_selected", "check_id_type", "compared", "exact_ids", "selected"]
 
-_WHOLE = re.compile(r"\s*([+-]?)0*([0-9]+)(?:\.0*)?\s*", re.ASCII)
+# Without a way back: a long id of nothing but zeros takes no longer than another.
+_WHOLE = re.compile(r"\s*+([+-]?+)([0-9]++)(?:\.0*+)?+\s*+", re.ASCII)
 
 
 def compared(card: Card) -> tuple[str, ...]:
@@ -66,8 +68,8 @@ def exact_ids(array: Any, column: Column) -> Any:
     from pyarrow import types
 
     if column.type == "integer" and types.is_string(array.type):
-        return pyarrow.array([_whole(text) for text in array.to_pylist()], pyarrow.large_string())
-    return array.cast(pyarrow.large_string())
+        array = pyarrow.array([_whole(text) for text in array.to_pylist()], pyarrow.string())
+    return texts(array).cast(pyarrow.large_string())
 
 
 def _whole(text: str | None) -> str | None:
@@ -75,7 +77,7 @@ def _whole(text: str | None) -> str | None:
     found = None if text is None else _WHOLE.fullmatch(text)
     if found is None:
         return None
-    sign, digits = found.groups()
+    sign, digits = found[1], found[2].lstrip("0") or "0"
     return digits if sign != "-" or digits == "0" else f"-{digits}"
 
 
