@@ -174,7 +174,7 @@ def test_nested_columns_are_refused():
 
 def test_corrupt_files_are_refused(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"nonsense")
-    with pytest.raises(InvalidInput, match="not readable Parquet"):
+    with pytest.raises(InvalidInput, match="not readable as Parquet"):
         read(tmp_path / "x.parquet", CARD)
 
 

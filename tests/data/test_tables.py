@@ -221,7 +221,6 @@ def test_an_iceberg_table_with_two_newest_metadata_files_is_refused(tmp_path):
     ("written_by", "module", "extra"),
     [
         (in_duckdb, "duckdb", "sql"),
-        (in_delta, "deltalake", "delta"),
         (in_iceberg, "pyiceberg.io.pyarrow", "iceberg"),
     ],
 )

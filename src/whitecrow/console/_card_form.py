@@ -24,19 +24,28 @@ _SHOWN = {
     "csv.delimiter": (("tab", "tab"), (",", "comma ,"), (";", "semicolon ;"), ("|", "bar |")),
     "csv.decimal": ((".", "point 1.5"), (",", "comma 1,5")),
 }
-CSV_FIELDS = tuple(
+CSV_FIELDS = (
+    *(
+        Field(
+            f"csv.{name}",
+            label,
+            type="select",
+            options=_SHOWN.get(f"csv.{name}") or choices(CSV_CHOICES[name]),
+            default=CSV_CHOICES[name][0],
+        )
+        for name, label in (
+            ("delimiter", "Between fields"),
+            ("encoding", "Encoding"),
+            ("decimal", "Decimal mark"),
+        )
+    ),
     Field(
-        f"csv.{name}",
-        label,
-        type="select",
-        options=_SHOWN.get(f"csv.{name}") or choices(CSV_CHOICES[name]),
-        default=CSV_CHOICES[name][0],
-    )
-    for name, label in (
-        ("delimiter", "Between fields"),
-        ("encoding", "Encoding"),
-        ("decimal", "Decimal mark"),
-    )
+        "csv.lines_per_record",
+        "Lines of one record, at most",
+        "More than 1 only if quoted fields hold line ends.",
+        type="number",
+        default="1",
+    ),
 )
 """How a CSV file is written: declared, since a guess would change with one value."""
 
@@ -182,7 +191,11 @@ def read_card(form: Form, name: str, base: Card | None = None) -> dict[str, Any]
 
 def read_format(form: Form) -> dict[str, dict[str, Any]]:
     """Read how a source is written, and which table of it is meant."""
-    format = {one.name.removeprefix("csv."): form.one(one.name) for one in CSV_FIELDS}
+    format: dict[str, Any] = {
+        one.name.removeprefix("csv."): form.one(one.name) for one in CSV_FIELDS
+    }
+    if lines := format.pop("lines_per_record"):
+        format["lines_per_record"] = whole(lines, "Lines of one record")
     table: dict[str, Any] = {"name": form.one("table.name")}
     if form.one("table.version"):
         table["version"] = whole(form.one("table.version"), "Version")

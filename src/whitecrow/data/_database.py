@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
+from whitecrow.data._opened import BATCH
 from whitecrow.errors import InvalidInput, MissingExtra, Unreachable
 
-__all__ = ["backend_name", "read_only_engine", "reading_connection"]
+__all__ = [
+    "backend_name",
+    "described",
+    "read_only_engine",
+    "reading_connection",
+    "selected_rows",
+]
 
 _SQLITE_READS = frozenset(
     {
@@ -27,7 +34,13 @@ _POSTGRES_SETTINGS = (
     "SET standard_conforming_strings = on",
     "SET datestyle = 'ISO'",
     "SET extra_float_digits = 1",
+    "SET intervalstyle = 'postgres'",
+    "SET bytea_output = 'hex'",
+    # Else the day of a moment would be that of whoever starts the process.
+    "SET timezone = 'UTC'",
 )
+_POSTGRES_FLOATS = (700, 701)
+_POSTGRES_TEXT = 25
 
 
 def backend_name(url: str) -> str:
@@ -76,6 +89,95 @@ def read_only_engine(url: str, *, pooled: bool = True) -> Any:
     if backend == "postgresql":
         sqlalchemy.event.listen(engine, "connect", _only_read_postgres)
     return engine
+
+
+Columns = list[tuple[str, bool]]
+"""The names of a query's columns, and whether each is known to hold doubles."""
+
+
+def described(connection: Any, query: str) -> Columns:
+    """Return the columns of a query; no row is fetched."""
+    postgres = connection.dialect.name == "postgresql"
+    if postgres:
+        query = f"SELECT * FROM ({query}) AS described WHERE false"  # noqa: S608 - one SELECT
+    _as_bytes(connection)
+    streamed = connection.execution_options(yield_per=BATCH)
+    with closing(streamed.exec_driver_sql(_escaped(connection, query))) as result:
+        codes = [one[1] for one in result.cursor.description]
+        return [
+            (name, postgres and code in _POSTGRES_FLOATS)
+            for name, code in zip(result.keys(), codes, strict=True)
+        ]
+
+
+def selected_rows(
+    connection: Any, query: str, columns: Columns, places: list[int]
+) -> Iterator[list[Any]]:
+    """Yield rows of some columns of a query, by their places; others are not fetched.
+
+    Each value comes as it is stored, or as its text in bytes, so that no value makes the driver
+    fail.
+    """
+    if _wrapped(connection):
+        listed = ", ".join(f"c{place}" for place in range(len(columns)))
+        named = ", ".join(_fetched(connection, place, columns[place][1]) for place in places)
+        query = f"WITH source ({listed}) AS ({query}) SELECT {named or '1'} FROM source"  # noqa: S608
+        places = list(range(len(places)))
+    decode = _as_bytes(connection)
+    streamed = connection.execution_options(yield_per=BATCH)
+    with closing(streamed.exec_driver_sql(_escaped(connection, query))) as result:
+        for part in result.partitions():
+            yield [[decode(row[place]) for place in places] for row in part]
+
+
+def _wrapped(connection: Any) -> bool:
+    return connection.dialect.name in ("postgresql", "sqlite")
+
+
+def _fetched(connection: Any, place: int, floating: bool) -> str:
+    if connection.dialect.name != "postgresql":
+        return f"c{place}"
+    # A single float is first the double that it is; its own shortest digits are others.
+    return f"CAST(c{place}{'::double precision' if floating else ''} AS text)"
+
+
+def _escaped(connection: Any, query: str) -> str:
+    formats = connection.dialect.paramstyle in ("format", "pyformat")
+    return query.replace("%", "%%") if formats else query
+
+
+def _as_bytes(connection: Any) -> Callable[[Any], Any]:
+    """Have a connection give texts undecoded, and return what decodes each of them alone."""
+    driver = connection.connection.driver_connection
+    encoding = "utf-8"
+    if connection.dialect.name == "sqlite":
+        driver.text_factory = _Undecoded
+    elif connection.dialect.name == "postgresql":
+        from psycopg.adapt import Loader
+
+        class AsBytes(Loader):
+            def load(self, data: Any) -> _Undecoded:
+                return _Undecoded(data)
+
+        # Undecoded and not converted: the server would refuse all rows for one character.
+        stored = driver.info.parameter_status("server_encoding")
+        driver.execute(f"SET client_encoding = '{stored}'")
+        encoding = driver.info.encoding if stored != "SQL_ASCII" else encoding
+        driver.adapters.register_loader(_POSTGRES_TEXT, AsBytes)
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, _Undecoded):
+            return value
+        try:
+            return value.decode(encoding)
+        except UnicodeDecodeError:
+            return None
+
+    return decode
+
+
+class _Undecoded(bytes):
+    """A text as it is stored; bytes that are no text are of another type."""
 
 
 @contextmanager

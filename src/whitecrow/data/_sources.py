@@ -7,29 +7,30 @@ otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from whitecrow import plugins
 from whitecrow.card import Card, TableChoice
 from whitecrow.data import _csvfile as csvfile
-from whitecrow.data._database import backend_name, read_only_engine, reading_connection
-from whitecrow.data._folders import lake_kind, parquet_files
+from whitecrow.data._database import (
+    backend_name,
+    described,
+    read_only_engine,
+    reading_connection,
+    selected_rows,
+)
+from whitecrow.data._folders import lake_kind
 from whitecrow.data._opened import BATCH, Opened
+from whitecrow.data._parquet import open_folder, open_parquet
 from whitecrow.data._statement import select_only
 from whitecrow.data._tables import open_delta, open_duckdb, open_iceberg
+from whitecrow.data._values import numbers, plain_text, text_array
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Opened", "SourceType", "SqlQuery", "data_file", "open_source"]
-
-_PIECE = 1 << 20
-"""Bytes of a column that are read from a Parquet file at once."""
-_POSTGRES_REAL, _POSTGRES_DOUBLE, _POSTGRES_CHAR = 700, 701, 1042
 
 
 @dataclass(frozen=True)
@@ -122,49 +123,13 @@ def _open_file(path: Path, card: Card | None) -> Opened:
             "leave it out."
         )
     if path.is_dir():
-        return _open_folder(path)
+        return open_folder(path)
     if kind in _FILES:
         return _FILES[kind](path, card)
     raise InvalidInput(
         f"The file {path.name!r} ends in {kind!r}; whitecrow reads .parquet, .pq, .csv and "
         ".duckdb, folders of Parquet files, and Delta and Iceberg tables."
     )
-
-
-def _open_folder(path: Path) -> Opened:
-    """Open all Parquet files below a folder as one table; their schemas must be equal."""
-    files = parquet_files(path)
-    if not files:
-        raise InvalidInput(f"The folder {path.name!r} holds no Parquet file.")
-    parts = [_open_parquet(one, None) for one in files]
-    for part, file in zip(parts, files, strict=True):
-        if not part.schema.equals(parts[0].schema):
-            raise InvalidInput(
-                f"The files of the folder {path.name!r} differ in names or types: {file.name!r} is "
-                f"not like {files[0].name!r}."
-            )
-
-    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        for part in parts:
-            yield from part.batches(names, left_out)
-
-    return Opened(path.name, parts[0].schema, sum(part.rows for part in parts), batches)
-
-
-def _open_parquet(path: Path, card: Card | None) -> Opened:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        # Columns are read in small pieces: a whole row group may be as large as the data.
-        file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=_PIECE)
-    except (pyarrow.ArrowInvalid, OSError):
-        raise InvalidInput(f"The file {path.name!r} is not readable Parquet.") from None
-
-    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        yield from file.iter_batches(batch_size=BATCH, columns=names)
-
-    return Opened(path.stem, file.schema_arrow, file.metadata.num_rows, batches)
 
 
 def _open_csv(path: Path, card: Card | None) -> Opened:
@@ -181,7 +146,11 @@ def _open_csv(path: Path, card: Card | None) -> Opened:
     return Opened(path.stem, schema, 0, batches)
 
 
-_FILES = {".parquet": _open_parquet, ".pq": _open_parquet, ".csv": _open_csv}
+_FILES: dict[str, Callable[[Path, Card | None], Opened]] = {
+    ".parquet": open_parquet,
+    ".pq": open_parquet,
+    ".csv": _open_csv,
+}
 """Who opens files, by their ending; to add a format, write its function and one line here."""
 
 _TABLES = {".duckdb": open_duckdb, "delta": open_delta, "iceberg": open_iceberg}
@@ -216,25 +185,40 @@ def _as_table(source: object) -> Any:
         if not frame.implementation.is_pandas_like():
             return frame.to_arrow()
         # Objects may be of any type: a type inferred from them would change with one value.
-        objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
-        objects += [name for name, kind in frame.schema.items() if kind == nw.String]
-        plain = {name: pyarrow.array(_texts(frame[name]), pyarrow.string()) for name in objects}
+        readers = {nw.Object: _of_objects, nw.String: _of_strings, nw.Categorical: _of_categories}
+        plain = {
+            name: readers[type(kind)](frame[name].to_native())
+            for name, kind in frame.schema.items()
+            if type(kind) in readers
+        }
         rest = frame.select([name for name in frame.columns if name not in plain]).to_arrow()
         parts = {name: plain[name] if name in plain else rest[name] for name in frame.columns}
         return pyarrow.table(parts)
-    except pyarrow.ArrowException:
-        # Arrow's own text quotes the value it did not understand.
+    except Exception:  # noqa: BLE001 - the text of a failure may quote the value it did not understand
         raise InvalidInput(
             "A column of the frame holds values that have no common type; make it text."
         ) from None
 
 
-def _texts(series: Any) -> list[str | None]:
-    missing = series.is_null().to_list()
-    return [
-        None if absent else _plain(value)
-        for value, absent in zip(series.to_list(), missing, strict=True)
-    ]
+def _of_objects(series: Any) -> Any:
+    return text_array([plain_text(value) for value in series.to_numpy(dtype=object)])
+
+
+def _of_strings(series: Any) -> Any:
+    import pyarrow
+
+    try:
+        return pyarrow.array(series, from_pandas=True)
+    except (UnicodeError, pyarrow.ArrowException):
+        return _of_objects(series)
+
+
+def _of_categories(series: Any) -> Any:
+    import pyarrow
+
+    codes = series.cat.codes.to_numpy()
+    named = _of_objects(series.cat.categories)
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(codes, mask=codes < 0), named)
 
 
 def _open_sql(source: SqlQuery) -> Opened:
@@ -242,50 +226,23 @@ def _open_sql(source: SqlQuery) -> Opened:
 
     engine = read_only_engine(source.url, pooled=False)
     query = select_only(source.query, engine.dialect.name)
-    if engine.dialect.paramstyle in ("format", "pyformat"):
-        query = query.replace("%", "%%")
-
-    def answered() -> Generator[tuple[list[tuple[str, int]], list[Any]], None, None]:
-        with reading_connection(engine) as connection:
-            streamed = connection.execution_options(yield_per=BATCH)
-            with closing(streamed.exec_driver_sql(query)) as result:
-                described = result.cursor.description
-                known = engine.dialect.name == "postgresql"
-                codes = [each[1] if known else 0 for each in described]
-                columns = list(zip(result.keys(), codes, strict=True))
-                yield columns, []
-                for part in result.partitions():
-                    yield columns, list(part)
-
-    with closing(answered()) as asked:
-        columns = next(asked)[0]
+    with reading_connection(engine) as connection:
+        columns = described(connection, query)
     names = [name for name, _ in columns]
-    floats = {_POSTGRES_REAL: pyarrow.float32(), _POSTGRES_DOUBLE: pyarrow.float64()}
-    schema = pyarrow.schema([(name, floats.get(code, pyarrow.null())) for name, code in columns])
 
     def batches(wanted: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
         places = [names.index(name) for name in wanted]
-        with closing(answered()) as asked:
-            for _, part in asked:
-                texts = [[_plain(row[i], columns[i][1]) for row in part] for i in places]
-                arrays = [pyarrow.array(each, pyarrow.string()) for each in texts]
+        with reading_connection(engine) as connection:
+            for rows in selected_rows(connection, query, columns, places):
+                fields = [
+                    text_array([plain_text(row[at]) for row in rows]) for at in range(len(wanted))
+                ]
+                arrays = [
+                    pyarrow.array(numbers(texts), from_pandas=True) if columns[at][1] else texts
+                    for at, texts in zip(places, fields, strict=True)
+                ]
                 yield pyarrow.record_batch(arrays, names=wanted)
 
+    kinds = {True: pyarrow.float64(), False: pyarrow.null()}
+    schema = pyarrow.schema([(name, kinds[floating]) for name, floating in columns])
     return Opened("query", schema, 0, batches)
-
-
-def _plain(value: Any, code: int = 0) -> str | None:
-    """Write a value as text, so that each is read by the card alone (as in CSV)."""
-    if value is None:
-        return None
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if value != value:
-            return None
-        exact = float(np.float32(value)) if code == _POSTGRES_REAL else value
-        # Whole floats without their point: 2004.0 is the category 2004.
-        return repr(exact).removesuffix(".0")
-    if code == _POSTGRES_CHAR:
-        return str(value).rstrip(" ")
-    return str(value)

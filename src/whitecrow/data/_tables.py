@@ -1,30 +1,34 @@
-"""Tables with a reader of their own: in DuckDB files, and Delta and Iceberg tables in folders.
+"""Tables whose own reader is asked: in DuckDB files, and Iceberg tables in folders.
 
 A table is what lies in its file or folder. Its own records of what belongs to it may name files
-anywhere, and code to load: neither is followed. What a reader says of a failure may quote values,
-so it is not repeated.
+anywhere, and code to load: neither is followed. An Iceberg table is asked for its columns and its
+files only; no file is left unread for what its metadata say of the values in it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from whitecrow.card import TableChoice
-from whitecrow.data._opened import BATCH, Opened
-from whitecrow.errors import InvalidInput, MissingExtra, WhitecrowError
+from whitecrow.data._delta import delta_files, open_delta
+from whitecrow.data._opened import BATCH, Opened, inside, readable_as
+from whitecrow.data._parquet import open_parts
+from whitecrow.errors import InvalidInput, MissingExtra
 
 __all__ = ["delta_files", "open_delta", "open_duckdb", "open_iceberg"]
 
+_AS_TEXT = ("UHUGEINT", "BIGNUM")
+"""Numbers of DuckDB that Arrow has no room for."""
 _NUMBERED = re.compile(r"v?(\d+)[-.].*metadata\.json")
 
 
 def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
     """Open one table or view of a DuckDB file, for reading alone."""
+    import pyarrow
+
     try:
         import duckdb
     except ImportError:
@@ -35,79 +39,42 @@ def open_duckdb(path: Path, chosen: TableChoice) -> Opened:
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        "lock_configuration": "true",
+        # What a view selects must not hang on what is known of all values of a column.
+        "disabled_optimizers": "statistics_propagation,filter_pushdown",
     }
-    with _quiet(path, "a DuckDB file, or it is open for writing elsewhere"):
+    with readable_as(path, "a DuckDB file, or it is open for writing elsewhere"):
         connection = duckdb.connect(str(path), read_only=True, config=closed)
         listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"
         names = sorted(name for (name,) in connection.sql(listed).fetchall())
     name = _chosen_name(path, names, chosen)
     readable = f"one whose table {name!r} is read from this file alone"
-    with _quiet(path, readable):
-        schema = connection.table(_quoted(name)).limit(0).to_arrow_table().schema
+
+    def table() -> Any:
+        session = connection.cursor()
+        session.execute("SET TimeZone = 'UTC'")  # a day of a view is one of UTC
+        return session.table(_quoted(name))
+
+    with readable_as(path, readable):
+        relation = table()
+        as_text = {
+            column
+            for column, kind in zip(relation.columns, relation.types, strict=True)
+            if str(kind).upper() in _AS_TEXT
+        }
+        exported = relation.limit(0).to_arrow_table().schema
+        schema = pyarrow.schema(
+            [(one.name, pyarrow.string() if one.name in as_text else one.type) for one in exported]
+        )
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        with _quiet(path, readable):
-            table = connection.cursor().table(_quoted(name))
-            yield from table.select(*map(_quoted, names)).to_arrow_reader(BATCH)
+        wanted = [
+            f"CAST({_quoted(one)} AS VARCHAR) AS {_quoted(one)}" if one in as_text else _quoted(one)
+            for one in names
+        ]
+        with readable_as(path, readable):
+            yield from table().select(*wanted).to_arrow_reader(BATCH)
 
     return Opened(name, schema, 0, batches)
-
-
-def open_delta(path: Path, chosen: TableChoice) -> Opened:
-    """Open a Delta table, at the declared version or the newest."""
-    _, found = _delta(path, chosen)
-
-    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        with _quiet(path, "a Delta table whose files are whole"):
-            yield from found.to_batches(columns=names, batch_size=BATCH)
-
-    return Opened(path.name, found.schema, 0, batches)
-
-
-def delta_files(path: Path, chosen: TableChoice) -> list[Path]:
-    """Return the Parquet files that hold the records of a Delta table, and nothing besides them.
-
-    Raises
-    ------
-    InvalidInput
-        Some columns are in the table's log alone, or its files are not alike.
-    """
-    from pyarrow import parquet
-
-    table, found = _delta(path, chosen)
-    if table.metadata().partition_columns:
-        raise InvalidInput(
-            f"The Delta table {path.name!r} is partitioned: some columns are not in its files. Use "
-            "engine='local', or a table without partitions."
-        )
-    named = [Path(place.removeprefix("file://")) for place in table.file_uris()]
-    files = [one if one.exists() else Path(unquote(str(one))) for one in named]
-    if not files:
-        raise InvalidInput(f"The Delta table {path.name!r} has no file yet.")
-    with _quiet(path, "a Delta table whose files are whole"):
-        schemas = [parquet.read_schema(file) for file in files]
-    if any(one.names != found.schema.names or not one.equals(schemas[0]) for one in schemas):
-        raise InvalidInput(
-            f"The files of the Delta table {path.name!r} differ in names or types: columns were "
-            "added or changed. Use engine='local', or rewrite the table."
-        )
-    return files
-
-
-def _delta(path: Path, chosen: TableChoice) -> tuple[Any, Any]:
-    """Return a Delta table and its records, if it keeps to its folder and its reader knows it."""
-    try:
-        import deltalake
-    except ImportError:
-        raise _missing("A Delta table", "delta") from None
-    _no_name(chosen, "A Delta table")
-    with _quiet(path, f"a Delta table{_at(chosen)}, of features that its reader knows"):
-        table = deltalake.DeltaTable(str(path.resolve()), version=chosen.version)
-        for place in table.file_uris():
-            _inside(place, path)
-            _inside(unquote(place), path)
-        return table, table.to_pyarrow_dataset()
 
 
 def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
@@ -115,8 +82,10 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
     try:
         from pyiceberg.catalog.noop import NoopCatalog
         from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO, schema_to_pyarrow
+        from pyiceberg.manifest import DataFileContent, FileFormat
         from pyiceberg.table import StaticTable
         from pyiceberg.table.metadata import TableMetadataUtil
+        from pyiceberg.transforms import IdentityTransform
     except ImportError:
         raise _missing("An Iceberg table", "iceberg") from None
     _no_name(chosen, "An Iceberg table")
@@ -125,11 +94,11 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
         """Opens the files of this folder and no others; the table's properties are not asked."""
 
         def new_input(self, location: str) -> PyArrowFile:
-            _inside(location, path)
+            inside(location, path)
             return super().new_input(location)
 
     newest = _newest_metadata(path)
-    with _quiet(path, f"an Iceberg table{_at(chosen)}, of features that its reader knows"):
+    with readable_as(path, f"an Iceberg table{_at(chosen)}, of features that its reader knows"):
         table = StaticTable(
             identifier=("static", path.name),
             metadata=TableMetadataUtil.parse_raw(newest.read_text(encoding="utf-8")),
@@ -137,15 +106,53 @@ def open_iceberg(path: Path, chosen: TableChoice) -> Opened:
             io=Inside(),
             catalog=NoopCatalog("static"),
         )
+        if table.format_version > 2:
+            raise _refused(path, f"version {table.format_version} of the format")
         scan = table.scan(snapshot_id=chosen.version)
-        schema = schema_to_pyarrow(scan.projection(), include_field_ids=False)
+        columns = scan.projection()
+        schema = schema_to_pyarrow(columns, include_field_ids=False)
+        snapshot = scan.snapshot()
+        manifests = [] if snapshot is None else snapshot.manifests(table.io)
+        entries = [one for manifest in manifests for one in manifest.fetch_manifest_entry(table.io)]
+        files: dict[Path, dict[str, Any]] = {}
+        for data_file in (entry.data_file for entry in entries):
+            if data_file.content != DataFileContent.DATA:
+                raise _refused(path, "files that delete records of others")
+            if data_file.file_format != FileFormat.PARQUET:
+                raise _refused(path, "files that are no Parquet")
+            inside(data_file.file_path, path)
+            files[Path(data_file.file_path.removeprefix("file://"))] = {}
+        partitioned = {
+            part.source_id
+            for spec in table.specs().values()
+            for part in spec.fields
+            if isinstance(part.transform, IdentityTransform)
+        }
 
-    def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        with _quiet(path, "an Iceberg table whose files are whole"):
-            for batch in scan.select(*names).to_arrow_batch_reader():
-                yield batch.select(names)
+    def stored(own: Any, file: Path) -> dict[str, str]:
+        """Columns are told by their numbers: names may have been given to others since."""
+        numbered = {
+            int(number): column.name
+            for column in own
+            if (number := (column.metadata or {}).get(b"PARQUET:field_id")) is not None
+        }
+        if len(numbered) != len(own):
+            raise _refused(path, "files whose columns have no numbers")
+        lacking = [one.field_id for one in columns.fields if one.field_id not in numbered]
+        if partitioned.intersection(lacking):
+            raise _refused(path, "partition columns that its files do not hold")
+        return {
+            one.name: numbered[one.field_id] for one in columns.fields if one.field_id in numbered
+        }
 
-    return Opened(path.name, schema, 0, batches)
+    return open_parts(path.name, schema, files, stored)
+
+
+def _refused(path: Path, what: str) -> InvalidInput:
+    return InvalidInput(
+        f"The Iceberg table {path.name!r} uses {what}, which is not read here: its records might "
+        "not be those that its files show. Write it anew without, or as Parquet files."
+    )
 
 
 def _newest_metadata(path: Path) -> Path:
@@ -161,7 +168,7 @@ def _newest_metadata(path: Path) -> Path:
             f"Which metadata file of the Iceberg table {path.name!r} is the newest cannot be told: "
             f"{len(newest)} of them have the largest number. Remove what was not committed."
         )
-    _inside(str(newest[0]), path)
+    inside(str(newest[0]), path)
     return newest[0]
 
 
@@ -179,26 +186,6 @@ def _chosen_name(path: Path, names: list[str], chosen: TableChoice) -> str:
 def _quoted(name: str) -> str:
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
-
-
-def _inside(place: str, folder: Path) -> None:
-    """Refuse a file that does not lie in the table's folder, whatever links its path has."""
-    local = place.removeprefix("file://")
-    if "://" in local or not Path(local).resolve().is_relative_to(folder.resolve()):
-        raise InvalidInput(
-            f"The table {folder.name!r} names a file outside of its folder. Only what lies in the "
-            "folder is read: copy the table with its files."
-        )
-
-
-@contextmanager
-def _quiet(path: Path, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (WhitecrowError, MemoryError):
-        raise
-    except Exception:  # noqa: BLE001 - a reader's own text may quote values
-        raise InvalidInput(f"{path.name!r} is not readable as {what}.") from None
 
 
 def _at(chosen: TableChoice) -> str:

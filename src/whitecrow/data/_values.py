@@ -28,6 +28,7 @@ of the day, durations, intervals, bytes, lists and structures are refused by the
 from __future__ import annotations
 
 import datetime
+import decimal
 import re
 from typing import Any
 
@@ -42,6 +43,7 @@ __all__ = [
     "decoded_type",
     "number_or_none",
     "numbers",
+    "plain_text",
     "text_array",
     "text_of_bytes",
     "texts",
@@ -112,6 +114,32 @@ def text_array(values: list[str | None]) -> Any:
         # What is encoded in spite of its surrogates is no UTF-8, and so null.
         encoded = [None if text is None else text.encode(errors="surrogatepass") for text in values]
         return text_of_bytes(pyarrow.array(encoded, pyarrow.binary()))
+
+
+def plain_text(value: object) -> str | None:
+    """Write a value of a source without types as text, so that the card alone says how it is read.
+
+    Examples
+    --------
+    >>> [plain_text(value) for value in (2004.0, -0.0, True, None, float("nan"), b"\\xff")]
+    ['2004', '0', 'true', None, None, '\\\\xff']
+    """
+    try:
+        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+            return None
+        if isinstance(value, bool | np.bool_):
+            return "true" if value else "false"
+        if isinstance(value, float | np.floating):
+            # Whole floats without their point: 2004.0 is the category 2004.
+            number = float(value) + 0.0
+            return None if number != number else repr(number).removesuffix(".0")
+        if isinstance(value, bytes | bytearray | memoryview):
+            return "\\x" + bytes(value).hex()
+        if isinstance(value, int):
+            return format(decimal.Decimal(value), "f")  # Python writes no more than 4,300 digits
+        return str(value)
+    except Exception:  # noqa: BLE001 - a value that cannot be written is missing, whatever it is
+        return None
 
 
 def text_of_bytes(array: Any) -> Any:

@@ -43,7 +43,7 @@ class Onboarding:
         who: Person,
         source: Mapping[str, Any],
         *,
-        csv: Mapping[str, str],
+        csv: Mapping[str, Any],
         table: Mapping[str, Any],
     ) -> tuple[Card, bool]:
         """Return the names and types of a source's columns, and whether the types are guesses.
