@@ -12,9 +12,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import whitecrow as wc
 from whitecrow.card import TableChoice
-from whitecrow.data import Card, Column, template
+from whitecrow.data import Card, Column, read, template
 from whitecrow.data._marks import file_states
 from whitecrow.data._template import written
+from whitecrow.data.warehouse import open_remote
 
 FIRST = pa.table({"age": [30.0, 40.0, None], "ward": ["a", "b", "a"], "visits": [1, 2, 3]})
 SECOND = pa.table({"age": [55.5], "ward": ["b"], "visits": [9]})
@@ -101,20 +102,19 @@ def test_deleted_records_of_a_table_are_not_read(tmp_path):
     assert records(place, CARD) == records(as_parquet(tmp_path, FIRST), CARD)
 
 
-@pytest.mark.parametrize(
-    ("engine", "kind", "why"),
-    [
-        ("sql", in_delta, "other versions"),
-        ("spark", in_delta, "is partitioned"),
-        ("spark", in_iceberg, "other versions"),
-    ],
-)
-def test_engines_that_see_parquet_files_refuse_tables_that_are_more_than_these(
-    tmp_path, engine, kind, why
-):
-    place, card, _ = kind(tmp_path)
-    with pytest.raises(wc.InvalidInput, match=why):
-        wc.Curator.open(place, card=card, engine=engine, ledger="sqlite://")
+@pytest.mark.parametrize("written_by", KINDS)
+def test_the_engine_disk_reads_tables_as_here(tmp_path, written_by):
+    place, card, pinned = written_by(tmp_path)
+    for one in filter(None, (card, pinned)):
+        disk = open_remote(place, one)
+        assert disk.size == read(place, one).size
+        disk.close()
+
+
+def test_the_engine_spark_reads_no_file_but_parquet(tmp_path):
+    place, card, _ = in_duckdb(tmp_path)
+    with pytest.raises(wc.InvalidInput, match="consists of none"):
+        wc.Curator.open(place, card=card, engine="spark", ledger="sqlite://")
 
 
 @pytest.mark.parametrize("written_by", KINDS)

@@ -163,7 +163,7 @@ def test_sources_are_named_when_they_are_wrong(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a\n1\n")
     for source, words in (
         (tmp_path / "none.parquet", "There is no file"),
-        (wrong, "not readable Parquet"),
+        (wrong, "not readable as Parquet"),
         (7, "must be a path, a data frame"),
     ):
         with pytest.raises(InvalidInput, match=words):

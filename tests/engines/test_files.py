@@ -13,8 +13,10 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
+from whitecrow.data._keys import Plain
+from whitecrow.data._parquet import File, open_folder, open_parquet
 from whitecrow.data.warehouse import Asked, open_remote
-from whitecrow.data.warehouse._files import _divided, footers_of, parts_of, peeked
+from whitecrow.data.warehouse._files import parts_of, peeked
 from whitecrow.data.warehouse._spark import SparkWarehouse
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
@@ -121,13 +123,14 @@ def test_all_records_of_a_person_are_brought_together(spark: Any, tmp_path: Path
 
 @pytest.mark.parametrize("rows", [0, 1, 400_000, 1_000_000, 10_000_000, 300_000_000])
 def test_every_group_of_rows_is_in_one_part_and_parts_are_alike(rows: int) -> None:
-    groups = [
-        (f"file-{first // 1_000_000}", first // 250_000 % 4, min(250_000, rows - first))
-        for first in range(0, rows, 250_000)
+    sizes = [min(250_000, rows - first) for first in range(0, rows, 250_000)]
+    files = [
+        File(Path(f"/{first}"), tuple(sizes[first : first + 4]), {})
+        for first in range(0, len(sizes), 4)
     ]
-    parts = _divided(groups, 16)
-    told = [(path, place) for part in parts for path, places in part.groups for place in places]
-    assert told == [(path, place) for path, place, _ in groups]
+    parts = parts_of(files, 16)
+    told = [(file.path, group) for part in parts for file, groups in part.files for group in groups]
+    assert told == [(file.path, group) for file in files for group in range(len(file.groups))]
     assert sum(part.rows for part in parts) == rows
     assert max((part.rows for part in parts), default=0) <= max(2 * rows / 16, (1 << 22) + 250_000)
 
@@ -157,20 +160,33 @@ def test_a_delta_table_has_the_same_facts_on_spark(spark: Any, tmp_path: Path) -
     dataset.close()
 
 
-def test_delta_tables_whose_files_are_not_the_whole_table_are_refused(tmp_path: Path) -> None:
+def test_partitions_and_new_columns_of_a_delta_table_are_read_on_spark_as_here(
+    spark: Any, tmp_path: Path
+) -> None:
     parted = tmp_path / "parted"
-    deltalake.write_deltalake(
-        parted, pa.table({"age": [1, 2], "ward": ["A", "B"]}), partition_by=["ward"]
+    table = pa.table({"age": [1.0, 2.0, 4.0], "ward": ["A", "B", None]})
+    deltalake.write_deltalake(parted, table, partition_by=["ward"])
+    more = pa.table({"age": [3.0], "ward": ["B"], "extra": [1.0]})
+    deltalake.write_deltalake(parted, more, mode="append", schema_mode="merge")
+    columns = (
+        Column("age"),
+        Column("ward", "category", categories=("A", "B"), missing="fill", fill="A"),
+        Column("extra", missing="fill", fill=7.0),
     )
-    with pytest.raises(InvalidInput, match="is partitioned"):
-        open_remote(parted, engine="spark")
-
-    def widened(folder: Path) -> None:
-        more = pa.table({"age": pa.array([3]), "extra": [1.0]})
-        deltalake.write_deltalake(folder, more, mode="append", schema_mode="merge")
-
-    with pytest.raises(InvalidInput, match="differ in names or types"):
-        open_remote(in_delta(tmp_path / "widened", widened), engine="spark")
+    card = Card("parted", columns)
+    dataset = open_remote(parted, card, engine="spark")
+    keys = [Plain(name) for name in card.names]
+    groups, _ = dataset.tally(keys)
+    assert sorted(zip(*(group.tolist() for group in groups), strict=True)) == [
+        (1.0, 0.0, 7.0),
+        (2.0, 1.0, 7.0),
+        (3.0, 1.0, 1.0),
+        (4.0, 0.0, 7.0),
+    ]
+    here, _ = read(parted, card).tally(keys)
+    for there, local in zip(groups, here, strict=True):
+        assert sorted(there.tolist()) == sorted(local.tolist())
+    dataset.close()
 
 
 def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
@@ -178,8 +194,9 @@ def test_workers_are_told_where_files_lie_whatever_folder_they_start_in(
 ) -> None:
     parquet.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "part.parquet")
     monkeypatch.chdir(tmp_path)
-    parts = parts_of(footers_of([Path("part.parquet")], "part"), 2)
-    assert [path for part in parts for path, _ in part.groups] == [str(tmp_path / "part.parquet")]
+    parts = parts_of(open_parquet(Path("part.parquet")).files or (), 2)
+    told = [file.path for part in parts for file, _ in part.files]
+    assert told == [tmp_path / "part.parquet"]
 
 
 def test_a_sample_that_is_not_of_all_records_changes_no_count(
@@ -201,7 +218,7 @@ def test_a_sample_that_is_not_of_all_records_changes_no_count(
 def test_a_sample_is_of_records_that_pass_the_card(tmp_path: Path) -> None:
     table = patients()
     folder = in_parts(tmp_path / "records", table)
-    parts = parts_of(footers_of(sorted(folder.glob("*.parquet")), "records"), 2)
+    parts = parts_of(open_folder(folder).files or (), 2)
     asked = Asked(("age", "bmi", "pay"))
     disk = open_remote(folder, CARD)
     all_of_them = {

@@ -20,7 +20,7 @@ from whitecrow.data._parquet import Constants, open_parts
 from whitecrow.data._values import number_or_none, text_array
 from whitecrow.errors import InvalidInput
 
-__all__ = ["delta_files", "open_delta"]
+__all__ = ["open_delta"]
 
 _COMMIT = re.compile(r"([0-9]{20})\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint(?:\.[0-9]{10}\.([0-9]{10}))?\.parquet")
@@ -48,34 +48,6 @@ def open_delta(path: Path, chosen: TableChoice) -> Opened:
         return {name: name for name in schema.names if name in own.names}
 
     return open_parts(path.name, schema, files, stored)
-
-
-def delta_files(path: Path, chosen: TableChoice) -> list[Path]:
-    """Return the Parquet files that hold the records of a Delta table, and nothing besides them.
-
-    Raises
-    ------
-    InvalidInput
-        Some columns are in the table's log alone, or its files are not alike.
-    """
-    from pyarrow import parquet
-
-    schema, files = _table(path, chosen)
-    if any(files.values()):
-        raise InvalidInput(
-            f"The Delta table {path.name!r} is partitioned: some columns are not in its files. Use "
-            "engine='local', or a table without partitions."
-        )
-    if not files:
-        raise InvalidInput(f"The Delta table {path.name!r} has no file yet.")
-    with readable_as(path, "a Delta table whose files are whole"):
-        schemas = [parquet.read_schema(file) for file in files]
-    if any(one.names != schema.names or not one.equals(schemas[0]) for one in schemas):
-        raise InvalidInput(
-            f"The files of the Delta table {path.name!r} differ in names or types: columns were "
-            "added or changed. Use engine='local', or rewrite the table."
-        )
-    return list(files)
 
 
 def _table(path: Path, chosen: TableChoice) -> tuple[Any, dict[Path, Constants]]:

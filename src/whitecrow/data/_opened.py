@@ -30,12 +30,16 @@ class Opened:
     batches : callable
         ``batches(names, left_out)`` yields the named columns and reads no others; ``left_out()`` is
         called for each row that could not be told into columns.
+    files : tuple, optional
+        The Parquet files that the rows lie in, where they do (:mod:`whitecrow.data._parquet`):
+        workers of a cluster read them.
     """
 
     name: str
     schema: Any
     rows: int
     batches: Callable[[list[str], Callable[[], None]], Iterator[Any]]
+    files: tuple[Any, ...] | None = None
 
 
 @contextmanager

@@ -6,7 +6,7 @@ file is read, and a column is what the file itself holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from whitecrow.data._opened import BATCH, Opened, readable_as
 from whitecrow.data._values import decoded_type
 from whitecrow.errors import InvalidInput
 
-__all__ = ["open_folder", "open_parquet", "open_parts"]
+__all__ = ["File", "open_folder", "open_parquet", "open_parts"]
 
 _PIECE = 1 << 20
 """Bytes of a column that are read from a Parquet file at once."""
@@ -35,8 +35,8 @@ def open_parquet(path: Path, _: Card | None = None) -> Opened:
     InvalidInput
         It is none.
     """
-    own, rows = _footer(path)
-    return _opened(path.stem, own, rows, [_Part(path, {name: name for name in own.names})])
+    own, groups = _footer(path)
+    return _opened(path.stem, own, [File(path, groups, {name: name for name in own.names})])
 
 
 def open_folder(path: Path) -> Opened:
@@ -88,9 +88,9 @@ def open_parts(
     InvalidInput
         A file holds another kind of values in a column than the table says.
     """
-    parts, total = [], 0
+    parts = []
     for file, constants in files.items():
-        own, rows = _footer(file)
+        own, groups = _footer(file)
         names = {key: value for key, value in stored(own, file).items() if key not in constants}
         for column in schema:
             if column.name in names and _kinds(own, names[column.name]) != {_kind(column.type)}:
@@ -98,25 +98,47 @@ def open_parts(
                     f"The files of {name!r} differ in names or types: {file.name!r} does not hold "
                     f"the column {column.name!r} as {column.type}. Rewrite the table."
                 )
-        parts.append(_Part(file, names, constants))
-        total += rows
-    return _opened(name, schema, total, parts)
+        parts.append(File(file, groups, names, constants))
+    return _opened(name, schema, parts)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One file of a table, and where its columns come from."""
+class File:
+    """One Parquet file of a table, and where its columns come from; picklable.
+
+    Parameters
+    ----------
+    path : Path
+        Where it lies.
+    groups : tuple of int
+        How many rows each of its groups of rows has.
+    stored : mapping of str to str
+        The names in the file, by those of the table.
+    constants : mapping of str to Arrow scalar
+        What all rows have in columns that are not read from the file.
+    """
 
     path: Path
+    groups: tuple[int, ...]
     stored: Mapping[str, str]
     constants: Constants = field(default_factory=dict)
 
-    def batches(self, names: list[str]) -> Iterator[Any]:
+    def batches(
+        self,
+        names: Sequence[str],
+        groups: Sequence[int] | None = None,
+        *,
+        together: int = BATCH,
+        threads: bool = True,
+    ) -> Iterator[Any]:
+        """Read columns of all groups of rows, or of some, so many rows together."""
         import pyarrow
 
         wanted = [self.stored[name] for name in names if name in self.stored]
         with readable_as(self.path, "Parquet"), _file(self.path) as file:
-            for batch in file.iter_batches(batch_size=BATCH, columns=wanted):
+            for batch in file.iter_batches(
+                together, row_groups=groups, columns=wanted, use_threads=threads
+            ):
                 # By name: what is read of a nested column may stand between those wanted.
                 arrays = [
                     batch.column(self.stored[name])
@@ -124,20 +146,23 @@ class _Part:
                     else pyarrow.repeat(self.constants.get(name, pyarrow.NA), batch.num_rows)
                     for name in names
                 ]
-                yield pyarrow.record_batch(arrays, names=names)
+                yield pyarrow.record_batch(arrays, names=list(names))
 
 
-def _opened(name: str, schema: Any, rows: int, parts: list[_Part]) -> Opened:
+def _opened(name: str, schema: Any, files: list[File]) -> Opened:
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
-        for part in parts:
-            yield from part.batches(names)
+        for file in files:
+            yield from file.batches(names)
 
-    return Opened(name, schema, rows, batches)
+    return Opened(name, schema, sum(sum(file.groups) for file in files), batches, tuple(files))
 
 
-def _footer(path: Path) -> tuple[Any, int]:
+def _footer(path: Path) -> tuple[Any, tuple[int, ...]]:
+    """Return the schema, and how many rows each group of rows has."""
     with readable_as(path, "Parquet"), _file(path) as file:
-        return file.schema_arrow, file.metadata.num_rows
+        about = file.metadata
+        groups = tuple(about.row_group(place).num_rows for place in range(about.num_row_groups))
+        return file.schema_arrow, groups
 
 
 def _file(path: Path) -> Any:

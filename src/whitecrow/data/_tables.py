@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.card import TableChoice
-from whitecrow.data._delta import delta_files, open_delta
+from whitecrow.data._delta import open_delta
 from whitecrow.data._opened import BATCH, Opened, inside, readable_as
 from whitecrow.data._parquet import open_parts
 from whitecrow.errors import InvalidInput, MissingExtra
 
-__all__ = ["delta_files", "open_delta", "open_duckdb", "open_iceberg"]
+__all__ = ["open_delta", "open_duckdb", "open_iceberg"]
 
 _AS_TEXT = ("UHUGEINT", "BIGNUM")
 """Numbers of DuckDB that Arrow has no room for."""

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.data._dialect import SPARK
-from whitecrow.data._folders import is_parquet
-from whitecrow.data.warehouse._files import Footer, Part, footers_of, parts_of
+from whitecrow.data._parquet import File
+from whitecrow.data._sources import open_source
+from whitecrow.data.warehouse._files import Part, parts_of
 from whitecrow.data.warehouse._spark import session
 from whitecrow.errors import invalid
 
@@ -25,7 +26,7 @@ _CORES = 16
 
 def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> Any:
     """Return a Spark frame of scores, computed beside the partitions of a frame or of files."""
-    files = None
+    files: tuple[File, ...] = ()
     if isinstance(data, str | Path):
         files, data = _stored(Path(data))
     if not hasattr(data, "mapInArrow"):
@@ -44,7 +45,7 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
     schema = StructType([*fields, StructField("score", DoubleType())])
     needed = list(dict.fromkeys([*kept, *detector.columns]))
     work = _Scoring(detector.to_bytes(), tuple(kept))
-    if files is not None:
+    if files:
         spark = data.sparkSession
         cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else _CORES
         parts = parts_of(files, cores)
@@ -55,26 +56,18 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
     return chosen.mapInArrow(work, schema)
 
 
-def _stored(path: Path) -> tuple[tuple[Footer, ...] | None, Any]:
+def _stored(path: Path) -> tuple[tuple[File, ...], Any]:
     """Return what workers can read by themselves, if they can, and what Spark reads."""
     if not path.exists():
         raise invalid("Detector.spark", "data", "a Parquet file or folder", str(path))
-    listed = _plain_files(path)
-    footers = footers_of(listed, path.name) if listed else None
-    if footers is not None and not _read_alike(footers[0].schema):
-        footers = None
-    return footers, session().read.parquet(f"file://{path.resolve()}")
+    opened = open_source(path)
+    alike = _plain(path) and _read_alike(opened.schema)
+    return (opened.files or ()) if alike else (), session().read.parquet(f"file://{path.resolve()}")
 
 
-def _plain_files(path: Path) -> list[Path]:
-    """Return the files that Spark reads of a file or a folder; none if it would do more than that.
-
-    In a folder of folders it makes columns of their names.
-    """
-    if path.is_file():
-        return [path]
-    seen = sorted(one for one in path.iterdir() if not one.name.startswith(("_", ".")))
-    return seen if all(one.is_file() and is_parquet(one) for one in seen) else []
+def _plain(path: Path) -> bool:
+    """Whether Spark reads the files and no more: of names of folders it makes columns."""
+    return path.is_file() or not any(one.is_dir() for one in path.iterdir())
 
 
 def _read_alike(schema: Any) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from whitecrow.card import Card, TableChoice
-from whitecrow.data._folders import is_parquet, lake_kind, parquet_files
+from whitecrow.card import Card
+from whitecrow.data._opened import Opened
 from whitecrow.data._reading import Progress, open_checked
-from whitecrow.data._sources import data_file
-from whitecrow.data._tables import delta_files
+from whitecrow.data._sources import data_file, open_source
 from whitecrow.data.warehouse._disk import DiskWarehouse
 from whitecrow.data.warehouse._remote import RemoteDataset
 from whitecrow.data.warehouse._spark import SparkWarehouse
@@ -32,8 +31,8 @@ def open_remote(
     ----------
     source, card, progress, watch
         ``disk``: see :func:`whitecrow.data.read`; the source is read once, here. ``spark``: a
-        Parquet file or folder, or the folder of a Delta table, that all workers see; a Parquet
-        address (``s3a://...``), the name of a table, or a Spark data frame.
+        Parquet file or folder, or the folder of a Delta or Iceberg table, that all workers see;
+        a Parquet address (``s3a://...``), the name of a table, or a Spark data frame.
     engine : {"disk", "spark"}
         Where canonical columns are: in a file of this process, or with Spark's workers.
     spark_master : str, optional
@@ -51,7 +50,7 @@ def open_remote(
         disk = DiskWarehouse(opened, known, progress)
         return _dataset(known, disk, size=disk.size, rejections=disk.rejections)
     try:
-        spark = SparkWarehouse(source, known, spark_master, _files(source, known))
+        spark = SparkWarehouse(source, known, spark_master, _in_files(source, known))
         mark = spark.mark if spark.rows_stored is None else None
         return _dataset(spark.card, spark, mark=mark)
     except WhitecrowError:
@@ -70,23 +69,15 @@ def _dataset(card: Card, warehouse: Any, **known: Any) -> RemoteDataset:
         raise
 
 
-def _files(source: object, card: Card | None) -> list[Path] | None:
-    """Return the Parquet files of a source; None where Spark finds the records."""
+def _in_files(source: object, card: Card | None) -> Opened | None:
+    """Open a source that consists of Parquet files here; None where Spark finds the records."""
     path = data_file(source)
     if path is None or not path.exists():
         return None
-    lake = lake_kind(path)
-    if lake == "delta":
-        return delta_files(path, TableChoice() if card is None else card.table)
-    if lake:
+    opened = open_source(path, card)
+    if opened.files is None:
         raise InvalidInput(
-            f"The engine 'spark' reads no Iceberg table such as {path.name!r}. Use engine='disk'."
+            f"The engine 'spark' reads Parquet files, and {path.name!r} consists of none. Use "
+            "engine='disk'."
         )
-    if path.is_dir():
-        return parquet_files(path)
-    if not is_parquet(path):
-        raise InvalidInput(
-            f"The engine 'spark' reads Parquet files and folders of them, not {path.name!r}. "
-            "Use engine='disk'."
-        )
-    return [path]
+    return opened

@@ -21,9 +21,11 @@ import numpy as np
 from whitecrow.card import Card
 from whitecrow.data._columns import check_schema
 from whitecrow.data._marks import added_marks
+from whitecrow.data._opened import Opened
+from whitecrow.data._parquet import File
 from whitecrow.data._progress import listener
 from whitecrow.data._reading import bare_card
-from whitecrow.data.warehouse._files import Footer, Part, footers_of, parts_of, peeked
+from whitecrow.data.warehouse._files import Part, parts_of, peeked
 from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, Yields
 from whitecrow.data.warehouse._tasks import (
     DIVIDED,
@@ -77,8 +79,8 @@ class SparkWarehouse:
         Without one, names and types come from the schema.
     master : str, optional
         See :func:`session`.
-    files : list of Path, optional
-        The Parquet files that hold the records, where they are files.
+    opened : Opened, optional
+        The source, where it consists of Parquet files that lie here.
     """
 
     spread = True
@@ -88,16 +90,14 @@ class SparkWarehouse:
         source: object,
         card: Card | None = None,
         master: str | None = None,
-        files: list[Path] | None = None,
+        opened: Opened | None = None,
     ) -> None:
         frame = source if hasattr(source, "mapInArrow") else None
         self._session = session(master) if frame is None else _any(frame).sparkSession
         self._frame: Any = None
-        self._footers: tuple[Footer, ...] = ()
-        if files is not None:
-            self.name = Path(str(source)).stem
-            self._footers = footers_of(files, self.name)
-            schema = self._footers[0].schema
+        self._files: tuple[File, ...] = ()
+        if opened is not None:
+            self._files, self.name, schema = opened.files or (), opened.name, opened.schema
         else:
             self._frame, self.name = _frame(self._session, source)
             schema = self._frame.limit(0).toArrow().schema
@@ -108,11 +108,11 @@ class SparkWarehouse:
     @property
     def rows_stored(self) -> int | None:
         """How many rows the files have; None where Spark would have to count them."""
-        return None if self._frame is not None else sum(sum(f.rows) for f in self._footers)
+        return None if self._frame is not None else sum(sum(file.groups) for file in self._files)
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
-        return parts_of(self._footers, self._cores())
+        return parts_of(self._files, self._cores())
 
     @property
     def _by_itself(self) -> bool:
