@@ -168,7 +168,7 @@ def test_sources_are_named_when_they_are_wrong(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput, match=words):
             open_remote(source)
-    with pytest.raises(InvalidInput, match="reads Parquet files and folders of them"):
+    with pytest.raises(InvalidInput, match="consists of none"):
         open_remote(tmp_path / "x.csv", engine="spark")
     with pytest.raises(Unavailable, match="did not answer"):
         open_remote("postgresql://nobody@localhost:1/none::records")
