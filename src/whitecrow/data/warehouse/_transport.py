@@ -33,14 +33,17 @@ def from_octets(octets: bytes) -> Any:
 
 def divided(batch: Any, card: Card, buckets: int) -> Iterator[tuple[int, Any]]:
     """Divide the rows of a batch by whose they are; all of a person's are in one bucket."""
+    import pyarrow
+
     assert card.user_column is not None
     place = card.names.index(card.user_column)
-    ids = exact_ids(decoded(batch.column(place)), card.columns[place])
-    coded = ids.dictionary_encode(null_encoding="encode")
+    arrays = [decoded(column) for column in batch.columns]
+    coded = exact_ids(arrays[place], card.columns[place]).dictionary_encode("encode")
     of_each = [
         0 if name is None else zlib.crc32(name.encode()) % buckets
         for name in coded.dictionary.to_pylist()
     ]
     numbers = np.array(of_each, dtype=np.int64)[np.asarray(coded.indices)]
     for bucket in np.unique(numbers):
-        yield int(bucket), batch.take(np.flatnonzero(numbers == bucket))
+        rows = np.flatnonzero(numbers == bucket)
+        yield int(bucket), pyarrow.record_batch([array.take(rows) for array in arrays], card.names)
