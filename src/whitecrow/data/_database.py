@@ -31,6 +31,7 @@ _SQLITE_READS = frozenset(
 _POSTGRES_SETTINGS = (
     "SET default_transaction_read_only = on",
     # Strings as the parser wrote them, dates and doubles as they are read here.
+    "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
     "SET datestyle = 'ISO'",
     "SET extra_float_digits = 1",
@@ -87,7 +88,8 @@ def read_only_engine(url: str, *, pooled: bool = True) -> Any:
     except sqlalchemy.exc.ArgumentError:
         raise InvalidInput("The database address is not a SQLAlchemy URL.") from None
     if backend == "postgresql":
-        sqlalchemy.event.listen(engine, "connect", _only_read_postgres)
+        # Before SQLAlchemy asks for its version, which it reads as a text.
+        sqlalchemy.event.listen(engine, "connect", _only_read_postgres, insert=True)
     return engine
 
 

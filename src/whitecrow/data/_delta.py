@@ -189,6 +189,7 @@ def _arrow(written: object) -> Any:
     import pyarrow as pa
 
     known = {
+        "void": pa.null(),
         "string": pa.string(),
         "byte": pa.int8(),
         "short": pa.int16(),

@@ -117,8 +117,9 @@ class RowMark:
 
     def add(self, batch: Any) -> None:
         """Take in a batch of rows (Arrow)."""
-        self._names = tuple(sorted(batch.schema.names))
-        columns = [_words(batch.column(name)) for name in self._names]
+        order = sorted(range(batch.num_columns), key=lambda at: batch.schema.names[at])
+        self._names = tuple(batch.schema.names[at] for at in order)
+        columns = [_words(batch.column(at)) for at in order]
         self._count += batch.num_rows
         for first in range(0, batch.num_rows, _ROWS):
             part = [words[first : first + _ROWS] for words in columns]
@@ -188,22 +189,92 @@ def _hashed(columns: list[Words], seed: int) -> Words:
 
 
 def _words(column: Any) -> Words:
-    """Return one 64-bit word a value: equal values have equal words."""
+    """Return one 64-bit word a value: equal values have equal words, and no value makes it fail.
+
+    What a number stands for is part of its word: a day, a moment of some unit and zone, a truth.
+    The same number of another unit is another day.
+    """
     import pyarrow as pa
     from pyarrow import compute, types
 
+    column = _stored(column)
     kind = column.type
+    if types.is_null(kind):
+        return np.full(len(column), _NULL)
     if types.is_floating(kind):
-        values = np.asarray(compute.fill_null(column.cast(pa.float64()), np.nan)) + 0.0  # -0 is 0
-        values[np.isnan(values)] = np.nan  # of many bit patterns
+        values = np.asarray(compute.fill_null(column.cast(pa.float64()), np.nan))
+        values = np.where(np.isnan(values), np.nan, values) + 0.0  # of many bit patterns; -0 is 0
         return values.view(np.uint64)
-    if types.is_boolean(kind) or types.is_integer(kind):
+    if types.is_integer(kind):
         wide = pa.uint64() if types.is_uint64(kind) else pa.int64()
         return _with_nulls(np.asarray(compute.fill_null(column.cast(wide), 0)), column)
-    if types.is_date32(kind) or types.is_timestamp(kind):
-        whole = column.view(pa.int32() if types.is_date32(kind) else pa.int64()).cast(pa.int64())
-        return _with_nulls(np.asarray(compute.fill_null(whole, 0)), column)
+    if types.is_boolean(kind) or types.is_date32(kind):
+        whole = column.cast(pa.int8()) if types.is_boolean(kind) else column.view(pa.int32())
+        values = np.asarray(compute.fill_null(whole, 0)).astype(np.int64).view(np.uint64)
+        return _with_nulls(_hashed([_typed(kind, len(column)), values], _LANES[0]), column)
+    if types.is_struct(kind):
+        parts = [_words(column.field(place)) for place in range(kind.num_fields)]
+        return _with_nulls(_hashed([_typed(kind, len(column)), *parts], _LANES[0]), column)
+    if _is_list(kind):
+        return _with_nulls(_list_words(column), column)
+    if types.is_temporal(kind):
+        width = kind.bit_width // 32
+        ticks = np.frombuffer(column.buffers()[1] or b"", np.int32, width * _stop(column))
+        parts = list(ticks.reshape(-1, width)[column.offset :].T.astype(np.int64).view(np.uint64))
+        return _with_nulls(_hashed([_typed(kind, len(column)), *parts], _LANES[0]), column)
     return _with_nulls(_text_words(column), column)
+
+
+def _stored(column: Any) -> Any:
+    """Return a column without an extension, a dictionary or runs."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    if isinstance(column.type, pa.BaseExtensionType):
+        return _stored(column.storage)
+    if types.is_dictionary(column.type):
+        return _stored(column.dictionary_decode())
+    if types.is_run_end_encoded(column.type):
+        return _stored(compute.run_end_decode(column))
+    return column
+
+
+def _stop(column: Any) -> int:
+    return int(column.offset + len(column))
+
+
+def _typed(kind: Any, rows: int) -> Words:
+    digest = hashlib.blake2b(str(kind).encode(), digest_size=8).digest()
+    return np.full(rows, int.from_bytes(digest), dtype=np.uint64)
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    plain = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    views = types.is_list_view(kind) or types.is_large_list_view(kind)
+    return bool(plain or views or types.is_map(kind))
+
+
+def _list_words(column: Any) -> Words:
+    """Hash the values of each list in their order."""
+    from pyarrow import compute, types
+
+    if types.is_map(column.type):
+        column = column.cast(_list_of_pairs(column.type))
+    lengths = np.asarray(compute.fill_null(compute.list_value_length(column), 0)).astype(np.int64)
+    values = _words(compute.list_flatten(column))
+    ends = np.cumsum(lengths)
+    place = np.arange(len(values)) - np.repeat(ends - lengths, lengths)
+    mixed = _hashed([values, place.astype(np.uint64)], _LANES[1])
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return _hashed([lengths.astype(np.uint64), sums[ends] - sums[ends - lengths]], _LANES[0])
+
+
+def _list_of_pairs(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
 
 
 def _with_nulls(values: npt.NDArray[Any], column: Any) -> Words:
@@ -219,18 +290,31 @@ def _text_words(column: Any) -> Words:
     import pyarrow as pa
     from pyarrow import types
 
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if types.is_large_string(column.type):
-        column = column.cast(pa.string())
-    elif not types.is_string(column.type):
-        listed = [None if one is None else str(one) for one in column.to_pylist()]
-        column = pa.array(listed, pa.string())
+    kind = column.type
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    octets = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    if texts or octets:
+        column = column.cast(pa.binary())
+    else:
+        listed = [None if one is None else str(one).encode() for one in column.to_pylist()]
+        column = pa.array(listed, pa.binary())
     coded = column.dictionary_encode(null_encoding="encode")
     hashes = [
-        int.from_bytes(hashlib.blake2b(repr(value).encode(), digest_size=8).digest())
+        int.from_bytes(hashlib.blake2b(_named_bytes(value, octets), digest_size=8).digest())
         for value in coded.dictionary.to_pylist()
     ]
     by_code: Words = np.array(hashes, dtype=np.uint64)
     found: Words = by_code[np.asarray(coded.indices)]
     return found
+
+
+def _named_bytes(value: bytes | None, octets: bool) -> bytes:
+    """Write a value so that a text and the same bytes differ, whether or not it is a text."""
+    if value is None:
+        return repr(value).encode()
+    if octets:
+        return repr(str(value)).encode()
+    try:
+        return repr(value.decode()).encode()
+    except UnicodeDecodeError:
+        return b"no text" + value

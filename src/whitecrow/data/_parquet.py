@@ -88,12 +88,16 @@ def open_parts(
     InvalidInput
         A file holds another kind of values in a column than the table says.
     """
+    from pyarrow import types
+
     parts = []
     for file, constants in files.items():
         own, groups = _footer(file)
         names = {key: value for key, value in stored(own, file).items() if key not in constants}
         for column in schema:
-            if column.name in names and _kinds(own, names[column.name]) != {_kind(column.type)}:
+            if types.is_nested(column.type) or column.name not in names:
+                continue  # no card reads it, or nothing is read
+            if _kinds(own, names[column.name]) != {_kind(column.type)}:
                 raise InvalidInput(
                     f"The files of {name!r} differ in names or types: {file.name!r} does not hold "
                     f"the column {column.name!r} as {column.type}. Rewrite the table."

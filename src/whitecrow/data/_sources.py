@@ -216,6 +216,8 @@ def _of_strings(series: Any) -> Any:
 def _of_categories(series: Any) -> Any:
     import pyarrow
 
+    if not hasattr(series, "cat"):  # a dictionary of Arrow's own
+        return pyarrow.array(series)
     codes = series.cat.codes.to_numpy()
     named = _of_objects(series.cat.categories)
     return pyarrow.DictionaryArray.from_arrays(pyarrow.array(codes, mask=codes < 0), named)

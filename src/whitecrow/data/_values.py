@@ -80,16 +80,16 @@ def decoded_type(arrow: Any) -> Any:
 def decoded(array: Any) -> Any:
     """Return an array without extension, dictionary, runs or views: valid texts are ``string``."""
     import pyarrow
-    from pyarrow import compute, types
+    from pyarrow import types
 
-    if isinstance(array, pyarrow.ChunkedArray):
-        array = array.combine_chunks()
     if isinstance(array.type, pyarrow.BaseExtensionType):
         return decoded(array.storage)
     if types.is_run_end_encoded(array.type):
-        return decoded(compute.run_end_decode(array))
+        rows = np.arange(array.offset, array.offset + len(array))
+        runs = np.searchsorted(np.asarray(array.run_ends), rows, side="right")
+        return decoded(array.values).take(pyarrow.array(runs))
     if types.is_dictionary(array.type):
-        return decoded(array.dictionary_decode())
+        return decoded(array.dictionary).take(array.indices)
     if not _is_text(array.type):
         return array
     # Arrow takes texts for valid without looking, and looks when they come from bytes.
