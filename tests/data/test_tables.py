@@ -262,3 +262,317 @@ def test_columns_are_not_kept_beside_a_table(tmp_path):
         place, card, _ = written_by(tmp_path / str(number))
         with pytest.raises(wc.InvalidInput, match="kept beside CSV and Parquet"):
             read_and_keep(place, card)
+
+
+def rewritten(log, change):
+    """Change the actions of a commit."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        change(line)
+    log.write_text("\n".join(map(json.dumps, lines)))
+
+
+def commits(place):
+    return sorted((place / "_delta_log").glob("*.json"))
+
+
+def renamed_and_added_again(action):
+    """What a table says after ``age`` was renamed and another ``age`` added, by column mapping."""
+    if "metaData" in action:
+        schema = json.loads(action["metaData"]["schemaString"])
+        for number, column in enumerate(schema["fields"]):
+            column["metadata"] = {
+                "delta.columnMapping.id": number,
+                "delta.columnMapping.physicalName": f"col-{number}",
+            }
+        action["metaData"]["schemaString"] = json.dumps(schema)
+        action["metaData"]["configuration"] = {"delta.columnMapping.mode": "name"}
+    if "protocol" in action:
+        action["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+
+
+def only(part):
+    """Of the change above one part: each alone is enough for a refusal."""
+
+    def change(action):
+        before = json.loads(json.dumps(action))
+        renamed_and_added_again(action)
+        for key in ("schemaString", "configuration"):
+            if "metaData" in action and part != key:
+                action["metaData"][key] = before["metaData"][key]
+        if "protocol" in action and part != "protocol":
+            action["protocol"] = before["protocol"]
+
+    return change
+
+
+def with_feature(name):
+    def change(action):
+        if "protocol" in action:
+            action["protocol"] = {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": [name],
+                "writerFeatures": [name],
+            }
+
+    return change
+
+
+def with_property(name, value):
+    def change(action):
+        if "metaData" in action:
+            action["metaData"]["configuration"] = {name: value}
+
+    return change
+
+
+def with_deleted_rows(action):
+    if "add" in action:
+        action["add"]["deletionVector"] = {"storageType": "u", "cardinality": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (renamed_and_added_again, "version 2 of the protocol"),
+        (only("protocol"), "version 2 of the protocol"),
+        (only("configuration"), "delta.columnMapping.mode = name"),
+        (only("schemaString"), "column mapping"),
+        (with_feature("columnMapping"), "the feature columnMapping"),
+        (with_feature("deletionVectors"), "the feature deletionVectors"),
+        (with_feature("of tomorrow"), "the feature of tomorrow"),
+        (with_property("delta.ofTomorrow", "true"), "delta.ofTomorrow = true"),
+        (
+            with_property("delta.enableDeletionVectors", "true"),
+            "delta.enableDeletionVectors = true",
+        ),
+        (with_deleted_rows, "deletion vectors"),
+        (lambda action: action.update(sidecar={"path": "x"}), "the action sidecar"),
+    ],
+)
+def test_a_delta_table_whose_records_are_not_its_rows_is_refused(tmp_path, change, why):
+    place, card, _ = in_delta(tmp_path)
+    rewritten(commits(place)[0], change)
+    with pytest.raises(wc.InvalidInput, match=f"uses (the property )?{why}"):
+        wc.read(place, card)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_feature("timestampNtz"),
+        with_property("delta.appendOnly", "true"),
+        with_property("delta.columnMapping.mode", "none"),
+        with_property("delta.constraints.old", "age > 0"),
+        with_property("owner", "clinic"),
+    ],
+)
+def test_what_changes_no_record_of_a_delta_table_is_read(tmp_path, change):
+    place, card, _ = in_delta(tmp_path)
+    rewritten(commits(place)[0], change)
+    same = as_parquet(tmp_path, pa.concat_tables([FIRST, SECOND]))
+    assert records(place, card) == records(same, CARD)
+
+
+FALSE_STATISTICS = [
+    '{"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {}}',
+    '{"numRecords": 3, "minValues": {"age": 900.0}, "maxValues": {"age": 901.0}, "nullCount": {}}',
+    '{"numRecords": 2, "minValues": {}, "maxValues": {}, "nullCount": {"age": 2, "visits": 2}}',
+    '{"numRecords": 2, "minValues": {"age": "x"}, "maxValues": {"visits": 1e999}, "nullCount": 5}',
+    "no JSON",
+]
+
+
+@pytest.mark.parametrize("statistics", FALSE_STATISTICS)
+def test_the_statistics_of_a_delta_table_are_not_believed(tmp_path, statistics):
+    place, card, _ = in_delta(tmp_path)
+
+    def change(action):
+        if "add" in action:
+            action["add"]["stats"] = statistics
+
+    for log in commits(place):
+        rewritten(log, change)
+    same = as_parquet(tmp_path, pa.concat_tables([FIRST, SECOND]))
+    assert records(place, card) == records(same, CARD)
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_a_checkpoint_of_a_delta_table_stands_for_the_commits_before_it(tmp_path, cleaned):
+    place, card, pinned = in_delta(tmp_path)
+    deltalake.DeltaTable(place).delete("visits = 2")
+    deltalake.DeltaTable(place).create_checkpoint()
+    deltalake.write_deltalake(place, SECOND, mode="append")
+    before = records(place, card)
+    assert before[0] == [(30.0, 0, 1), (55.5, 1, 9), (55.5, 1, 9)]
+    if cleaned:
+        for log in commits(place)[:-1]:
+            log.unlink()
+        assert records(place, card) == before
+        with pytest.raises(wc.InvalidInput, match="with the version 0"):
+            wc.read(place, pinned)
+    else:
+        assert records(place, pinned) == records(as_parquet(tmp_path, FIRST), CARD)
+
+
+def test_columns_that_a_delta_table_gained_are_missing_in_older_files(tmp_path):
+    place = tmp_path / "clinic"
+    deltalake.write_deltalake(place, FIRST.select(["age"]))
+    deltalake.write_deltalake(place, SECOND, mode="append", schema_mode="merge")
+    card = Card("c", (COLUMNS[0], Column("visits", "integer", missing="fill", fill=0)))
+    assert records(place, card)[0] == [(30.0, 0), (40.0, 0), (55.5, 9)]
+
+
+@pytest.mark.parametrize("value", ["", "no number", "1e999", "9" * 5000, "\ud800", "-0.0", None])
+def test_a_partition_value_is_read_by_itself(tmp_path, value):
+    """Of a Delta table, where it stands in the log: whatever it is, other files are read alike."""
+    place = tmp_path / "lake"
+    table = pa.table({"x": [1.0, 2.0, 3.0], "n": [1, 2, 3]})
+    for column in ("x", "n"):
+        folder = place / column
+        deltalake.write_deltalake(folder, table, partition_by=[column])
+
+        def change(action, column=column):
+            if "add" in action and action["add"]["partitionValues"][column] in ("2", "2.0"):
+                action["add"]["partitionValues"][column] = value
+
+        rewritten(commits(folder)[0], change)
+        found = wc.read(folder, Card("c", (Column("x"), Column("n", "integer"))))
+        rows = zip(found.values("x").tolist(), found.values("n").tolist(), strict=True)
+        assert {(1.0, 1.0), (3.0, 3.0)} <= set(rows)
+
+
+PLACES = {"content": 0, "file_format": 2, "record_count": 4}
+PLACES |= {"null_value_counts": 8, "lower_bounds": 10, "upper_bounds": 11}
+"""Where a manifest says what of a file."""
+
+
+def iceberg(folder, schema):
+    catalog = SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
+    catalog.create_namespace("a")
+    return catalog, catalog.create_table("a.clinic", schema), folder / "a" / "clinic"
+
+
+def test_a_column_of_an_iceberg_table_is_told_by_its_number(tmp_path):
+    """Renamed, and another of the old name added: the old files hold nothing of the new one."""
+    catalog, table, place = iceberg(tmp_path, FIRST.schema)
+    table.append(FIRST)
+    with table.update_schema() as change:
+        change.rename_column("age", "age_then")
+    with table.update_schema() as change:
+        from pyiceberg.types import DoubleType
+
+        change.add_column("age", DoubleType())
+    table.append(pa.table({"age": [55.5], "age_then": [1.0], "ward": ["b"], "visits": [9]}))
+    catalog.close()
+    then = Card("c", (Column("age_then"), Column("age", missing="fill", fill=-1)))
+    assert records(place, then)[0] == [(1.0, 55.5), (30.0, -1.0), (40.0, -1.0)]
+
+
+def test_the_statistics_of_an_iceberg_table_are_not_believed(tmp_path):
+    from pyiceberg import manifest
+
+    _, card, _ = in_iceberg(tmp_path)
+    real = manifest.ManifestFile.fetch_manifest_entry
+
+    def lying(self, *given, **named):
+        entries = real(self, *given, **named)
+        for entry in entries:
+            told = {"record_count": 0, "null_value_counts": {1: 10**9}, "lower_bounds": {}}
+            for name, value in (told | {"upper_bounds": {}}).items():
+                entry.data_file[PLACES[name]] = value
+        return entries
+
+    same = as_parquet(tmp_path, pa.concat_tables([FIRST, SECOND]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest.ManifestFile, "fetch_manifest_entry", lying)
+        assert records(tmp_path / "a" / "clinic", card) == records(same, CARD)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "why"),
+    [
+        ("content", 1, "files that delete records"),
+        ("content", 2, "files that delete records"),
+        ("file_format", "ORC", "files that are no Parquet"),
+    ],
+)
+def test_an_iceberg_table_of_more_than_data_files_is_refused(tmp_path, attribute, value, why):
+    from pyiceberg import manifest
+
+    _, card, _ = in_iceberg(tmp_path)
+    real = manifest.ManifestFile.fetch_manifest_entry
+    kind = manifest.DataFileContent if attribute == "content" else manifest.FileFormat
+
+    def other(self, *given, **named):
+        entries = real(self, *given, **named)
+        entries[0].data_file[PLACES[attribute]] = kind(value)
+        return entries
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest.ManifestFile, "fetch_manifest_entry", other)
+        with pytest.raises(wc.InvalidInput, match=why):
+            wc.read(tmp_path / "a" / "clinic", card)
+
+
+def test_an_iceberg_table_whose_files_have_no_column_numbers_is_refused(tmp_path):
+    place, card, _ = in_iceberg(tmp_path)
+    file = next((place / "data").glob("*.parquet"))
+    pq.write_table(FIRST, file)
+    with pytest.raises(wc.InvalidInput, match="columns have no numbers"):
+        wc.read(place, card)
+
+
+def test_the_names_of_folders_are_no_columns(tmp_path):
+    for name, ages in (("age=1", [30.0, 40.0]), ("age=2", [50.0])):
+        (tmp_path / "hive" / name / "ward=b").mkdir(parents=True)
+        table = pa.table({"age": ages})
+        pq.write_table(table, tmp_path / "hive" / name / "ward=b" / "part.parquet")
+    card = Card("c", (Column("age"),))
+    assert records(tmp_path / "hive", card)[0] == [(30.0,), (40.0,), (50.0,)]
+    with pytest.raises(wc.InvalidInput, match="'ward', which the data do not have"):
+        wc.read(tmp_path / "hive", Card("c", (Column("age"), COLUMNS[1])))
+
+
+def test_a_column_named_like_a_part_of_another_is_read(tmp_path):
+    table = pa.table({"a.b": [1.0, 2.0], "a": [{"b": 7.0}, {"b": 8.0}], "c": [5.0, 6.0]})
+    file = as_parquet(tmp_path, table)
+    card = Card("c", (Column("a.b"), Column("c")))
+    assert records(file, card)[0] == [(1.0, 5.0), (2.0, 6.0)]
+
+
+def test_moments_of_a_duckdb_file_are_of_days_in_utc_whatever_the_process_says(
+    tmp_path, monkeypatch
+):
+    import time
+
+    file = tmp_path / "moments.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("CREATE TABLE t AS SELECT TIMESTAMPTZ '2024-01-01 23:30:00+00' AS seen")
+        connection.execute("CREATE VIEW v AS SELECT CAST(seen AS DATE) AS seen FROM t")
+    for zone in ("America/New_York", "Asia/Kolkata", "UTC"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        for name in ("t", "v"):
+            card = Card("c", (Column("seen", "date"),), table=TableChoice(name))
+            assert wc.read(file, card).values("seen").tolist() == [19723]
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_the_widest_numbers_of_a_duckdb_file_are_read(tmp_path):
+    file = tmp_path / "wide.duckdb"
+    values = {
+        "HUGEINT": 2**127 - 1,
+        "UHUGEINT": 2**128 - 1,
+        "BIGNUM": 10**60 + 1,
+        "UBIGINT": 2**64 - 1,
+    }
+    with duckdb.connect(str(file)) as connection:
+        for kind, value in values.items():
+            connection.execute(f"CREATE TABLE {kind}_t AS SELECT '{value}'::{kind} AS v")
+    for kind, value in values.items():
+        card = Card("c", (Column("v"),), table=TableChoice(f"{kind}_t"))
+        assert wc.read(file, card).values("v").tolist() == [float(value)]
