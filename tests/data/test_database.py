@@ -58,8 +58,9 @@ def postgres(server):
     with psycopg.connect(url) as connection:
         connection.execute("DROP TABLE IF EXISTS odd")
         connection.execute(
-            "CREATE TABLE odd (number float8, single real, exact numeric, day date, moment timestamp,"
-            " instant timestamptz, clock time, span interval, octets bytea, note text, padded char(5))"
+            "CREATE TABLE odd (number float8, single real, exact numeric, day date,"
+            " moment timestamp, instant timestamptz, clock time, span interval, octets bytea,"
+            " note text, padded char(5))"
         )
         connection.execute(
             "INSERT INTO odd VALUES"

@@ -177,13 +177,9 @@ def test_objects_of_any_kind_are_read_one_by_one():
         frame = pandas.DataFrame({"v": pandas.Series([1, value, 2.5, "3"], dtype=object)})
         found = read(frame, Card("c", (Column("v"),)))
         assert found.values("v").tolist() == [1, 2.5, 3], type(value)
-        mixed = (
-            pandas.DataFrame({"v": pandas.Categorical([1, value, 2.5, "3"])})
-            if value == value
-            else None
-        )
-        if mixed is not None and not isinstance(value, type(None)):
-            assert read(mixed, Card("c", (Column("v"),))).values("v").tolist() == [1, 2.5, 3]
+    for value in odd[1:5]:
+        mixed = pandas.DataFrame({"v": pandas.Categorical([1, value, 2.5, "3"])})
+        assert read(mixed, Card("c", (Column("v"),))).values("v").tolist() == [1, 2.5, 3]
     assert float(plain_text(10**5000)) == np.inf
     assert [plain_text(value) for value in (True, np.float32(0.5), 7, b"\x01")] == [
         "true",
@@ -231,4 +227,5 @@ def test_no_value_of_any_type_makes_a_mark_fail():
         nested = pa.StructArray.from_arrays([array, listed], ["a", "b"])
         for each in (array, listed, nested):
             assert marked(each) == marked(pa.concat_arrays([each, each]).slice(3))
-            assert marked(each) != marked(each.take(pa.array([0, 0, 0])))
+            same = each.take(pa.array([0, 0, 0]))
+            assert marked(each) != marked(same) or array.null_count == 3
