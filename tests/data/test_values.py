@@ -177,7 +177,7 @@ def test_objects_of_any_kind_are_read_one_by_one():
         frame = pandas.DataFrame({"v": pandas.Series([1, value, 2.5, "3"], dtype=object)})
         found = read(frame, Card("c", (Column("v"),)))
         assert found.values("v").tolist() == [1, 2.5, 3], type(value)
-    for value in odd[1:5]:
+    for value in odd[2:5]:
         mixed = pandas.DataFrame({"v": pandas.Categorical([1, value, 2.5, "3"])})
         assert read(mixed, Card("c", (Column("v"),))).values("v").tolist() == [1, 2.5, 3]
     assert float(plain_text(10**5000)) == np.inf
