@@ -9,6 +9,7 @@ in both; and whether a source can be read, and a question answered, must not dep
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ from whitecrow.neighbours import NeighbourRelation, open_data
 FILES = [name for name in WRITERS if name.startswith(("parquet", "delta", "iceberg"))]
 MODEL = wc.DistanceAnomaly(beta=2, radius=1.5)
 EPSILON = 0.25
+_PARTS = re.compile(r"'[^']*\.parquet'")
+"""Names of files that a writer draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,7 @@ def read_by(source: object, card: Card, engine: str) -> tuple[str, Any]:
     try:
         dataset, counting = open_data(source, card, engine)
     except WhitecrowError as refused:
-        return f"{type(refused).__name__}: {refused}", None
+        return _PARTS.sub("a file", f"{type(refused).__name__}: {refused}"), None
     try:
         return "", facts_of(dataset, counting, card)
     finally:
@@ -255,7 +258,7 @@ HERE = ("local", "disk")
 
 
 def test_a_record_changes_no_other_in_any_format(tmp_path: Path) -> None:
-    assert check(1, 200, tmp_path, writers=list(WRITERS), engines=HERE) == []
+    assert check(1, 100, tmp_path, writers=list(WRITERS), engines=HERE) == []
 
 
 def test_a_record_changes_no_other_in_postgresql(server: Any, tmp_path: Path) -> None:
