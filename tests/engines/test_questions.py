@@ -189,14 +189,29 @@ def test_spark_finds_a_file_whose_name_has_a_space_and_a_percent_sign(
     assert remote.size == 50
 
 
-def test_a_failure_elsewhere_is_told_in_one_constant_sentence(spark: Any) -> None:
+def test_what_spark_cannot_read_is_refused_when_it_is_opened(spark: Any) -> None:
+    """So that no question fails for a record that ends Spark's own reading."""
+
     def broken(batches: Any) -> Any:
         raise ValueError("age 99.0 bmi 14.0")
 
     whole = spark.createDataFrame(patients().select(["age", "bmi"]))
     frame = whole.mapInArrow(broken, whole.schema)
     plain = Card("patients", CARD.columns[:2])
-    with wc.Curator.open(frame, card=plain, engine="spark", budget="1000000", name="p") as there:
+    with pytest.raises(wc.Unavailable, match=r"^The engine 'spark' did not answer") as refused:
+        wc.Curator.open(frame, card=plain, engine="spark", budget="1000000", name="p")
+    assert "99" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+def test_a_failure_elsewhere_is_told_in_one_constant_sentence(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "patients.parquet"
+    parquet.write_table(patients().select(["age", "bmi"]), path)
+    plain = Card("patients", CARD.columns[:2])
+    with wc.Curator.open(path, card=plain, engine="spark", budget="1000000") as there:
+        monkeypatch.setattr("whitecrow.data.warehouse._spark.Direct", lambda *_: 1 / 0)
         with pytest.raises(wc.Unavailable, match=r"^The computation failed") as refused:
             there.count(["age", "bmi"], model=MODEL, epsilon=100_000)
         assert refused.value.__cause__ is None

@@ -52,7 +52,9 @@ def open_remote(
     try:
         spark = SparkWarehouse(source, known, spark_master, _in_files(source, known))
         mark = spark.mark if spark.rows_stored is None else None
-        return _dataset(spark.card, spark, mark=mark)
+        seen = spark.rejections
+        size = None if seen is None else seen.kept
+        return _dataset(spark.card, spark, size=size, rejections=seen, mark=mark)
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values

@@ -20,6 +20,7 @@ import numpy as np
 
 from whitecrow.card import Card
 from whitecrow.data._columns import check_schema
+from whitecrow.data._dataset import Rejections
 from whitecrow.data._marks import added_marks
 from whitecrow.data._opened import Opened
 from whitecrow.data._parquet import File
@@ -103,7 +104,13 @@ class SparkWarehouse:
             schema = self._frame.limit(0).toArrow().schema
         self.card = card or bare_card(schema, self.name)
         check_schema(self.card, schema)
-        self._kept: Any = None
+        self._blocks: Any = None if self._by_itself else self._made_once()
+        self.rejections: Rejections | None = None
+        if self._blocks is not None:
+            # What Spark cannot read fails here, and no question later on.
+            sizes = self._blocks.groupBy("kept").sum("size").toArrow().to_pylist()
+            kept = {each["kept"]: each["sum(size)"] for each in sizes}
+            self.rejections = Rejections(sum(kept.values()), kept.get(True, 0), {})
 
     @property
     def rows_stored(self) -> int | None:
@@ -171,21 +178,22 @@ class SparkWarehouse:
 
     def close(self) -> None:
         """Let Spark remove the canonical columns; the session stays, others may use it."""
-        if self._kept is not None:
-            self._kept.unpersist()
-            self._kept = None
+        if self._blocks is not None:
+            self._blocks.unpersist()
 
     def _partitions(self, columns: tuple[str, ...]) -> tuple[Any, Callable[[Any], Iterator[Rows]]]:
         """Return what Spark hands to workers, and what they make of it; no frame for no file."""
         if self._by_itself:
             frame = self._numbers() if self._parts else None
             return frame, FromFiles(self._parts, self.card)
-        if self._kept is None:
-            from pyspark import StorageLevel
-
-            self._kept = self._canonical().persist(StorageLevel.DISK_ONLY)
         places = (f"c{self.card.names.index(name)}" for name in columns)
-        return self._kept.select("kept", "size", *places), FromBlocks(self.card, columns)
+        return self._blocks.select("kept", "size", *places), FromBlocks(self.card, columns)
+
+    def _made_once(self) -> Any:
+        """Return canonical columns, which Spark keeps on the disks of its workers."""
+        from pyspark import StorageLevel
+
+        return self._canonical().persist(StorageLevel.DISK_ONLY)
 
     def _canonical(self) -> Any:
         """Return canonical columns, made of rows as they are stored."""
