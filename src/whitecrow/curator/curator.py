@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow.asks import Asks
 from whitecrow.curator.custody import Custody
-from whitecrow.curator.execution import Elsewhere, Execution, InProcess, failure
+from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind, failure
 from whitecrow.curator.identity import Identity
 from whitecrow.curator.opening import custodian_file, opened
 from whitecrow.curator.publications import opened_publication
@@ -52,8 +53,7 @@ class Curator(Asks, Custody, Rehearsal):
 
     Made by :meth:`open`. What it guarantees: the spend is committed before the first private value
     is read, and the answer before it is sent; a repeated question gets the stored answer, free; two
-    caps rule, the dataset's and the analyst's; and what an analyst sees depends on the data through
-    a mechanism only.
+    caps rule, the dataset's and the analyst's; what is seen depends on data by mechanisms only.
 
     Examples
     --------
@@ -122,10 +122,9 @@ class Curator(Asks, Custody, Rehearsal):
         source : path, data frame, Arrow table, SqlQuery or text ``URL::SELECT ...``
             The records.
         card : Card or path, optional
-            The public facts. Without one, names and types come from the schema, and questions that
-            need bounds or categories refuse and say so.
+            The public facts. Without one, names and types come from the schema.
         policy : Policy, mapping or path of a TOML file, optional
-            What may be asked; recorded when the account is opened, and in force until amended.
+            What may be asked; recorded when the account is opened, in force until amended.
         budget : number, text, mapping or Budget, optional
             The dataset's cap, 1 for a new account. ``"1, 1e-6"`` adds a delta. See
             :class:`whitecrow.ledger.Budget` for what it caps.
@@ -277,9 +276,7 @@ class Curator(Asks, Custody, Rehearsal):
         actor: str = "",
         progress: Progress | None = None,
     ) -> Release:
-        """Answer a question, or refuse it.
-
-        ``actor`` names whoever may be asking in the analyst's name; the chain keeps it.
+        """Answer a question, or refuse it; the chain keeps ``actor``, who acts for the analyst.
 
         Raises
         ------
@@ -377,14 +374,17 @@ class Curator(Asks, Custody, Rehearsal):
         self, question: Question, held: Reservation, progress: Progress | None
     ) -> RecordedOutcome:
         """Compute behind the boundary, and store what came of it before anybody sees it."""
+
+        def compute() -> Answer | None:
+            limits = partial(self.limits, question)
+            released = self._execution.answer(question, limits=limits, progress=progress)
+            return released and Answer.of(question.entered(released.value, held.digest))
+
         try:
-            released = self._execution.answer(
-                question, limits=lambda: self.limits(question), progress=progress
-            )
-            if released is None:
-                return self._ledger.fail(self.name, held)
-            kept = question.entered(released.value, held.digest)
-            return self._ledger.settle(self.name, held, kept)
+            found = behind(question.kind, custodian_file(self._ledger), compute)
+            if found is not None:
+                return self._ledger.settle(self.name, held, found.value)
+            return self._ledger.fail(self.name, held)
         finally:
             held.release()
 
@@ -419,8 +419,8 @@ class Curator(Asks, Custody, Rehearsal):
         Parameters
         ----------
         source, reason, growth : object, str, str
-            Where the records are now (by default where they were), why they changed, which the
-            chain keeps, and what is declared of them, see :meth:`open`.
+            Where the records are now (by default where they were), why they changed (the chain
+            keeps it), and what is declared of them, see :meth:`open`.
         """
         if self._opening is None:
             raise NotAllowed("This curator's records are opened by a service; advance there.")

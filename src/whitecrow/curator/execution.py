@@ -8,16 +8,14 @@ the computation.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
+from whitecrow.custodian import CUSTODIAN_LOG, FAILED, behind, failure, write_down
 from whitecrow.data import Card, Records
 from whitecrow.data._progress import reporting
 from whitecrow.limits import Limits
@@ -33,6 +31,7 @@ __all__ = [
     "Elsewhere",
     "Execution",
     "InProcess",
+    "behind",
     "failure",
     "steady",
     "write_down",
@@ -46,6 +45,11 @@ class Answer:
     """What a mechanism released, as plain JSON."""
 
     value: Any
+
+    @classmethod
+    def of(cls, released: Any) -> Answer:
+        """Return it through text and back: a stored answer and a fresh one are the same value."""
+        return cls(json.loads(json.dumps(released, allow_nan=False)))
 
 
 class Execution(Protocol):
@@ -104,21 +108,17 @@ class InProcess:
         kept: Mapping[str, Any] | None = None,
     ) -> Answer | None:
         """Gather facts and release an answer; None if anything went wrong."""
-        try:
+
+        def compute() -> Answer:
             code, shown = self.code(question), steady(progress)
             with nullcontext() if shown is None else reporting(shown):
                 facts = code.gather(question, self._dataset, self._engine, shown)
                 if kept is None:
-                    released = code.release(question, facts, self.source(question))
-                else:
-                    assert code.series is not None
-                    released = code.series.resume(question, facts, kept, self.source(question))
-            # Through text and back: a stored answer and a fresh one are the same value.
-            return Answer(json.loads(json.dumps(released, allow_nan=False)))
-        except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
-            with contextlib.suppress(Exception):  # no memory is left to describe the cause, say
-                write_down(self._log, question.kind, traceback.format_exc())
-            return None
+                    return Answer.of(code.release(question, facts, self.source(question)))
+                assert code.series is not None
+                return Answer.of(code.series.resume(question, facts, kept, self.source(question)))
+
+        return behind(question.kind, self._log, compute)
 
     def source(self, question: Question) -> Source | None:
         """Where noise comes from: the system's randomness, unless the records are made up."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import failure
+from whitecrow.curator.execution import Answer, behind, failure
+from whitecrow.curator.opening import custodian_file
 from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import AccountSnapshot, Ledger, Reservation
 from whitecrow.ledger.alarms import sound
@@ -82,21 +83,37 @@ def _shown(
     version: of two writers one wins, and the other shows what the winner wrote. Nothing that is
     kept is private.
     """
-    series = type_of(question).series
-    assert series is not None
+    log = custodian_file(curator.ledger)
     lost = 0
     while lost < _TRIES:
         version, kept = states.load(order.digest) or (-1, {})
-        shown = series.show(question, curator.card, kept)
-        if shown is not None:
-            return shown
-        step = series.following(question, kept)
-        released = curator._execution.answer(
-            step, limits=partial(curator.limits, step), progress=progress, kept=kept
-        )
-        if released is None:
+        step = behind(question.kind, log, partial(_step, curator, question, kept, progress))
+        if step is None:
             fail()
             raise failure()
-        closed: Mapping[str, Any] = released.value
-        lost += not states.save(order.digest, version + 1, closed)
+        if not step.closes:
+            return step.answer.value
+        lost += not states.save(order.digest, version + 1, step.answer.value)
     raise LedgerBusy("Another process keeps closing steps of this series; try again.")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What is shown of a step or, where it closes one, all that is to be kept of the series."""
+
+    closes: bool
+    answer: Answer
+
+
+def _step(
+    curator: Curator, question: Question, kept: Mapping[str, Any], progress: Progress | None
+) -> _Step | None:
+    series = type_of(question).series
+    assert series is not None
+    shown = series.show(question, curator.card, kept)
+    if shown is not None:
+        return _Step(False, Answer(shown))
+    step = series.following(question, kept)
+    limits = partial(curator.limits, step)
+    released = curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
+    return released and _Step(True, released)

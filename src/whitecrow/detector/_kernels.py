@@ -1,4 +1,8 @@
-"""Compiled loops over records: the same integers as the plain ones beside them."""
+"""Compiled loops over records: the same integers as the plain ones beside them.
+
+Coordinates are clamped where they are made. All the same no loop here writes, or reads a worth,
+beyond its own table: an index that is made of data is compared with the table's size first.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +68,11 @@ def add_counts(coordinates, start, axis, offset, pace, stride, base, counts):  #
             row, off, speed, step = axis[place], offset[place], pace[place], stride[place]
             for i in range(n):
                 cells[i] += step * ((coordinates[row, i] + off) * speed >> _SHIFT)
-        first = base[table]
+        own = counts[base[table] : base[table + 1]]
         for i in range(n):
-            counts[first + cells[i]] += 1
+            # A negative one is larger than any size.
+            if np.uint32(cells[i]) < np.uint32(len(own)):
+                own[cells[i]] += 1
 
 
 @compiled(nogil=True)
@@ -93,18 +99,18 @@ def add_scores(coordinates, start, axis, offset, pace, stride, base, worth, scor
                 shifted = np.uint32(np.uint16(values[i] + off))
                 mine[i] += np.uint16(step * np.uint16(shifted * speed >> _SHIFT))
         if table & 3 == 3:
-            first = worth[base[table - 3] :]
-            second = worth[base[table - 2] :]
-            third = worth[base[table - 1] :]
-            fourth = worth[base[table] :]
+            first = worth[base[table - 3] : base[table - 2]]
+            second = worth[base[table - 2] : base[table - 1]]
+            third = worth[base[table - 1] : base[table]]
+            fourth = worth[base[table] : base[table + 1]]
             for i in range(n):
                 scores[i] += (
-                    first[cells[0, i]]
-                    + second[cells[1, i]]
-                    + third[cells[2, i]]
-                    + fourth[cells[3, i]]
+                    first[min(cells[0, i], len(first) - 1)]
+                    + second[min(cells[1, i], len(second) - 1)]
+                    + third[min(cells[2, i], len(third) - 1)]
+                    + fourth[min(cells[3, i], len(fourth) - 1)]
                 )
     for table in range(tables & ~3, tables):
-        first = worth[base[table] :]
+        first = worth[base[table] : base[table + 1]]
         for i in range(n):
-            scores[i] += first[cells[table & 3, i]]
+            scores[i] += first[min(cells[table & 3, i], len(first) - 1)]

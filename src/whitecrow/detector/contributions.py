@@ -95,10 +95,9 @@ def _placed(grid: Grid) -> Floats | None:
     """Return where the middles of cells lie between the bounds, 0 to 1; None without bounds."""
     if not grid.ordered or grid.lower is None:
         return None
-    borders = grid.borders()
-    reach = max(float(borders[-1] - borders[0]), np.finfo(float).tiny)
-    middles: Floats = ((borders[:-1] + borders[1:]) / 2.0 - borders[0]) / reach
-    return middles
+    ends = grid.borders()[[0, -1]] * grid.unit
+    reach = max(float(ends[1] - ends[0]), np.finfo(float).tiny)
+    return np.asarray((grid.middles() - ends[0]) / reach)
 
 
 def _moments(middles: Floats, share: Floats) -> Floats:

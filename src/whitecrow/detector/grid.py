@@ -119,16 +119,31 @@ class Grid:
             return np.concatenate([[self.lower - half], edges, [self.upper + half]])
         return np.concatenate([[2.0 * edges[0]], edges, [2.0 * edges[-1]]])
 
+    @cached_property
+    def unit(self) -> float:
+        """What to multiply values by, so that no sum, product or square of them overflows."""
+        largest = float(np.abs(self.borders()).max(initial=0.0))
+        if largest == 0.0 or 1e-100 < largest < 1e100:
+            return 1.0
+        return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
+
+    def middles(self) -> Edges:
+        """Return the middle of each cell of present values, in units of :attr:`unit`."""
+        borders = self.borders() * self.unit
+        return (borders[:-1] + borders[1:]) / 2.0
+
     def _root(self) -> Edges:
         if self.lower is None or self.upper is None:
             return self._distinct(_half_octaves(_FIRST, _LAST))
         if self.whole and self.upper - self.lower < (_CELLS if self.ordered else _MOST_CATEGORIES):
             return self.lower + 0.5 + np.arange(self.upper - self.lower)
-        last = 2 * math.frexp((self.upper - self.lower) / _CELLS)[1] - 2
+        # Halved first: between the bounds may lie more than the largest number.
+        half = self.upper / 2.0 - self.lower / 2.0
+        last = 2 * math.frexp(half / (_CELLS / 2))[1] - 2
         near = _half_octaves(last - _NEAR, last)
-        inside = near[(near > self.lower) & (near < self.upper)]
-        even = _between(self.lower, self.upper, _CELLS)
-        return self._distinct(np.concatenate([even, inside]))
+        both = np.concatenate([_between(self.lower, self.upper, _CELLS), near])
+        # Between bounds that are neighbouring numbers an even edge may fall on one of them, too.
+        return self._distinct(both[(both > self.lower) & (both < self.upper)])
 
     def _cut(self, edges: Edges, chosen: tuple[int, ...]) -> Edges:
         borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
@@ -152,8 +167,10 @@ def _half_octaves(first: int, last: int) -> Edges:
 
 def _between(lower: float, upper: float, parts: int) -> Edges:
     """Return the inner edges of equal parts."""
-    step = (upper - lower) / parts
-    return lower + step * np.arange(1.0, parts)
+    step = (
+        upper / 2.0 - lower / 2.0
+    ) / parts  # halved, the widest bounds are no wider than a number
+    return (lower / 2.0 + step * np.arange(1.0, parts)) * 2.0
 
 
 def grid_of(column: Column) -> Grid:

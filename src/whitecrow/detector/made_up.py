@@ -46,7 +46,8 @@ def drawn(model: Model, size: int, source: np.random.Generator) -> Matrix:
         cells = np.minimum(cells, grid.cells - 1) - grid.apart
         borders = grid.borders()
         low, high = borders[cells], borders[cells + 1]
-        values = low + (high - low) * source.random(size)
+        # Halved, the widest cell is no wider than a number; doubled, the bits are the same.
+        values = (low / 2.0 + (high / 2.0 - low / 2.0) * source.random(size)) * 2.0
         rows[:, place] = np.ceil(values - 0.5) if grid.whole else values
         if grid.lower is not None:
             rows[:, place] = np.clip(rows[:, place], grid.lower, grid.upper)

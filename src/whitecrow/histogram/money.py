@@ -22,6 +22,7 @@ __all__ = ["Money", "Noise", "concentrated"]
 
 _GRID = 1 << 10
 _MOST_NOISE = 1 << 48
+_LEAST_DEVIATION = 2.0**-64
 
 
 @lru_cache(maxsize=64)
@@ -76,10 +77,13 @@ class Noise:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of one draw (the Gaussian's is at most this)."""
+        """The standard deviation of one draw (the Gaussian's is at most this).
+
+        Never so small that its square vanishes: estimates weigh counts by one over it.
+        """
         if self.law == "gaussian":
             return math.sqrt(self.size)
-        return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.size)))
+        return max(_LEAST_DEVIATION, 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.size))))
 
     def added(self, counts: npt.NDArray[np.int64], source: Source | None) -> npt.NDArray[np.int64]:
         """Return the counts, each with its own draw: empty cells too."""

@@ -32,6 +32,7 @@ CountBy = Callable[[tuple[Grid, ...]], list[Ints]]
 
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
+_LEAST_SPREAD = 2.0**-120  # of the largest value: below, distances are beyond the largest number
 _DOUBT = (1.5, 2.5)  # trust falls from 1 to 0 as noise grows from 0.2 to 0.6 of all records
 
 
@@ -188,14 +189,13 @@ def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDAr
         return _look_with_missing(grid, share, records, noise)
     if grid.ordered:
         below = np.cumsum(share)
-        unit = _unit(grid)
-        middle = _middles(grid) * unit
+        middle = grid.middles()
         # Ends that may be noise are drawn in.
         part = min(max(2.0 * noise / records, _WINSOR), _MOST_DRAWN)
         mean, spread = _moments(middle, share, part)
         if grid.lower is not None and grid.upper is not None:
             trust = min(1.0, max(0.0, _DOUBT[0] - _DOUBT[1] * noise / records))
-            lower, upper = grid.lower * unit, grid.upper * unit
+            lower, upper = grid.lower * grid.unit, grid.upper * grid.unit
             width = (upper - lower) / 6.0
             mean = trust * mean + (1.0 - trust) * (lower + upper) / 2.0
             spread = math.sqrt(trust * spread**2 + (1.0 - trust) * width**2)
@@ -222,19 +222,6 @@ def _look_with_missing(
     return np.concatenate([np.zeros((2, 1), dtype=np.int32), kept], axis=1)
 
 
-def _middles(grid: Grid) -> Floats:
-    borders = grid.borders()
-    return (borders[:-1] + borders[1:]) / 2.0
-
-
-def _unit(grid: Grid) -> float:
-    """Return what to multiply values by, so that their squares neither overflow nor vanish."""
-    largest = float(np.abs(grid.borders()).max(initial=0.0))
-    if largest == 0.0 or 1e-100 < largest < 1e100:
-        return 1.0
-    return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
-
-
 def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:
     """Return mean and deviation with a part at either end drawn in, as if the rest were normal."""
     below = np.cumsum(share)
@@ -245,7 +232,10 @@ def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:
     mean = float((drawn * middle).sum())
     spread = math.sqrt(float((drawn * (middle - mean) ** 2).sum()) / _drawn_variance(part))
     # All in one cell: half of the narrowest cell stands for what is not known.
-    return mean, max(spread, float(np.diff(middle).min(initial=1.0)) / 2.0)
+    apart = np.diff(middle)
+    narrowest = float(apart[apart > 0.0].min(initial=1.0))
+    largest = float(np.abs(middle).max(initial=0.0))
+    return mean, max(spread, narrowest / 2.0, largest * _LEAST_SPREAD)
 
 
 def _drawn_variance(part: float) -> float:

@@ -30,6 +30,7 @@ __all__ = [
 _ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
 _FEW_COLUMNS = 6
 _DROWNED = 10.0
+_MOST_PAID = 1 << 20  # from there on one record has all tables
 
 MOST_TABLES = 12 * 24
 """How many tables there are at the most, whatever the records are."""
@@ -89,10 +90,11 @@ def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, i
     Gaussian noise grows with the root of the number of tables, Laplace noise with the number: few
     tables, and fewer for few records.
     """
+    paid = float(min(total, _MOST_PAID))
     if law == "gaussian":
-        unit = max(12, min(24, round(records * math.sqrt(total) / 10)))
+        unit = max(12, min(24, round(records * math.sqrt(paid) / 10)))
     else:
-        unit = max(1, min(6, round(records * float(total) / 360)))
+        unit = max(1, min(6, round(records * paid / 360)))
     return tuple((family, family.parts * unit) for family in _FAMILIES)
 
 

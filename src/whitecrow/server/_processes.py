@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whitecrow.curator.execution import CUSTODIAN_LOG, Answer
+from whitecrow.curator.execution import CUSTODIAN_LOG, Answer, write_down
 from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, SqlQuery
 from whitecrow.data._intake import Intake
@@ -26,6 +28,7 @@ from whitecrow.server._catalogue import Listing
 __all__ = ["DatasetProcess", "LoadFailed", "MadeUp"]
 
 _START_SECONDS = 24 * 3600.0
+_END_SECONDS = 10.0
 _PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
 """Of the service's own environment; what else there is may hold passwords."""
 
@@ -75,7 +78,7 @@ class DatasetProcess:
         longest: float,
         records_at_most: int,
     ) -> None:
-        self._longest = longest
+        self._longest, self._log = longest, log
         self.intake: Intake | None = None
         """What became of the rows at load: facts, for the custodian's page only."""
         self._closing = False
@@ -134,8 +137,9 @@ class DatasetProcess:
                         CUSTODIAN_LOG.error("a dataset could not be loaded: %s", said["cause"])
                     raise LoadFailed(said["failed"])
                 tell(said["stage"], said["percent"])
-        except (EOFError, OSError):
-            pass
+        except (EOFError, OSError) as error:
+            how = self._end_of(error)
+            write_down(self._log, self._setup["name"], f"the process that read the records {how}")
         self.kill()
         raise LoadFailed("the process that read it ended; is there memory enough?")
 
@@ -184,13 +188,28 @@ class DatasetProcess:
             try:
                 self._wires[lane].send(sent)
                 return self._wires[lane].receive(self._longest)
-            except (EOFError, OSError):  # it died, or took too long
+            except (EOFError, OSError) as error:  # it died, or took too long
+                how = self._end_of(error)
                 self._end()
         if self._closing:
             # Not a failure of the question: its spend stands, and asking again goes on with it.
             raise NotReady(_STOPPING)
-        CUSTODIAN_LOG.error("a process that computed has died or was ended: %s", lane)
+        write_down(self._log, f"{self._setup['name']}, {lane}", f"the process that computed {how}")
         return None
+
+    def _end_of(self, error: Exception) -> str:
+        """Say how the process ended, for the custodian: by which signal, above all."""
+        if isinstance(error, TimeoutError):
+            return f"took longer than {self._longest:g} seconds and was ended"
+        try:
+            status = self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "stopped listening and was ended"
+        if status >= 0:
+            return f"ended with the status {status}"
+        with contextlib.suppress(ValueError):  # a signal without a name
+            return f"was ended by signal {-status} ({signal.Signals(-status).name})"
+        return f"was ended by signal {-status}"
 
     def retire(self) -> None:
         """End it when nothing is being computed."""
