@@ -110,6 +110,11 @@ def _warnings_withheld() -> Iterator[None]:
 
 
 def _to_the_custodian(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: object
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
 ) -> None:
     CUSTODIAN_LOG.warning("%s:%s: %s: %s", filename, lineno, category.__name__, message)

@@ -116,4 +116,4 @@ def _step(
     step = series.following(question, kept)
     limits = partial(curator.limits, step)
     released = curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
-    return released and _Step(True, released)
+    return None if released is None else _Step(True, released)

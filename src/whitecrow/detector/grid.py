@@ -167,10 +167,9 @@ def _half_octaves(first: int, last: int) -> Edges:
 
 def _between(lower: float, upper: float, parts: int) -> Edges:
     """Return the inner edges of equal parts."""
-    step = (
-        upper / 2.0 - lower / 2.0
-    ) / parts  # halved, the widest bounds are no wider than a number
-    return (lower / 2.0 + step * np.arange(1.0, parts)) * 2.0
+    # Halved, the widest bounds are no wider than a number; doubled, the bits are the same.
+    step = (upper / 2.0 - lower / 2.0) / parts
+    return np.asarray((lower / 2.0 + step * np.arange(1.0, parts)) * 2.0)
 
 
 def grid_of(column: Column) -> Grid:

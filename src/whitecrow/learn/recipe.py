@@ -30,7 +30,7 @@ __all__ = [
 _ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
 _FEW_COLUMNS = 6
 _DROWNED = 10.0
-_MOST_PAID = 1 << 20  # from there on one record has all tables
+_MOST_PAID = Fraction(1 << 20)  # from there on one record has all tables
 
 MOST_TABLES = 12 * 24
 """How many tables there are at the most, whatever the records are."""

@@ -78,7 +78,7 @@ class DatasetProcess:
         longest: float,
         records_at_most: int,
     ) -> None:
-        self._longest, self._log = longest, log
+        self._name, self._longest, self._log = listing.name, longest, log
         self.intake: Intake | None = None
         """What became of the rows at load: facts, for the custodian's page only."""
         self._closing = False
@@ -139,7 +139,7 @@ class DatasetProcess:
                 tell(said["stage"], said["percent"])
         except (EOFError, OSError) as error:
             how = self._end_of(error)
-            write_down(self._log, self._setup["name"], f"the process that read the records {how}")
+            write_down(self._log, self._name, f"the process that read the records {how}")
         self.kill()
         raise LoadFailed("the process that read it ended; is there memory enough?")
 
@@ -194,7 +194,7 @@ class DatasetProcess:
         if self._closing:
             # Not a failure of the question: its spend stands, and asking again goes on with it.
             raise NotReady(_STOPPING)
-        write_down(self._log, f"{self._setup['name']}, {lane}", f"the process that computed {how}")
+        write_down(self._log, f"{self._name}, {lane}", f"the process that computed {how}")
         return None
 
     def _end_of(self, error: Exception) -> str:
