@@ -15,6 +15,9 @@ __all__ = ["make_up", "simulated", "with_bounds"]
 
 _RANKS = np.linspace(0.0005, 0.9995, 1000)
 
+_SMALL = 2.0**-32
+"""Between two ranks lie less than so many of the largest number."""
+_MOST_WHOLE = 2**53
 _A_CENTURY = (0, 36_525)  # days since 1970
 
 
@@ -49,9 +52,13 @@ def _values(column: Column, card: Card, size: int, random: np.random.Generator) 
             f"The card gives no bounds for {column.name!r}, so nothing can be simulated; give "
             "'lower' and 'upper' from public knowledge."
         )
-    if column.type == "integer":
+    whole = column.type == "integer"
+    if whole and max(abs(column.lower), abs(column.upper)) < _MOST_WHOLE:
         return random.integers(int(column.lower), int(column.upper) + 1, size).astype(np.float64)
-    return random.uniform(float(column.lower), float(column.upper), size)
+    lower, upper = float(column.lower), float(column.upper)
+    # Halved, the widest bounds are no wider than a number; beyond 2^53 all numbers are whole.
+    values = (lower / 2.0 + (upper / 2.0 - lower / 2.0) * random.random(size)) * 2.0
+    return np.clip(np.rint(values) if whole else values, lower, upper)
 
 
 def with_bounds(card: Card, profile: TableProfile) -> Card:
@@ -80,7 +87,8 @@ def make_up(card: Card, size: int, profile: TableProfile | None, seed: int = 0) 
         values = made_up.values(column.name)
         if column.name in profile.names and column.type in ("number", "integer", "date"):
             quantiles = [profile.quantile(column.name, float(rank)) for rank in _RANKS]
-            values = np.interp(random.uniform(size=size), _RANKS, quantiles)
+            values = np.interp(random.uniform(size=size), _RANKS, np.array(quantiles) * _SMALL)
+            values = np.clip(values / _SMALL, quantiles[0], quantiles[-1])
             values = values if column.type == "number" else np.rint(values)
             values = values.astype(made_up.values(column.name).dtype)
         elif column.name in profile.names and column.categories is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from whitecrow.privacy import DifferentialPrivacy
 __all__ = ["PROFILE_FORM", "TableProfile"]
 
 _SURE = 4.0
-"""Standard deviations of noise above which a count is taken for more than noise."""
+"""Standard deviations of noise up to which no count is taken for more than noise."""
 _MISSING = "(missing)"
 PROFILE_FORM = "whitecrow-profile 1"
 
@@ -93,25 +95,38 @@ class TableProfile:
     def bounds(self, name: str) -> tuple[float, float] | None:
         """Return bounds between which all but a few records lie; None where none were found.
 
-        The outermost cells whose counts are more than noise end there.
+        They end with the outermost cells whose counts are more than noise. Of a cell that has no
+        end it is only known where it begins, so bounds go no farther.
         """
         column = self._numbers(name)
         counts = np.array(column.counts, dtype=np.float64)
-        full = np.flatnonzero(counts > _SURE * column.deviation)
+        full = np.flatnonzero(counts > self._sure(column.deviation))
         if not len(full):
             return None
         line = self.line(name)
         borders = line.borders(np.array(column.edges))
-        lower, upper = float(borders[full[0]]), float(borders[full[-1] + 1])
-        most = sys.float_info.max
-        lower, upper = max(lower, -most), min(upper, most)
-        if line.whole:
+        ends = borders[full[0] : full[-1] + 2]
+        known = ends[np.isfinite(ends)]
+        if not len(known):
+            return None
+        lower, upper = float(known[0]), float(known[-1])
+        if line.whole and np.isfinite(ends[-1]):  # a cell ends before its border
             upper = max(lower, upper - 1.0)
         if lower == upper or line.single(lower, upper):
             # One value: bounds need some room, and the next numbers of its size give it.
+            most = sys.float_info.max
             room = 1.0 if line.whole else max(abs(lower), 2.0**-1000) / 8.0
             lower, upper = max(lower - room, -most), min(upper + room, most)
         return lower, upper
+
+    def _sure(self, deviation: float) -> float:
+        """Return what noise seldom reaches in any cell of all columns: once in eight profiles."""
+        cells = sum(len(column.counts) + 1 for column in self.columns)
+        if self.guarantee.delta:
+            rare = NormalDist().inv_cdf(1.0 - 0.125 / cells)
+        else:
+            rare = math.log(0.5 * 8 * cells) / math.sqrt(2.0)
+        return max(_SURE, rare) * deviation
 
     def scale(self, name: str) -> float | None:
         """Return about a standard deviation of the bulk; None where most values are alike.
@@ -191,7 +206,7 @@ class TableProfile:
 
     def _drafted(self, column: Column) -> Column:
         released = self.column(column.name)
-        some = released.missing > _SURE * released.deviation
+        some = released.missing > self._sure(released.deviation)
         if isinstance(released, Categories):
             return self._drafted_category(column, released, some)
         found = self.bounds(column.name)
