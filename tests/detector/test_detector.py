@@ -332,13 +332,13 @@ def test_forty_columns_fit_in_half_a_megabyte() -> None:
 
 
 def test_merged_detectors_score_as_the_mean_of_their_parts(detector: Detector) -> None:
-    one, two = detector, Detector.from_bytes(detector.to_bytes())
+    one, two, three = detector, _like(detector, 1), _like(detector, 2)
     both = one.merge(two, apart=True)
     probes = detector.sample(200)
-    assert np.allclose(both.scores(probes), detector.scores(probes))
+    assert np.allclose(both.scores(probes), (one.scores(probes) + two.scores(probes)) / 2)
     assert both.guarantee.epsilon == 1
     assert one.merge(two, apart=False).guarantee.epsilon == 2
-    assert one.merge(two, one, overlap=2).guarantee.epsilon == 2
+    assert one.merge(two, three, overlap=2).guarantee.epsilon == 2
     for overlap in (-1, 3):
         with pytest.raises(wc.InvalidInput, match="overlap"):
             one.merge(two, overlap=overlap)
@@ -348,6 +348,25 @@ def test_merged_detectors_score_as_the_mean_of_their_parts(detector: Detector) -
     assert again.notes == both.notes
     with pytest.raises(wc.InvalidInput, match="none"):
         both.threshold("0.01")
+
+
+def _like(detector: Detector, more: int) -> Detector:
+    """A detector of as many records, whose noise was another."""
+    counts = detector.model.counts.copy()
+    counts[0] += more
+    return dataclasses.replace(
+        detector, models=(dataclasses.replace(detector.model, counts=counts),)
+    )
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_detector_does_not_merge_with_itself(detector: Detector, apart: bool) -> None:
+    """Nor with what was merged of it: as if nobody had records in both."""
+    again = dataclasses.replace(Detector.from_bytes(detector.to_bytes()), notes=("a copy",))
+    other = _like(detector, 1)
+    for parts in ((again,), (other, again), (other.merge(again),)):
+        with pytest.raises(wc.InvalidInput, match="same release"):
+            detector.merge(*parts, apart=apart)
 
 
 def test_detectors_of_other_cards_do_not_merge(detector: Detector) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -122,12 +123,20 @@ def test_the_noise_of_a_merged_cell_is_no_larger_than_is_said() -> None:
 
 
 def test_equal_cells_are_added_exactly(sites: list[TableProfile]) -> None:
-    twice = sites[0].merge(sites[0], overlap=2)
+    columns = tuple(replace(column, missing=column.missing + 1) for column in sites[0].columns)
+    twice = sites[0].merge(replace(sites[0], columns=columns), overlap=2)
     one, two = sites[0].column("cost"), twice.column("cost")
     assert isinstance(one, Numbers)
     assert isinstance(two, Numbers)
     assert set(two.edges) <= set(one.edges)
     assert twice.quantile("cost", 0.5) == pytest.approx(sites[0].quantile("cost", 0.5), abs=3)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_profile_does_not_merge_with_itself(sites: list[TableProfile], apart: bool) -> None:
+    again = TableProfile.from_json(sites[0].to_json())
+    with pytest.raises(wc.InvalidInput, match="same release"):
+        sites[0].merge(sites[1], again, apart=apart)
 
 
 def test_profiles_of_other_cards_columns_or_units_do_not_merge(sites: list[TableProfile]) -> None:

@@ -111,7 +111,7 @@ class _Text:
             absent = self._number(column.absent)
         text = self.dialect.exact_text.format(raw)
         cases = " ".join(
-            f"WHEN {text} = {self.dialect.string(written)} THEN {self._number(code)}"
+            f"WHEN {text} = {self._string(written)} THEN {self._number(code)}"
             for code, written in enumerate(known)
         )
         rarest = self._number(self.detector.rarest[column.name])
@@ -219,6 +219,14 @@ class _Text:
 
     def _number(self, value: float) -> str:
         return f"'{float(value)!r}'::float8"
+
+    def _string(self, value: str) -> str:
+        written = self.dialect.string(value)
+        if self.dialect is not POSTGRES or "\\" not in value:
+            return written
+        # Marked as one with escapes, a text means the same whatever a session's
+        # standard_conforming_strings says.
+        return "E" + written.replace("\\", "\\\\")
 
 
 _Step = tuple[list[str], list[str]]

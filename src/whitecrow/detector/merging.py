@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from whitecrow.detector.file import packed
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy.overlap import joint_promise
 
@@ -21,10 +22,17 @@ def merged(parts: Sequence[Detector], apart: bool, overlap: int) -> dict[str, An
         same = one.card.fingerprint() == first.card.fingerprint()
         if not same or one.columns != first.columns:
             raise InvalidInput("Only detectors of equal cards and columns can be merged.")
+    models = tuple(model for one in parts for model in one.models)
+    # Noise makes every release another: equal counts are one release that is given twice.
+    if len({packed([model], {}) for model in models}) < len(models):
+        raise InvalidInput(
+            "A detector cannot be merged with itself: two of those given hold the same release. "
+            "Give each of them once."
+        )
     joint, reason = joint_promise([one.guarantee for one in parts], apart, overlap)
     note = f"Merged of {len(parts)} detectors; {reason}. A threshold of one is none of all."
     return {
-        "models": tuple(model for one in parts for model in one.models),
+        "models": models,
         "card": first.card,
         "guarantee": joint,
         "statement": joint.statement(),

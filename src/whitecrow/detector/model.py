@@ -29,6 +29,7 @@ PARTS = 1 << 30
 _LEAST_SPREAD = 0.2
 _RARE = 256.0
 _REACH = 16.0
+_MOST_WORTH = float(1 << 30)
 
 Floats = npt.NDArray[np.float64]
 
@@ -184,7 +185,9 @@ class Model:
     def _worth(self, deviations: Floats, weight: float | Floats) -> npt.NDArray[np.int32]:
         high = np.maximum(deviations, 0.0)
         worth = deviations + self.peak * (high * high)
-        return np.rint(worth * (POINTS * weight)).astype(np.int32)
+        return np.clip(np.rint(worth * (POINTS * weight)), -_MOST_WORTH, _MOST_WORTH).astype(
+            np.int32
+        )
 
 
 def _standard(surprise: Floats, weight: Floats) -> Floats:

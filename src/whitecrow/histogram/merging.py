@@ -36,6 +36,12 @@ def merged(parts: Sequence[TableProfile], apart: bool, overlap: int) -> dict[str
         same = one.basis.fingerprint() == first.basis.fingerprint()
         if not same or one.names != first.names:
             raise InvalidInput("Only profiles of equal cards and columns can be merged.")
+    # Noise makes every release another: equal counts are one release that is given twice.
+    if len({one.columns for one in parts}) < len(parts):
+        raise InvalidInput(
+            "A profile cannot be merged with itself: two of those given hold the same release. "
+            "Give each of them once."
+        )
     joint, reason = joint_promise([one.guarantee for one in parts], apart, overlap)
     columns: list[Numbers | Categories] = []
     for name in first.names:
