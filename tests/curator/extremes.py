@@ -1,9 +1,10 @@
-"""A search for failures that depend on records: extreme questions over extreme neighbours.
+"""A search for failures that depend on records: extreme questions over extreme cards and records.
 
-A *family* is a card, seven databases that differ in few records (none, one, a lone extreme one,
-...), and questions with extreme parameters. A question that its price does not refuse must be
-answered over all seven; whatever is raised, and whatever takes longer than :data:`PATIENCE`, is a
-finding.
+A *family* is a card at the edges of what a card can say, seven databases (none, one record, a lone
+extreme one, many equal, many spread, ...), and questions of every kind with extreme parameters and
+prices. A question that its price does not refuse must be answered over all seven; whatever is
+raised or warned of, and whatever takes longer than :data:`PATIENCE`, is a finding. So is a crash:
+:func:`in_child` asks in a process of its own, ``python tests/curator/extremes.py SEED ASKS``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import json
 import math
 import random
 import signal
+import subprocess
+import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import whitecrow as wc
+from whitecrow.detector import scoring
 from whitecrow.neighbours import open_data
 from whitecrow.question import Question
 from whitecrow.questions import type_of
@@ -38,8 +43,15 @@ EXTREMES = (
 )  # fmt: skip
 RADII = (0.0, 5e-324, 1e-300, 1e-160, 0.5, 1.0, 2.0**53, 1e150, 1e155, 1e300, 1.7e308)
 BETAS = (1, 1, 1, 2, 3, 10, 1000, 10**6, 10**9, 2**31, 2**53 + 1, 2**62, 2**63, 10**30)
-PRICES = ("1/1000000000", "1/1000", "1/10", "1", "3", "10", "100", "100000")
+PRICES = ("1/1000000000", "1/1000", "1/10", "1", "3", "10", "100", "30000", "1000000")
 WIDTHS = (1, 1, 2, 2, 3, 4, 9, 25, 41, 64, 130)
+MOST = math.nextafter(math.inf, 0)
+BOUNDS = (
+    None, (-MOST, MOST), (-1e308, 1e308), (0.0, 1e308), (0.0, 1e300), (MOST / 2, MOST),
+    (-1.0, 2.0**53), (0.0, 5e-324), (-5e-324, 5e-324), (0.0, 1e-310), (1e-308, 1.1e-308),
+    (1.0, math.nextafter(1.0, 2)), (0.0, 1.0), (1e12, 1e12 + 1), (1e15, 1e15 + 1),
+    (-1e100, 1e-100), (2.0**53, 2.0**53 + 2),
+)  # fmt: skip
 WARDS = ("a", "b", "c")
 FIRST = date(2024, 1, 1)
 
@@ -57,10 +69,9 @@ class Family:
     def __post_init__(self) -> None:
         width = self.wide or self.draw.choice(WIDTHS)
         self.names = [f"x{number}" for number in range(width)]
-        bounds = self.draw.choice([None, None, (-1e308, 1e308), (0.0, 1e300), (-1.0, 2.0**53)])
-        self.pool = [v for v in EXTREMES if bounds is None or bounds[0] <= v <= bounds[1]]
-        limits = {} if bounds is None else {"lower": bounds[0], "upper": bounds[1]}
-        columns = [wc.Column(name, **limits) for name in self.names]  # type: ignore[arg-type]
+        few = [self.draw.choice(BOUNDS) for _ in range(self.draw.choice((1, 1, 3)))]
+        self.bounds = {name: self.draw.choice(few) for name in self.names}
+        columns = [self._column(name) for name in self.names]
         columns += [
             wc.Column("n", "integer", -(2**53), 2**53),
             wc.Column("ward", "category", categories=WARDS),
@@ -76,17 +87,34 @@ class Family:
         self.card = wc.Card("extremes", tuple(columns), **users)
         size = self.draw.choice((0, 1, 2, 5, 12))
         base = [self.record() for _ in range(size)]
-        same = [base[0] if base else self.record()] * 3
-        neighbours = [
+        many = self.draw.choice((3, 60))
+        databases = [
+            [],
+            [self.record(lone=True)],
             base,
-            base[1:],
-            [*base, self.record()],
             [*base, self.record()],
             [*base, self.record(lone=True)],
-            [*base, *same],
-            [] if self.draw.random() < 0.5 else [self.record(lone=True)],
+            [base[0] if base else self.record()] * many,
+            [self.record() for _ in range(min(many, 4000 // len(self.names)))],
         ]
-        self.data = [self._opened(number, rows) for number, rows in enumerate(neighbours)]
+        self.data = [self._opened(number, rows) for number, rows in enumerate(databases)]
+
+    def _column(self, name: str) -> wc.Column:
+        given: dict[str, Any] = {}
+        if (bounds := self.bounds[name]) is not None:
+            given = {"lower": bounds[0], "upper": bounds[1]}
+            given["outside"] = self.draw.choice(("reject", "clip"))
+        given["scale"] = self.draw.choice((None, 1.0, 1e-100, 1e100))
+        return wc.Column(name, **given)
+
+    def _value(self, name: str, *, lone: bool = False) -> float:
+        """One of the extremes, or what lies at or between the bounds."""
+        lower, upper = self.bounds[name] or (-MOST, MOST)
+        way = self.draw.random()
+        inside = (lower / 2 + (upper / 2 - lower / 2) * way) * 2
+        if lone:
+            return upper
+        return self.draw.choice((lower, upper, inside, inside, self.draw.choice(EXTREMES)))
 
     def _opened(self, number: int, rows: list[dict[str, Any]]) -> tuple[Any, Any]:
         """Open a database in this process or, given a folder, as a file that DuckDB reads."""
@@ -98,11 +126,9 @@ class Family:
 
     def record(self, *, lone: bool = False) -> dict[str, Any]:
         draw = self.draw
-        one = max(self.pool, key=abs) if lone else draw.choice(self.pool)
-        every = draw.random() < 0.5
         days = draw.choice((-40_000, 0, 1, 20, 27_000))
         return {
-            **{name: one if every else draw.choice(self.pool) for name in self.names},
+            **{name: self._value(name, lone=lone) for name in self.names},
             "n": draw.choice((0, -1, 2**53, 2**53 - 1, -(2**53))),
             "ward": draw.choice(WARDS),
             "level": draw.randrange(4),
@@ -128,12 +154,16 @@ class Family:
         """Yield questions, to be built inside a guard: building one may refuse."""
         kinds = (
             self.count, self.count, self.identify, self.screen, self.tune, self.subspaces,
-            self.explain, self.publish, self.lookahead,
+            self.explain, self.publish, self.lookahead, self.profile, self.learn, self.count,
+            self.identify, self.screen, self.publish, self.lookahead, self.profile, self.learn,
+            self.monitor,
         )  # fmt: skip
         for number in range(count):
             yield kinds[number % len(kinds)]
 
-    def model(self, *, metrics: tuple[str, ...] = ("euclidean", "manhattan", "chebyshev")) -> Any:
+    def model(
+        self, *, metrics: tuple[str, ...] = ("euclidean", "manhattan", "chebyshev", "standardised")
+    ) -> Any:
         draw = self.draw
         return wc.DistanceAnomaly(draw.choice(BETAS), draw.choice(RADII), draw.choice(metrics))
 
@@ -257,6 +287,43 @@ class Family:
             epsilon=self.price(),
         )
 
+    def _delta(self) -> str:
+        return self.draw.choice(("0", "0", "1e-6", "1/1000000000000"))
+
+    def profile(self) -> Question:
+        draw = self.draw
+        return wc.Profile(
+            epsilon=self.price(),
+            delta=self._delta(),
+            relation=draw.choice(("add_remove", "replace_one")),
+            discover=draw.random() < 0.5,
+        )
+
+    def learn(self) -> Question:
+        draw = self.draw
+        rates = draw.choice((None, None, [0.1], [1e-9, 0.49]))
+        return wc.Learn(
+            draw.choice((None, self.names[:1], self.names)),
+            epsilon=self.price(),
+            delta=self._delta(),
+            relation=draw.choice(("add_remove", "replace_one")),
+            false_alarms=rates,
+            seed=draw.randrange(100),
+        )
+
+    def monitor(self) -> Question:
+        draw = self.draw
+        return wc.Monitor(
+            self.names[:3],
+            time="day",
+            start=draw.choice(("2024-01-01", "1900-01-01", "2099-12-01")),
+            period=draw.choice(("day", "month")),
+            horizon=draw.choice((1, 2, 3)),
+            window=draw.choice((0, 1)),
+            epsilon=self.price(),
+            delta=self._delta(),
+        )
+
 
 @dataclass
 class Search:
@@ -267,9 +334,10 @@ class Search:
     answers: int = 0
     findings: list[str] = field(default_factory=list)
 
-    def run(self, family: Family, count: int) -> None:
+    def run(self, family: Family, count: int, tell: Callable[[str], None] = len) -> None:
         """Ask questions of a family over its seven databases."""
         for build in family.questions(count):
+            tell(f"building {build.__name__}")
             try:
                 with _alarm():
                     question = build()
@@ -283,27 +351,44 @@ class Search:
                 self.findings.append(f"priced: {build.__name__}\n{_cause()}")
                 continue
             self.questions += 1
+            asked = json.dumps({"kind": question.kind, **question.to_json()})[:600]
+            tell(asked)
             causes = [_failure(question, code, *data) for data in family.data]
-            self.answers += len(causes) - sum(cause is not None for cause in causes)
+            causes.append(_public_failure(question, family.card))
             failed = [number for number, cause in enumerate(causes) if cause is not None]
+            self.answers += len(family.data) - len([one for one in failed if one < 7])
             if failed:
-                asked = json.dumps({"kind": question.kind, **question.to_json()})[:600]
                 cause = next(cause for cause in causes if cause is not None)
-                self.findings.append(f"{failed} of 7: {asked}\n{cause}")
+                bounds = set(list(family.bounds.values())[:5])
+                self.findings.append(f"{failed} of 7: {asked}\n{bounds}\n{cause}")
 
 
 def _failure(question: Question, code: Any, dataset: Any, engine: Any) -> str | None:
+    """Answer a question as it is answered between a spend and its answer, and show the answer."""
     try:
         with _alarm():
             released = code.release(question, code.gather(question, dataset, engine, None), None)
-            json.dumps(released, allow_nan=False)
+            kept = question.entered(json.loads(json.dumps(released, allow_nan=False)), "entry")
+            question.says(question.reads(kept))
     except Exception:  # noqa: BLE001 - this is what is searched for
         return _cause()
     return None
 
 
+def _public_failure(question: Question, card: wc.Card) -> str | None:
+    """Describe a question from public facts; it may refuse to guess, and nothing else."""
+    try:
+        with _alarm():
+            json.dumps(question.describe(card).to_json())
+    except wc.WhitecrowError:
+        return None
+    except Exception:  # noqa: BLE001 - public, but an error that says nothing
+        return _cause()
+    return None
+
+
 def _cause() -> str:
-    return "".join(traceback.format_exc().splitlines(keepends=True)[-7:])
+    return "".join(traceback.format_exc().splitlines(keepends=True)[-9:])
 
 
 class TooLong(Exception):
@@ -322,3 +407,33 @@ def _alarm() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def in_child(seed: int, asks: int, *, wide: int = 0) -> Search:
+    """Search in a process of its own; how it ended, unless it ended well, is a finding."""
+    words = [sys.executable, str(Path(__file__)), str(seed), str(asks), str(wide)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    said = done.stdout.splitlines() or ["nothing"]
+    if done.returncode == 0:
+        return Search(**json.loads(said[-1]))
+    found = f"seed {seed} ended with {done.returncode}\n{said[-1]}\n{done.stderr[-2000:]}"
+    return Search(findings=[found])
+
+
+def main(seed: int, asks: int, wide: int) -> None:
+    """Ask at least so many times, and write what is being asked and, last, what came of it."""
+    warnings.simplefilter("error")
+    scoring._FEW = 0  # compiled loops for few records too: they would not notice a wrong index
+    search, draw = Search(), random.Random(seed)
+
+    def tell(doing: str) -> None:
+        sys.stdout.write(f"{doing}\n")
+        sys.stdout.flush()
+
+    while search.answers < asks and not search.findings:
+        search.run(Family(draw, wide=wide or None), 19, tell)
+    sys.stdout.write(json.dumps(vars(search)) + "\n")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:4]))

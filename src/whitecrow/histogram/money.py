@@ -22,7 +22,7 @@ __all__ = ["Money", "Noise", "concentrated"]
 
 _GRID = 1 << 10
 _MOST_NOISE = 1 << 48
-_LEAST_DEVIATION = 2.0**-64
+_STEEPEST = 44.0  # for a deviation of 2^-63: a count has no noise
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +83,8 @@ class Noise:
         """
         if self.law == "gaussian":
             return math.sqrt(self.size)
-        return max(_LEAST_DEVIATION, 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / float(self.size))))
+        steep = min(0.5 / float(self.size), _STEEPEST)
+        return 1.0 / (math.sqrt(2.0) * math.sinh(steep))
 
     def added(self, counts: npt.NDArray[np.int64], source: Source | None) -> npt.NDArray[np.int64]:
         """Return the counts, each with its own draw: empty cells too."""

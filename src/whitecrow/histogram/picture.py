@@ -124,6 +124,8 @@ def densities(
             ends[0] = max(-_FARTHEST, 2.0 * ends[1] - ends[2])
         if not math.isfinite(borders[kept.stop]):
             ends[-1] = min(_FARTHEST, 2.0 * ends[-2] - ends[-3])
+    if not ends[0] < ends[-1]:  # all beyond what is drawn
+        return None
     # A cell of one value is drawn as wide as can be seen.
     parts = np.maximum(np.diff(ends) / (ends[-1] - ends[0]), 1.0 / (2 * _WIDE))
     return ends, shares[kept] / parts

@@ -242,7 +242,8 @@ def lay_out(sample: Matrix, form: Form, size: int, most: int) -> Lattice | None:
     if columns > MOST_COLUMNS or form.kind == MIXED or not 1e-100 < radius < 1e100:
         return None
     bits = min(_MOST_BITS, _BITS // columns)
-    middle = np.median(sample, axis=0)
+    # Halved: the sum of two values in the middle may be beyond the largest number.
+    middle = 2.0 * np.median(sample / 2.0, axis=0)
     finest = _FINEST[columns - 1]
     for fineness in range(finest if size < _LARGE else 2 * finest, 1, -1):
         side = radius / fineness

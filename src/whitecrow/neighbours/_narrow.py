@@ -40,8 +40,9 @@ class Narrow:
 
 def centre_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a place among the records: the medians of some, spread over the table."""
-    middle: NDArray[np.float64] = np.median(values[:: max(1, len(values) // _SAMPLE)], axis=0)
-    return middle
+    some = values[:: max(1, len(values) // _SAMPLE)]
+    # Halved: the sum of two values in the middle may be beyond the largest number.
+    return np.asarray(2.0 * np.median(some / 2.0, axis=0))
 
 
 def narrowed(device: Device, values: Any, centre: Any) -> Narrow:
