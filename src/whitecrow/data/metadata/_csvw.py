@@ -62,6 +62,8 @@ def to_csvw(card: Card, *, file: str = "") -> Carried[dict[str, Any]]:
         if column.missing == "value":
             lost.add('missing = "value"', column.name)
     form = card.csv
+    if form.lines_per_record > 1:
+        lost.add("lines_per_record")
     found: dict[str, Any] = {
         "@context": _CONTEXT,
         "url": file or f"{card.name}.csv",
