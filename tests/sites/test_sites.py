@@ -73,8 +73,6 @@ def test_masks_cancel_in_the_sum_and_differ_in_every_round():
     masks = [mask(secrets[name], name, b"one", 50) for name in SITES]
     assert not sum(masks[1:], masks[0]).any()
     assert (masks[0] != mask(secrets[SITES[0]], SITES[0], b"two", 50)).any()
-    circle = Circle("a", SITES)
-    assert len({circle.round(0), circle.round(1), Circle("b", SITES).round(1)}) == 3
 
 
 def test_all_sites_get_the_same_sum_of_all_counts():
@@ -129,6 +127,7 @@ def records(seed, size=3000):
 
 
 def opened(tmp_path, name, seed):
+    tmp_path.mkdir(exist_ok=True)
     return wc.Curator.open(
         records(seed),
         card=CARD,
@@ -256,3 +255,162 @@ def test_a_member_needs_a_long_secret_with_everybody():
         Meeting(Circle("a", SITES)).member("north", {"south": bytes(32)})
     with pytest.raises(InvalidInput, match="32 bytes"):
         Meeting(Circle("a", SITES)).member("north", {"south": bytes(8), "west": bytes(32)})
+
+
+# --- attempts that are interrupted, asked again, given back ---------------------------------------
+
+
+class Coordinator:
+    """Holds every round of a site, and completes it as the other site would, which counts nothing.
+
+    Sums are made up, so that a test knows the way; what arrived is kept.
+    """
+
+    def __init__(self, last=10**9):
+        self.sent, self.last = [], last
+
+    def __call__(self, number, hidden):
+        self.sent.append((number, hidden))
+        if number == 0:
+            return hidden
+        if len(self.sent) > self.last:
+            raise KeyboardInterrupt  # the site's process dies while it waits
+        return np.arange(len(hidden), dtype=np.uint64) % 50
+
+    def masked(self):
+        return [hidden for number, hidden in self.sent if number]
+
+
+def member_of(coordinator, label="first try"):
+    circle = Circle(label, ("north", "south"))
+    return Member(circle, "north", {"south": bytes(range(32))}, coordinator)
+
+
+def interrupted(curator, question=None, last=3):
+    coordinator = Coordinator(last)
+    with pytest.raises(KeyboardInterrupt):
+        learn_together(curator, question or Learn(epsilon="1/2"), member_of(coordinator))
+    assert len(coordinator.masked()) == last
+    return coordinator
+
+
+def silent(monkeypatch):
+    """Noise of 0, so that two messages differ by their masks alone."""
+    zeros = lambda size, parts, count, source: np.zeros(count, dtype=np.int64)  # noqa: E731
+    monkeypatch.setattr("whitecrow.sites.circle.laplace_shares", zeros)
+
+
+def test_an_interrupted_attempt_is_not_repeated_under_its_label(tmp_path):
+    curator = opened(tmp_path, "north", 1)
+    interrupted(curator)
+    again = Coordinator()
+    with pytest.raises(InvalidInput, match="new label"):
+        learn_together(curator, Learn(epsilon="1/2"), member_of(again))
+    assert again.sent == []
+    assert curator.remaining()["differential"] == Fraction(3, 2)
+    learn_together(curator, Learn(epsilon="1/2"), member_of(again, "second try"))
+    assert curator.remaining()["differential"] == 1
+
+
+def test_another_question_does_not_run_under_a_label_that_was_used(tmp_path):
+    curator = opened(tmp_path, "north", 1)
+    interrupted(curator)
+    finished = Coordinator()
+    learn_together(curator, Learn(epsilon="1/2"), member_of(finished, "second try"))
+    for label in ("first try", "second try"):
+        again = Coordinator()
+        for question in (Learn(epsilon="1/4"), Learn(["age"], epsilon="1/2")):
+            with pytest.raises(InvalidInput, match="new label"):
+                learn_together(curator, question, member_of(again, label))
+        assert again.sent == []
+    assert curator.remaining()["differential"] == 1
+
+
+def test_an_attempt_that_sent_numbers_is_never_given_back(tmp_path):
+    curator = opened(tmp_path, "north", 1)
+    interrupted(curator)
+    assert curator.ledger.unsettled("north") == []
+    spend = curator.ledger.entries("north", kind="reserve")[-1]
+    with pytest.raises(wc.WhitecrowError, match="stays spent"):
+        curator.ledger.void("north", spend.seq, reason="nobody saw it")
+    assert curator.remaining()["differential"] == Fraction(3, 2)
+
+
+def test_the_label_is_burned_before_the_first_number_leaves(tmp_path):
+    curator = opened(tmp_path, "north", 1)
+    known = []
+
+    def exchange(number, hidden):
+        known.append([entry.kind for entry in curator.ledger.entries("north")][-2:])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn_together(curator, Learn(epsilon="1/2"), member_of(exchange))
+    assert known == [["reserve", "settle"]]
+
+
+def test_no_two_attempts_have_a_mask_in_common_even_where_the_ledger_forgot(tmp_path, monkeypatch):
+    """A copy of the ledger from before the attempt, another account, another question: no mask."""
+    silent(monkeypatch)
+    first = interrupted(opened(tmp_path / "one", "north", 1))
+    second = interrupted(opened(tmp_path / "two", "north", 1))
+    third = interrupted(opened(tmp_path / "three", "north", 1), Learn(epsilon="1/4"))
+    for one, two in ((first, second), (first, third)):
+        for early, late in zip(one.masked(), two.masked(), strict=True):
+            size = min(len(early), len(late))
+            assert (early[:size] != late[:size]).all()
+
+
+def test_masks_depend_on_question_and_card_and_on_what_every_site_drew():
+    def masks(subject="one", south=0):
+        words = np.zeros(4, dtype=np.uint64)
+        coordinator = Coordinator()
+
+        def exchange(number, hidden):
+            if number == 0:
+                words[:2] = hidden[:2]
+                words[2:] = south
+                return words
+            return coordinator(number, hidden)
+
+        member = Member(Circle("a", ("north", "south")), "north", {"south": bytes(32)}, exchange)
+        member.subject = subject
+        member.sum(np.zeros(8, dtype=np.int64))
+        member.sum(np.zeros(8, dtype=np.int64))
+        return [hidden.tobytes() for hidden in coordinator.masked()]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("whitecrow.sites.circle.token_bytes", bytes)
+        listed = [*masks(), *masks("two"), *masks(south=1)]
+        assert len(set(listed)) == len(listed)
+        assert masks() == masks()
+    assert masks() != masks()
+
+
+def test_a_coordinator_that_answers_with_old_numbers_gets_nothing(tmp_path):
+    curator = opened(tmp_path, "north", 1)
+    sent = []
+
+    def exchange(number, hidden):
+        sent.append(number)
+        return np.zeros_like(hidden)
+
+    with pytest.raises(wc.WhitecrowError):
+        learn_together(curator, Learn(epsilon="1/2"), member_of(exchange))
+    assert sent == [0]
+
+
+def test_an_attempt_that_ended_before_its_label_was_burned_is_not_taken_up(tmp_path, monkeypatch):
+    curator = opened(tmp_path, "north", 1)
+
+    def dies(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(curator.ledger), "settle", dies)
+    again = Coordinator()
+    with pytest.raises(KeyboardInterrupt):
+        learn_together(curator, Learn(epsilon="1/4"), member_of(again))
+    monkeypatch.undo()
+    with pytest.raises(InvalidInput, match="new label"):
+        learn_together(curator, Learn(epsilon="1"), member_of(again))
+    assert again.sent == []

@@ -45,6 +45,7 @@ def _round(count: int, silent: bool) -> list[Hashable]:
     for name in _SITES:
         secrets = {other: _SECRETS[frozenset((name, other))] for other in _SITES if other != name}
         member = Member(circle, name, secrets, exchange)
+        member.numbers = [0]  # one site after the other: nobody waits for the others' numbers
         money = Money("laplace", Fraction(_EPSILON), "add_remove", 1)
         counts = np.full(_CELLS, count if name == "north" else 0)
         if silent and name == "west":

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import InProcess, failure, write_down
 from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable
-from whitecrow.ledger import RecordedOutcome, Reservation
+from whitecrow.ledger import Reservation
+from whitecrow.ledger.states import States
 from whitecrow.question import Question
 from whitecrow.questions import type_of
 
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["take_part"]
 
-_VOID = {"void": "a site dropped out"}
+Compute = Callable[[Any], Any]
 
 
 def take_part(
-    curator: Curator, question: Question, digest: str, release: Callable[[Any], Any]
+    curator: Curator, question: Question, label: str, agreement: str, release: Compute
 ) -> Any:
     """Charge a question, compute with other sites, and store what came of it before it is shown.
 
-    A site that drops out makes the attempt void. That is no secret and no fault of the records, so
-    everybody is told; the price stays charged, for numbers were sent.
+    A label is burned before anything is sent: its spend is entered as answered, which is never
+    taken up again and never given back. Whatever becomes of the attempt then, numbers may have been
+    sent; a site that drops out makes it void, and whoever asks under the same label is refused.
 
     Parameters
     ----------
@@ -37,8 +39,10 @@ def take_part(
         Of this site's records.
     question : Question
         What is paid for.
-    digest : str
-        Of the question and of everything the sites agreed upon.
+    label : str
+        The digest of the attempt's label: one attempt has it, whatever is asked.
+    agreement : str
+        The digest of the question and of everything the sites agreed upon.
     release : callable
         Turns the question's facts into the answer, together with the others.
     """
@@ -49,33 +53,46 @@ def take_part(
             "without private execution."
         )
     order = curator._order(question, curator.price(question), curator.analyst)
-    found, _ = curator._reserve(replace(order, digest=digest, location=None))
+    found, _ = curator._reserve(replace(order, digest=label, location=None))
+    states = States(curator.ledger, curator.name)
     if isinstance(found, Reservation):
-        found = _settled(curator, question, found, release)
+        try:
+            if not found.fresh:  # of an attempt that ended before it sent anything
+                raise _used()
+            burned = curator.ledger.settle(curator.name, found, {"label": agreement})
+        finally:
+            found.release()
+        if not burned.answered:
+            raise failure()
+        answer = _computed(execution, question, release, states)
+        states.save(label, 0, {"agreement": agreement, "answer": answer})
+        return answer
     if not found.answered:
         raise failure()
-    if found.answer == _VOID:
+    _, kept = states.load(label) or (0, {})
+    if kept.get("agreement") != agreement:
+        raise _used()
+    return kept["answer"]
+
+
+def _computed(execution: InProcess, question: Question, release: Compute, states: States) -> Any:
+    try:
+        facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
+        return json.loads(json.dumps(release(facts), allow_nan=False))
+    except Unreachable:
         raise InvalidInput(
             "This attempt is void: a site dropped out of it. Begin again without that site, under "
             "a new label; what was sent counts as spent."
-        )
-    return found.answer
-
-
-def _settled(
-    curator: Curator, question: Question, held: Reservation, release: Callable[[Any], Any]
-) -> RecordedOutcome:
-    execution = curator._execution
-    assert isinstance(execution, InProcess)
-    try:
-        facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
-        answer = json.loads(json.dumps(release(facts), allow_nan=False))
-        return curator._ledger.settle(curator.name, held, answer)
-    except Unreachable:
-        return curator._ledger.settle(curator.name, held, _VOID)
+        ) from None
     except Exception:  # noqa: BLE001 - whatever it was, nobody else must see it
         with contextlib.suppress(Exception):
             write_down(execution._log, question.kind, traceback.format_exc())
-        return curator._ledger.fail(curator.name, held)
-    finally:
-        held.release()
+        states.fail()
+        raise failure() from None
+
+
+def _used() -> InvalidInput:
+    return InvalidInput(
+        "This label was used before, by an attempt that was interrupted or that asked something "
+        "else, so nothing was sent or spent now. Begin again under a new label, at the price again."
+    )

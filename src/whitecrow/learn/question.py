@@ -183,8 +183,13 @@ class Learn(Question):
         return described(self, card, self.guesses.from_json(guesses).expected_records)
 
     def reads(self, answer: Any) -> Any:
-        """Return the detector that a stored answer holds."""
-        return answer if isinstance(answer, Detector) else Detector.from_json(answer)
+        """Return the detector that a stored answer holds.
+
+        What the ledger has of an attempt with other sites is its label: that is no detector.
+        """
+        if isinstance(answer, Detector) or "label" in answer:
+            return answer
+        return Detector.from_json(answer)
 
     def entered(self, answer: Any, entry: str) -> Any:
         """Return the answer with the ledger's digest in it: of the question, card and revision."""
@@ -202,6 +207,8 @@ class Learn(Question):
     def says(self, answer: Any) -> Said:
         """Say what was learned."""
         detector = self.reads(answer)
+        if not isinstance(detector, Detector):
+            return Said("An attempt to learn with other sites, which is paid")
         return Said(
             f"A detector learned from about {detector.records:,} records",
             detector.report(),

@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from secrets import token_bytes
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import InvalidInput, invalid
+from whitecrow.errors import InvalidInput, Unreachable, invalid
 from whitecrow.histogram.money import Money, Noise
 from whitecrow.noise import Source, bulk
 from whitecrow.noise.shares import laplace_shares
@@ -24,6 +25,8 @@ Exchange = Callable[[int, Words], Words]
 """Sends this site's masked numbers of a round; returns the sum of all sites', modulo 2^64."""
 
 _FEWEST_BYTES = 32
+_FRESH_WORDS = 2
+"""So many words has the number that a site draws for an attempt: 128 bits."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Circle:
     Parameters
     ----------
     label : str
-        Of this attempt. A label is used once: the masks are made from it.
+        Of this attempt. A label is used once: the ledger burns it before anything is sent.
     sites : tuple of str
         All sites that take part.
     honest : int, optional
@@ -66,10 +69,10 @@ class Circle:
             if not 1 <= getattr(self, name) <= count:
                 raise invalid("Circle", name, f"from 1 to {count}", getattr(self, name))
 
-    def round(self, number: int) -> bytes:
-        """Return the label of one round; everything that was agreed upon is in it."""
-        agreed = [self.label, list(self.sites), self.honest, self.overlap, number]
-        return json.dumps(agreed).encode()
+    @property
+    def agreement(self) -> list[object]:
+        """Everything that was agreed upon."""
+        return [self.label, list(self.sites), self.honest, self.overlap]
 
 
 @dataclass
@@ -87,13 +90,23 @@ class Member:
         elsewhere.
     exchange : callable
         The way to the coordinator.
+    subject : str, default=""
+        What is computed: the question and the card, which must be the same at all sites.
+
+    Notes
+    -----
+    A member serves one attempt. Before its first numbers every site sends a number that it has just
+    drawn; the masks are made from all of them (``proof.md`` 1), so that no two attempts have a mask
+    in common, whatever became of labels, ledgers and the coordinator.
     """
 
     circle: Circle
     name: str
     secrets: Mapping[str, bytes] = field(repr=False)
     exchange: Exchange = field(repr=False)
-    rounds: int = 0
+    subject: str = ""
+    rounds: int = field(default=0, init=False)
+    numbers: list[int] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         others = set(self.circle.sites) - {self.name}
@@ -106,10 +119,32 @@ class Member:
 
     def sum(self, numbers: Counts) -> Counts:
         """Send numbers behind masks; return the sum of all sites' numbers."""
+        if not self.numbers:
+            self.numbers = self._drawn()
         self.rounds += 1
-        label = self.circle.round(self.rounds)
+        label = self._label(self.rounds)
         hidden = numbers.astype(np.uint64) + mask(self.secrets, self.name, label, len(numbers))
         return self.exchange(self.rounds, hidden).astype(np.int64)
+
+    def _drawn(self) -> list[int]:
+        """Draw this attempt's number; return those of all sites, each in its own places.
+
+        The sum of all sites' words holds each number as it was sent: the other sites add 0 there.
+        """
+        sites = len(self.circle.sites)
+        first = _FRESH_WORDS * self.circle.sites.index(self.name)
+        mine = slice(first, first + _FRESH_WORDS)
+        words = np.zeros(_FRESH_WORDS * sites, dtype=np.uint64)
+        words[mine] = np.frombuffer(token_bytes(8 * _FRESH_WORDS), dtype=np.uint64)
+        everybody = self.exchange(0, words.copy())
+        if len(everybody) != len(words) or (everybody[mine] != words[mine]).any():
+            # Masks without this site's own number might have been used before.
+            raise Unreachable("The coordinator did not return what this site drew.")
+        return [int(word) for word in everybody]
+
+    def _label(self, number: int) -> bytes:
+        """Return what the masks of one round are made from; no two rounds have the same."""
+        return json.dumps([self.circle.agreement, self.subject, self.numbers, number]).encode()
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,21 @@ def learn_together(curator: Curator, question: Learn, member: Member) -> Detecto
     question.check(replace(curator.card, contribution=shared.contribution))
     if question.rates and not shared.affords(question.shares[1], 1):
         raise invalid("learn_together", "threshold_share", "larger", question.threshold_share)
-    circle = member.circle
-    name = json.dumps([question.canonical, curator.card.fingerprint(), circle.round(0).decode()])
+    about = [json.loads(question.canonical), curator.card.fingerprint()]
+    bound = replace(member, subject=json.dumps(about))
+    shared = replace(shared, member=bound)
     answer = take_part(
         curator,
         question,
-        hashlib.sha256(name.encode()).hexdigest(),
-        lambda facts: learn(question, facts, money=shared).to_json(),
+        label=_digest(["label", member.circle.label]),
+        agreement=_digest([member.circle.agreement, about]),
+        release=lambda facts: learn(question, facts, money=shared).to_json(),
     )
     return _signed(Detector.from_json(answer), member)
+
+
+def _digest(said: list[object]) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def _signed(detector: Detector, member: Member) -> Detector:
