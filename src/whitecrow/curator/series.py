@@ -1,17 +1,23 @@
-"""Questions that are paid once and answered step by step, from what the ledger keeps of them."""
+"""Questions that are paid once and answered step by step, from what the ledger keeps of them.
+
+A series is paid once for each *run* of revisions in which steps of it are closed. Within a run
+records were only added, as the account declared and checked; from one run to the next a record may
+have moved to another period, and counts in both (``monitor/proof.md`` 2). Persons may have other
+records at every step anyway: their series is paid once over all revisions.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import Answer, behind, failure
-from whitecrow.curator.opening import custodian_file
+from whitecrow.curator.execution import failure
 from whitecrow.errors import LedgerBusy
-from whitecrow.ledger import AccountSnapshot, Ledger, Reservation
+from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress, Question, series_digest
@@ -19,7 +25,6 @@ from whitecrow.questions import type_of
 
 if TYPE_CHECKING:
     from whitecrow.curator.curator import Curator
-    from whitecrow.ledger import ChargeRequest
 
 __all__ = ["next_step", "series_order"]
 
@@ -27,10 +32,53 @@ _TRIES = 8
 _OPENED = {"series": "paid; its steps are released as they are asked for"}
 
 
+RUNS = "runs"
+"""Under which name a series keeps the run in which each of its steps was closed."""
+
+_ANY = 1
+"""The run of series about persons, and of series from before runs were kept."""
+
+Kept = Mapping[str, Any]
+
+
 def series_order(order: ChargeRequest, question: Question, curator: Curator) -> ChargeRequest:
-    """Return what is charged for a step: the whole series, once, over all revisions."""
+    """Return what is charged for a step: the whole series, in the run that the step belongs to."""
+    _, kept = _kept(curator, question)
+    runs = _runs(curator, question, kept)
+    return _spends(order, question, curator, runs)[-1]
+
+
+def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
+    states = States(curator.ledger, curator.name)
+    return states.load(series_digest(question, curator.card)) or (-1, {})
+
+
+def _runs(curator: Curator, question: Question, kept: Kept) -> list[int | str]:
+    """Return the runs of all steps that are closed, and of the next one if it is to be closed."""
+    runs = list(kept.get(RUNS, [_ANY] if kept else []))
+    series, held = type_of(question).series, curator._identity
+    assert series is not None
+    if series.show(question, curator.card, kept) is None:
+        # Records that may change unseen may have moved since any step.
+        changing = held.since if held.steady else f"unseen, step {len(runs) + 1}"
+        runs.append(changing if curator.card.unit == "record" else _ANY)
+    return runs
+
+
+def _spends(
+    order: ChargeRequest, question: Question, curator: Curator, runs: list[int | str]
+) -> list[ChargeRequest]:
+    """Return one spend for each run; the first run's bears the name of the series."""
     paid = json.loads(question.paid_as().canonical)
-    return replace(order, digest=series_digest(question, curator.card), question=paid)
+    name = series_digest(question, curator.card)
+    return [
+        replace(order, question=paid, digest=name if run == runs[0] else _in_run(name, run))
+        for run in dict.fromkeys(runs)
+    ]
+
+
+def _in_run(series: str, run: int | str) -> str:
+    return hashlib.sha256(json.dumps(["series", series, run]).encode()).hexdigest()
 
 
 def next_step(
@@ -38,28 +86,82 @@ def next_step(
 ) -> tuple[Any, AccountSnapshot, bool]:
     """Charge the series unless it is paid, close what is to be closed, and show the step.
 
+    What was released is written down before any of it is shown, with a compare-and-swap on its
+    version: of two writers one wins, and the other shows what the winner wrote. Nothing that is
+    kept is private.
+
     Returns
     -------
     answer, AccountSnapshot, bool
-        The last says whether this step paid for the series.
+        The last says whether this step paid for the series, or for a further run of it.
     """
-    ledger, name = curator._ledger, curator.name
-    states = States(ledger, name)
-    found, snapshot = curator._reserve(order)
-    if not isinstance(found, Reservation):
-        if not found.answered:
-            raise failure()
-        answer = _shown(curator, question, order, states, states.fail, progress)
-        _sounded(ledger, name, question, answer, order.digest)
-        return answer, snapshot, False
-    held = found
+    ledger, name = curator.ledger, curator.name
+    series = type_of(question).series
+    assert series is not None
+    lost, charged = 0, False
+    while lost < _TRIES:
+        version, kept = _kept(curator, question)
+        runs = _runs(curator, question, kept)
+        held, snapshot = _paid(curator, _spends(order, question, curator, runs))
+        charged = charged or bool(held)
+        try:
+            shown = series.show(question, curator.card, kept)
+            if shown is None:
+                closed = _closed(curator, question, kept, held, progress)
+                key, state = series_digest(question, curator.card), {**closed, RUNS: runs}
+                lost += not States(ledger, name).save(key, version + 1, state)
+            for one in held:
+                ledger.settle(name, one, _OPENED)
+        finally:
+            for one in held:
+                one.release()
+        if shown is not None:
+            _sounded(ledger, name, question, shown, series_digest(question, curator.card))
+            return shown, snapshot, charged
+    raise LedgerBusy("Another process keeps closing steps of this series; try again.")
+
+
+def _paid(
+    curator: Curator, spends: list[ChargeRequest]
+) -> tuple[list[Reservation], AccountSnapshot]:
+    """Charge what is not paid yet; return the spends that are to be settled."""
+    held: list[Reservation] = []
     try:
-        answer = _shown(curator, question, order, states, lambda: ledger.fail(name, held), progress)
-        ledger.settle(name, held, _OPENED)
-    finally:
-        held.release()
-    _sounded(ledger, name, question, answer, order.digest)
-    return answer, snapshot, True
+        for spend in spends:
+            found, snapshot = curator._reserve(spend)
+            if isinstance(found, Reservation):
+                held.append(found)
+            elif not found.answered:
+                raise failure()
+    except BaseException:
+        for one in held:
+            one.release()
+        raise
+    return held, snapshot
+
+
+def _closed(
+    curator: Curator,
+    question: Question,
+    kept: Kept,
+    held: list[Reservation],
+    progress: Progress | None,
+) -> Kept:
+    """Close the first step that is not closed; a failure is that of the spend, if there is one."""
+    series = type_of(question).series
+    assert series is not None
+    step = series.following(question, kept)
+    released = curator._execution.answer(
+        step, limits=partial(curator.limits, step), progress=progress, kept=kept
+    )
+    if released is not None:
+        closed: Kept = released.value
+        return closed
+    for one in held:
+        curator.ledger.fail(curator.name, one)
+    if not held:
+        States(curator.ledger, curator.name).fail()
+    raise failure()
 
 
 def _sounded(ledger: Ledger, name: str, question: Question, answer: Any, series: str) -> None:
@@ -67,53 +169,3 @@ def _sounded(ledger: Ledger, name: str, question: Question, answer: Any, series:
     alarm = question.alarm(answer)
     if alarm is not None:
         sound(ledger, name, series=series, period=alarm[0], says=alarm[1])
-
-
-def _shown(
-    curator: Curator,
-    question: Question,
-    order: ChargeRequest,
-    states: States,
-    fail: Callable[[], object],
-    progress: Progress | None,
-) -> Any:
-    """Return the answer at a step, closing it first if nobody has.
-
-    What was released is written down before any of it is shown, with a compare-and-swap on its
-    version: of two writers one wins, and the other shows what the winner wrote. Nothing that is
-    kept is private.
-    """
-    log = custodian_file(curator.ledger)
-    lost = 0
-    while lost < _TRIES:
-        version, kept = states.load(order.digest) or (-1, {})
-        step = behind(question.kind, log, partial(_step, curator, question, kept, progress))
-        if step is None:
-            fail()
-            raise failure()
-        if not step.closes:
-            return step.answer.value
-        lost += not states.save(order.digest, version + 1, step.answer.value)
-    raise LedgerBusy("Another process keeps closing steps of this series; try again.")
-
-
-@dataclass(frozen=True)
-class _Step:
-    """What is shown of a step or, where it closes one, all that is to be kept of the series."""
-
-    closes: bool
-    answer: Answer
-
-
-def _step(
-    curator: Curator, question: Question, kept: Mapping[str, Any], progress: Progress | None
-) -> _Step | None:
-    series = type_of(question).series
-    assert series is not None
-    shown = series.show(question, curator.card, kept)
-    if shown is not None:
-        return _Step(False, Answer(shown))
-    step = series.following(question, kept)
-    limits = partial(curator.limits, step)
-    released = curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
-    return None if released is None else _Step(True, released)

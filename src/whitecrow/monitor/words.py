@@ -63,8 +63,9 @@ def _whose(user: bool) -> str:
     if user:
         return "The promise holds for all records of a person, whenever they come or change."
     return (
-        "The promise holds for each record, which counts in the period of its time; a record whose "
-        "time is changed later counts as two."
+        "The promise holds for each record, which counts in the period of its time. Going on after "
+        "records may have been corrected costs the price again; while an account is declared "
+        "insert-only it does not."
     )
 
 

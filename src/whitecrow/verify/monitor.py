@@ -1,7 +1,8 @@
 """Monitor, checked: what the shipped steps ask noise for, on every edge of a small universe.
 
 The steps are run with a tape instead of noise (:mod:`whitecrow.verify.tape`). Instead of records
-there are *lives*: what a record is at each step. It may stay, come late, be corrected or go. A
+there are *lives*: what a record is at each step. It may stay, come late, be corrected or go. From
+one run of revisions to the next its period may be another, and the series is paid once a run. A
 person may have another record, of another period, at every step.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,22 @@ RECORDS: tuple[Life, ...] = (
     (None, (0.9, 1), (0.1, 1)),
 )
 """One stays, one comes late, one is corrected and goes, one is of the second period."""
+
+Runs = tuple[int, ...]
+"""How many steps are closed in each run of revisions, one after the other."""
+
+
+def _moving(runs: Runs) -> tuple[Life, ...]:
+    """Every way to have a period in each run, with a value that is corrected at every step."""
+    return tuple(
+        tuple((0.1 if step % 2 else 0.9, period) for step, period in enumerate(life))
+        for life in (
+            [period for period, steps in zip(periods, runs, strict=True) for _ in range(steps)]
+            for periods in product(range(STEPS), repeat=len(runs))
+        )
+        if all(period <= step for step, period in enumerate(life))
+    )
+
 
 PERSONS: tuple[Life, ...] = (
     ((0.1, 0), (0.1, 1), (0.1, 2)),
@@ -138,6 +156,13 @@ def all_steps(
     return worst_of(partial(_way, lives, user, **broken), money, len(lives), 1, ways)
 
 
+def all_runs(law: str, runs: Runs, paid: int) -> Report:
+    """Return the worst loss of records that move from run to run, beside so many prices."""
+    each = [all_steps(law, (life,), ways=1) for life in _moving(runs)]
+    worst = max(each, key=lambda report: report.worst_loss)
+    return replace(worst, edges=len(each), databases=2 * len(each), bound=paid * worst.bound)
+
+
 def _claims() -> list[Check]:
     found = []
     for law in ("laplace", "gaussian"):
@@ -145,6 +170,10 @@ def _claims() -> list[Check]:
         found.append(Check("monitor", f"{name}, records", partial(all_steps, law)))
         found.append(
             Check("monitor", f"{name}, persons", partial(all_steps, law, PERSONS, user=True))
+        )
+        found.extend(
+            Check("monitor", f"{name}, {words}", partial(all_runs, law, runs, len(runs)))
+            for words, runs in (("one run", (3,)), ("two runs", (2, 1)), ("three runs", (1, 1, 1)))
         )
     return found
 
@@ -161,4 +190,16 @@ CHECKS = [
     _twin("a window from exact counts", "gaussian", PERSONS, user=True, exact_window=True),
     _twin("the alarm on top of the price", "gaussian", unpaid=True),
     _twin("persons whose records change, priced as records", "gaussian", PERSONS),
+    Check(
+        "monitor",
+        "broken twin: records that move from run to run, paid once",
+        partial(all_runs, "laplace", (1, 1, 1), 1),
+        must_fail=True,
+    ),
+    Check(
+        "monitor",
+        "broken twin: records that move between two runs, paid once",
+        partial(all_runs, "gaussian", (2, 1), 1),
+        must_fail=True,
+    ),
 ]
