@@ -256,8 +256,8 @@ class Budget:
     differential, sensitive, conditional : exact numbers
         The largest epsilon of each line.
     delta : exact number
-        The largest delta of any line. At 0 only pure releases are admitted; above 0 it is also the
-        delta at which the sum of concentrated releases is read.
+        The largest delta of any line. At 0 only pure releases are admitted. Once there is a
+        concentrated release, half of it is for reading the sum of these.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def test_delta_and_rho_have_their_caps(ledger: Ledger) -> None:
     with pytest.raises(wc.BudgetExhausted, match="delta") as refused:
         charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))
     assert "1, 1e-6" in str(refused.value)
-    with pytest.raises(wc.BudgetExhausted, match="no delta left"):
+    with pytest.raises(wc.BudgetExhausted, match="not enough delta left beside"):
         charge(ledger, order("a", wc.ZeroConcentrated("1/1000")))
     ledger.amend("clinic", budget=Budget.of("1, 1e-6"), reason="a little delta")
     charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))

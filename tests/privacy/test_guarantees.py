@@ -13,10 +13,10 @@ from whitecrow.privacy import (
     Facts,
     SensitivePrivacy,
     ZeroConcentrated,
+    at_any_stop,
     at_least_as_strong,
     compose,
     group_privacy,
-    to_approximate,
     to_concentrated,
     to_differential,
     to_replace_one,
@@ -138,7 +138,7 @@ def test_concentrated_releases_spend_one_delta_together():
     parts = [ZeroConcentrated("0.1")] * 4
     joint = compose([*parts, DifferentialPrivacy("0.1", "1/1000")], delta=Fraction(1, 10**6))
     assert joint.delta == Fraction(1, 1000) + Fraction(1, 10**6)
-    alone = to_approximate(ZeroConcentrated("0.4"), Fraction(1, 10**6))
+    alone = at_any_stop(ZeroConcentrated("0.4"), Fraction(1, 10**6))
     assert joint.epsilon == alone.epsilon + Fraction(1, 10)
 
 

@@ -66,7 +66,7 @@ def test_publish_prices_without_asking(trips):
 
 def test_gaussian_noise_is_charged_to_an_account_with_a_delta(trips):
     found = run("--json", "publish", *trips, "--column", "km", "--noise", "gaussian",
-                "--budget", "3, 1e-6")  # fmt: skip
+                "--budget", "4, 1e-6")  # fmt: skip
     assert found.exit_code == 0, found.output
     assert json.loads(found.output)["guarantee"]["rho"] == "1/8"
 

@@ -30,10 +30,10 @@ from whitecrow.privacy import (
     Unit,
     ZeroConcentrated,
     Zone,
+    at_any_stop,
     intersect,
     rounded_down,
     rounded_up,
-    to_approximate,
     to_replace_one,
 )
 from whitecrow.terms import LINES, Budget
@@ -240,8 +240,10 @@ class Account:
     def spent(self, line: str, delta: Fraction) -> Fraction | None:
         """The epsilon of the releases that count on a line, read at ``delta``.
 
-        None when no finite bound holds even for them: concentrated releases with no delta left to
-        read them at. Whether *other* releases break the line is :meth:`unbounded`.
+        It holds at whichever moment the answers made somebody stop and look. None when no finite
+        bound holds even for them: half of the delta is for reading concentrated releases, once
+        there is one, and others have spent more than the other half. Whether *other* releases
+        break the line is :meth:`unbounded`.
         """
         return self._lines(delta)[line]
 
@@ -255,11 +257,10 @@ class Account:
     def _added_up(self, delta: Fraction) -> dict[str, Fraction | None]:
         base = self.epsilon
         if self.rho:
-            left = delta - self.delta
-            if left <= 0:
+            if self.delta > delta / 2 or not delta:
                 return dict.fromkeys(LINES)
-            # Read once, as a sum, at all the delta that is left: the law of the joint release.
-            base += to_approximate(ZeroConcentrated(self.rho, self.unit), left).epsilon
+            # Read once, as a sum, at a delta that no answer had a part in (docs/mechanisms.md 6).
+            base += at_any_stop(ZeroConcentrated(self.rho, self.unit), delta / 2).epsilon
         # Located releases of both notions are summed point by point, not notion by notion.
         sensitive = _plus(_plus(base, self.located.sensitive), self.sensitive)
         return {
@@ -292,6 +293,10 @@ class Account:
         """What a cap leaves on a line."""
         amount = self.spent(line, budget.delta)
         return _ZERO if amount is None else max(_ZERO, budget.cap(line) - amount)
+
+    def delta_left(self, budget: Budget) -> Fraction:
+        """What a cap leaves of delta for releases that have one."""
+        return max(_ZERO, (budget.delta / 2 if self.rho else budget.delta) - self.delta)
 
     def shown(self, budget: Budget) -> dict[str, str]:
         """What has been spent, by line, as JSON."""
@@ -365,12 +370,12 @@ def admit(
         after = grown.spent(line, budget.delta)
         if after is None:
             raise BudgetExhausted(
-                f"{whose} has no delta left at which a concentrated release could be read: the cap "
-                f"on delta is {budget.delta!s}, and {account.delta!s} of it is spent. Ask "
-                "a question of pure privacy, or let the custodian raise the cap on delta. Nothing "
-                "was spent.",
+                f"{whose} has not enough delta left beside concentrated releases: half of the cap "
+                f"on delta, {budget.delta!s}, is for reading these, and of the other half "
+                f"{account.delta!s} is spent. Ask a question of pure privacy, or let the custodian "
+                "raise the cap on delta. Nothing was spent.",
                 requested=str(grown.rho - account.rho),
-                remaining=str(budget.delta - account.delta),
+                remaining=str(account.delta_left(budget)),
             )
         if after > budget.cap(line):
             before = account.spent(line, budget.delta) or _ZERO

@@ -182,9 +182,9 @@ class AccountSnapshot:
             least = more if least is None else min(least, more)
             if line in self.rules.notions:
                 left[line] = least
-        delta = min(budget.delta - account.delta for account, budget in caps)
+        delta = min(account.delta_left(budget) for account, budget in caps)
         unbounded = tuple(line for line in LINES if self.spent.unbounded(line))
-        return Remaining(dict(reversed(left.items())), max(Fraction(0), delta), unbounded)
+        return Remaining(dict(reversed(left.items())), delta, unbounded)
 
 
 @dataclass(frozen=True)

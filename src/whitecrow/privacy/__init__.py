@@ -4,6 +4,7 @@ from whitecrow._former import former
 from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.composition import Totals, compose, totals
 from whitecrow.privacy.conversion import (
+    at_any_stop,
     at_least_as_strong,
     group_privacy,
     to_approximate,
@@ -40,6 +41,7 @@ __all__ = [
     "Unit",
     "ZeroConcentrated",
     "Zone",
+    "at_any_stop",
     "at_least_as_strong",
     "compose",
     "exact",

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from whitecrow.errors import NoConversion
 from whitecrow.privacy.conversion import (
+    at_any_stop,
     to_approximate,
     to_concentrated,
     to_conditional,
@@ -45,7 +46,8 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -
         The promises of the single releases.
     delta : Fraction, optional
         At which delta concentrated releases are read when they meet another notion. It is spent
-        once, on the sum of all concentrated releases.
+        once, on the sum of all concentrated releases, and so that the promise holds even if the
+        answers decided which releases there are.
 
     Raises
     ------
@@ -76,7 +78,7 @@ def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -
                 "them; name one."
             )
         rho = sum((part.rho for part in concentrated), Fraction(0))
-        parts = [*rest, to_approximate(ZeroConcentrated(rho, concentrated[0].unit), delta)]
+        parts = [*rest, at_any_stop(ZeroConcentrated(rho, concentrated[0].unit), delta)]
     conditions = _unique(
         c for part in parts if isinstance(part, ConditionalPrivacy) for c in part.conditions
     )

@@ -21,6 +21,7 @@ from whitecrow.privacy.guarantees import (
 from whitecrow.privacy.sentences import clause
 
 __all__ = [
+    "at_any_stop",
     "at_least_as_strong",
     "group_privacy",
     "to_approximate",
@@ -110,12 +111,43 @@ def to_approximate(guarantee: Guarantee, delta: Fraction) -> DifferentialPrivacy
         raise NoConversion(
             "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
         )
-    # One 2^-80 grid for the sum keeps the ledger's rationals short; the ceiling keeps them sound.
     epsilon = guarantee.rho + 2 * sqrt_upper(guarantee.rho * log_inverse_upper(delta))
+    return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+
+
+ORDERS = tuple(2**power for power in range(11))
+"""Orders of moments, less 1, at which sums of rho are read: fixed before any answer is seen."""
+
+
+def at_any_stop(guarantee: ZeroConcentrated, delta: Fraction) -> DifferentialPrivacy:
+    """(ε, δ)-differential privacy of a *sum* of ρ that was chosen, and ended, by the answers.
+
+    :func:`to_approximate` reads a ρ that was fixed beforehand, at the moment that is best for it.
+    Whoever looks at a running sum and stops when the answers suit them chooses the moment after
+    the fact; here the orders are fixed and share the delta::
+
+        ε = min over λ in ORDERS of (1 + λ) ρ + ln(len(ORDERS)/δ)/λ, rounded up.
+
+    *Proof.* Let L be the loss so far and ρ what was paid for it. For each λ, exp(λ L - λ (1 + λ) ρ)
+    is a supermartingale that begins at 1, whatever is asked next (docs/mechanisms.md 6), so at any
+    stopping time P(L > (1 + λ) ρ + ln(n/δ)/λ) <= δ/n, by Markov's inequality. The n orders
+    together: L is above the least of these bounds with probability at most δ. Releases of pure
+    privacy add at most their epsilon to L, and may be asked in between. ∎
+
+    Examples
+    --------
+    >>> round(float(at_any_stop(ZeroConcentrated("1/2"), Fraction(1, 10**6)).epsilon), 4)
+    6.5267
+    """
+    weight = log_inverse_upper(delta / len(ORDERS))
+    epsilon = min((1 + order) * guarantee.rho + weight / order for order in ORDERS)
+    return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+
+
+def _short(epsilon: Fraction) -> Fraction:
+    """One 2^-80 grid for the sum keeps a ledger's rationals short; rounding up keeps them sound."""
     scale = 1 << 80
-    return DifferentialPrivacy(
-        Fraction(-(-epsilon.numerator * scale // epsilon.denominator), scale), delta, guarantee.unit
-    )
+    return Fraction(-(-epsilon.numerator * scale // epsilon.denominator), scale)
 
 
 def to_concentrated(guarantee: Guarantee) -> ZeroConcentrated:
