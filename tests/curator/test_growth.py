@@ -276,3 +276,12 @@ def test_a_word_that_declares_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(wc.InvalidInput, match="insert-only"):
         wc.Curator.open(TABLE, name="ages", ledger=tmp_path / "a.db", growth="append")
     assert not (tmp_path / "a.db").exists()
+
+
+def test_a_name_that_holds_a_separator_is_not_two_names():
+    def mark(*names):
+        found = RowMark()
+        found.add(pa.record_batch([pa.array([1.0]) for _ in names], names=list(names)))
+        return found._named(8).hexdigest()
+
+    assert len({mark("a", "b"), mark("a\0b"), mark('["a\\u0000b"]')}) == 3

@@ -14,7 +14,7 @@ import pyarrow
 import whitecrow as wc
 from whitecrow.anomaly.detectors import Grubbs, LocalOutlierFactor
 from whitecrow.data import Card, Column
-from whitecrow.privacy import Zone
+from whitecrow.privacy import Zone, ZoneColumn
 
 Row = Mapping[str, Any]
 Rows = tuple[Row, ...]
@@ -376,17 +376,17 @@ def counted(read: Card, rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def _number(one: Row, label: str) -> float:
+def _number(one: Row, label: ZoneColumn) -> float:
     """The value that a promise speaks of: of a column, or which part of it."""
-    name, _, cut = label.partition(" in ")
+    name, cut = (label, "") if isinstance(label, str) else label
     value = one[name]
     if cut:
-        parts = int(cut.removesuffix(" equal parts"))
+        parts = int(cut.removeprefix("in ").removesuffix(" equal parts"))
         return min(parts - 1, (value + 90) * parts // 180)
     return float(WARDS.index(value)) if isinstance(value, str) else float(value)
 
 
-def _apart(metric: str, columns: Sequence[str], one: Row, two: Row) -> float:
+def _apart(metric: str, columns: Sequence[ZoneColumn], one: Row, two: Row) -> float:
     if metric != "haversine":
         return math.dist(*([_number(each, name) for name in columns] for each in (one, two)))
     places = []
@@ -404,7 +404,7 @@ def covers(zone: Zone, there: World) -> bool:
     read = next(one for one in there.cards if one.fingerprint() == fingerprint)
     rows = counted(read, there.revisions[int(revision or 1) - 1][1])
     own = [one for one in rows if one["who"] == MOVING]
-    columns = zone.columns or tuple(TYPES)
+    columns: Sequence[ZoneColumn] = zone.columns or tuple(TYPES)
     return all(
         sum(_apart(zone.metric, columns, one, other) <= zone.radius for other in rows) >= zone.tau
         for one in own

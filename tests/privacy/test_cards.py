@@ -1,10 +1,13 @@
 """Zones belong to a card: the exact joint law of two answers under two cards, on every edge."""
 
 import itertools
+import json
 import math
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import whitecrow as wc
 from whitecrow.data import Card, Column
@@ -131,3 +134,43 @@ def test_a_condition_of_one_revision_is_not_that_of_the_next():
     assert len(compose([first, second]).conditions) == 2
     assert len(compose([first, second]).zones) == 2
     assert compose([first, first]).conditions == first.conditions
+
+
+def test_a_column_named_like_a_bin_has_a_zone_of_its_own():
+    """Names are the custodian's: what a zone looks at is told from names, not read out of them."""
+    named = "pay in 2 equal parts"
+    card = wc.Card(
+        "staff",
+        (
+            wc.Column("pay", lower=0, upper=10),
+            wc.Column(named, "integer", lower=0, upper=10),
+        ),
+    )
+    model = wc.DistanceAnomaly(6, 0)
+    binned = wc.Lookahead(["pay"], model=model, k=2, epsilon=1, bins=2).price(card)
+    plain = wc.Lookahead([named], model=model, k=2, epsilon=1).price(card)
+    assert binned.zones[0].place != plain.zones[0].place
+    joint = compose([binned, plain])
+    assert len(joint.zones) == 2
+    assert guarantee(json.loads(json.dumps(joint.to_json()))) == joint
+    assert "pay in 2 equal parts" in joint.statement()
+
+
+def test_zones_of_older_ledgers_are_read_as_they_were_written():
+    written = {"tau": 3, "radius": 0.0, "metric": "euclidean", "columns": ["pay in 2 equal parts"]}
+    zone = Zone.from_json(written)
+    assert zone.to_json() == written
+    assert zone.place != Zone(3, 0.0, columns=(("pay", "in 2 equal parts"),)).place
+
+
+@given(st.lists(st.text(max_size=3), min_size=1, max_size=3, unique=True), st.data())
+def test_different_columns_and_cuts_are_different_places(names, data):
+    """Whatever columns are called: two zones share a place only if they look at the same thing."""
+    cut = st.sampled_from(["", "in 2 equal parts", "cut at 1"])
+    listed = [
+        tuple((name, how) if (how := data.draw(cut)) else name for name in names) for _ in (0, 1)
+    ]
+    one, two = (SensitivePrivacy(1, 3, 1.0, columns=columns).zones[0] for columns in listed)
+    assert (one.place == two.place) == (listed[0] == listed[1])
+    assert Zone.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert len(intersect([one, two])) == (1 if listed[0] == listed[1] else 2)

@@ -19,6 +19,7 @@ of rows in their order, or whole files of a folder.
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -159,7 +160,10 @@ class RowMark:
         return found
 
     def _named(self, size: int) -> Any:
-        return hashlib.blake2b("\0".join(self._names).encode(), digest_size=size)
+        # A name that holds what stands between names is told from two names by another hash.
+        person = b"NUL" if any("\0" in name for name in self._names) else b""
+        names = json.dumps(self._names) if person else "\0".join(self._names)
+        return hashlib.blake2b(names.encode(), digest_size=size, person=person)
 
 
 def added_marks(marks: Iterable[str]) -> str:

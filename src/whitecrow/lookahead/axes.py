@@ -10,6 +10,7 @@ from itertools import pairwise
 from whitecrow.card import Card, Column
 from whitecrow.data._keys import Cut, Key, Plain
 from whitecrow.errors import InvalidInput
+from whitecrow.privacy import ZoneColumn, unrounded
 
 __all__ = ["Axis", "axis_of"]
 
@@ -26,14 +27,14 @@ class Axis:
         The values in their order: categories, whole numbers, or intervals in words.
     first : int
         The key of the first value.
-    label : str
-        The column, and how it is cut: what "the same value" means in the promise.
+    label : str or pair of str
+        The column, or the column and how it is cut: what "the same value" means in the promise.
     """
 
     key: Key
     values: Sequence[int | str]
     first: int
-    label: str
+    label: ZoneColumn
 
 
 def axis_of(name: str, card: Card, bins: int | None) -> Axis:
@@ -54,12 +55,12 @@ def axis_of(name: str, card: Card, bins: int | None) -> Axis:
     if column.type == "number" and bins is not None and lower is not None and upper is not None:
         step = (upper - lower) / bins
         edges = tuple(lower + step * place for place in range(1, bins))
-        return Axis(Cut(name, edges), _intervals(column, edges), 0, f"{name} in {bins} equal parts")
-    if column.type == "number" and bins is None and column.edges:
-        cut = ", ".join(f"{edge:.12g}" for edge in column.edges)
         return Axis(
-            Cut(name, column.edges), _intervals(column, column.edges), 0, f"{name} cut at {cut}"
+            Cut(name, edges), _intervals(column, edges), 0, (name, f"in {bins} equal parts")
         )
+    if column.type == "number" and bins is None and column.edges:
+        label = name, "cut at " + ", ".join(unrounded(edge) for edge in column.edges)
+        return Axis(Cut(name, column.edges), _intervals(column, column.edges), 0, label)
     raise InvalidInput(
         f"The column {name!r} has no finite list of values on the card. Lookahead needs "
         'categories, type = "integer" with bounds, or a number with edges on the card, or with '

@@ -22,13 +22,12 @@ from whitecrow.privacy.guarantees import (
     SensitivePrivacy,
     Unit,
     ZeroConcentrated,
-    Zone,
     guarantee,
-    intersect,
     of_revision,
     reading,
 )
 from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, unrounded
+from whitecrow.privacy.zones import Zone, ZoneColumn, intersect
 
 __all__ = [
     "ConditionalPrivacy",
@@ -41,6 +40,7 @@ __all__ = [
     "Unit",
     "ZeroConcentrated",
     "Zone",
+    "ZoneColumn",
     "at_any_stop",
     "at_least_as_strong",
     "compose",

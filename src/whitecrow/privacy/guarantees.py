@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 from whitecrow.errors import invalid
 from whitecrow.privacy.numbers import exact, rounded_up
 from whitecrow.privacy.sentences import UNITS, Shown, odds, who
+from whitecrow.privacy.zones import Zone, ZoneColumn, in_order
 
 __all__ = [
     "ConditionalPrivacy",
@@ -29,9 +30,7 @@ __all__ = [
     "SensitivePrivacy",
     "Unit",
     "ZeroConcentrated",
-    "Zone",
     "guarantee",
-    "intersect",
     "of_revision",
     "reading",
 ]
@@ -129,93 +128,6 @@ class ZeroConcentrated(Shown):
         return {"notion": self.notion, "rho": str(self.rho), "unit": self.unit}
 
 
-@dataclass(frozen=True)
-class Zone:
-    """Who is covered: records with at least ``tau`` records, itself included, within ``radius``.
-
-    A zone is a zone of one reading of the data. Another card clips, fills or leaves out other
-    records, and another revision holds others, so that a record with many neighbours in one reading
-    may stand alone in the next: zones of two readings are two conditions, never one.
-
-    Parameters
-    ----------
-    tau : int
-        ``beta + 1 - k``; at most 1 covers everyone.
-    radius : float
-        Closed ball, in the metric's unit.
-    metric : str
-        The name of the metric.
-    columns : tuple of str
-        The columns the metric looks at, in sorted order (empty: all of the data's).
-    card : str, default=""
-        The reading: the card's fingerprint, and behind an ``@`` the revision of the data. Empty
-        where it is not known (accounts of version 0.1, guarantees written by hand): the zone then
-        asks for the neighbours under *every* reading the account was ever asked under, which is
-        the only condition that is sure to be in force.
-    """
-
-    tau: int
-    radius: float
-    metric: str = "euclidean"
-    columns: tuple[str, ...] = ()
-    card: str = ""
-
-    @property
-    def everyone(self) -> bool:
-        """Whether the zone covers every record (the graph of differential privacy)."""
-        return self.tau <= 1
-
-    @property
-    def place(self) -> tuple[str, tuple[str, ...], str]:
-        """The neighbour relation relation up to its radius; zones of one place are nested."""
-        return self.metric, self.columns, self.card
-
-    def inside(self, other: Zone) -> bool:
-        """Whether every edge of this zone is an edge of ``other`` (nesting in tau and radius)."""
-        if other.everyone:
-            return True
-        return self.place == other.place and self.tau >= other.tau and self.radius <= other.radius
-
-    def to_json(self) -> dict[str, object]:
-        """Return a plain JSON object."""
-        found: dict[str, object] = {
-            "tau": self.tau,
-            "radius": self.radius,
-            "metric": self.metric,
-            "columns": list(self.columns),
-        }
-        if self.card:
-            found["card"] = self.card
-        return found
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Zone:
-        """Read what :meth:`to_json` wrote; without a card the reading is unknown."""
-        columns = tuple(data["columns"])
-        return cls(data["tau"], data["radius"], data["metric"], columns, data.get("card", ""))
-
-
-def intersect(zones: Iterable[Zone]) -> tuple[Zone, ...]:
-    """Return zones whose common edges lie in every given zone, one a metric, columns and card.
-
-    Examples
-    --------
-    >>> intersect([Zone(3, 1.0), Zone(5, 2.0)])
-    (Zone(tau=5, radius=1.0, metric='euclidean', columns=(), card=''),)
-    >>> len(intersect([Zone(3, 1.0, card="one"), Zone(5, 2.0, card="other")]))
-    2
-    """
-    found: dict[tuple[str, tuple[str, ...], str], Zone] = {}
-    for zone in zones:
-        if zone.everyone:
-            continue
-        known = found.get(zone.place, zone)
-        found[zone.place] = replace(
-            zone, tau=max(known.tau, zone.tau), radius=min(known.radius, zone.radius)
-        )
-    return tuple(found[place] for place in sorted(found))
-
-
 @dataclass(frozen=True, repr=False)
 class SensitivePrivacy(Shown):
     """(ε, k)-sensitive privacy: the promise of differential privacy to every sensitive record.
@@ -230,8 +142,8 @@ class SensitivePrivacy(Shown):
         The radius of the anomaly model.
     metric : str
         The metric of the anomaly model.
-    columns : iterable of str
-        The columns the metric looks at.
+    columns : iterable
+        The columns the metric looks at, as in :class:`~whitecrow.privacy.Zone`.
     delta : exact number
         Above 0 only in totals that contain a release with a delta.
     and_also : tuple of Zone
@@ -250,7 +162,7 @@ class SensitivePrivacy(Shown):
     tau: int
     radius: float
     metric: str = "euclidean"
-    columns: tuple[str, ...] = ()
+    columns: tuple[ZoneColumn, ...] = ()
     delta: Fraction = Fraction(0)
     and_also: tuple[Zone, ...] = ()
     card: str = field(default="", repr=False)
@@ -259,7 +171,7 @@ class SensitivePrivacy(Shown):
     def __post_init__(self) -> None:
         owner = type(self).__name__
         _make_exact(self, "epsilon", "delta")
-        object.__setattr__(self, "columns", tuple(sorted(self.columns)))
+        object.__setattr__(self, "columns", in_order(self.columns))
         if isinstance(self.tau, bool) or not isinstance(self.tau, int):
             raise invalid(owner, "tau", "a whole number", self.tau)
         if not (isinstance(self.radius, int | float) and 0 <= self.radius < math.inf):
@@ -275,7 +187,7 @@ class SensitivePrivacy(Shown):
         k: int,
         radius: float,
         metric: str = "euclidean",
-        columns: tuple[str, ...] = (),
+        columns: tuple[ZoneColumn, ...] = (),
         card: str = "",
     ) -> SensitivePrivacy:
         """Build the guarantee from the anomaly model's beta and the sensitivity level k."""

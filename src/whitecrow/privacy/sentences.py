@@ -13,7 +13,7 @@ from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.numbers import rounded_up, unrounded
 
 if TYPE_CHECKING:
-    from whitecrow.privacy.guarantees import Zone
+    from whitecrow.privacy.zones import Zone
 
 __all__ = ["UNITS", "Shown", "clause", "odds", "who"]
 
@@ -65,7 +65,8 @@ def who(zones: Iterable[Zone]) -> list[str]:
 
 def clause(zone: Zone, *, which_card: bool = False) -> str:
     """Say who is covered; with ``which_card`` also under which reading of the data."""
-    over = f" over {', '.join(zone.columns)}" if zone.columns else ""
+    names = (one if isinstance(one, str) else " ".join(one) for one in zone.columns)
+    over = f" over {', '.join(names)}" if zone.columns else ""
     under = f", {_reading(zone)}" if which_card else ""
     return (
         f"at least {zone.tau} records that pass the card (itself included) within "
