@@ -285,3 +285,16 @@ def test_a_name_that_holds_a_separator_is_not_two_names():
         return found._named(8).hexdigest()
 
     assert len({mark("a", "b"), mark("a\0b"), mark('["a\\u0000b"]')}) == 3
+
+
+def test_a_table_that_was_empty_at_first_may_grow(tmp_path: Path) -> None:
+    how: dict[str, Any] = {
+        "card": wc.Card("stays", (wc.Column("age", lower=0, upper=120),)),
+        "name": "stays",
+        "ledger": f"sqlite:///{tmp_path}/ledger.db",
+    }
+    empty = pa.table({"age": pa.array([], pa.float64())})
+    wc.Curator.open(empty, growth="insert-only", **how).close()
+    one = pa.table({"age": [30.0]})
+    with wc.Curator.open(one, advance="somebody came", **how) as curator:
+        assert curator.revision == 2

@@ -20,13 +20,14 @@ import pyarrow.parquet
 
 from whitecrow import Curator
 from whitecrow.curator.execution import InProcess
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import BudgetExhausted, InvalidInput, PolicyViolation
 from whitecrow.ledger import Ledger
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 
 from . import laws
-from .world import Step, World, covers, steps, table, world
+from .together import attempt
+from .world import Step, Together, World, covers, steps, table, world
 
 NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 BUDGET = "100000, 1/100"
@@ -41,14 +42,15 @@ class _Recording(InProcess):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.facts: Any = None
+        self.facts: list[tuple[Any, Any]] = []
 
     def code(self, question: Any) -> Any:
         code = super().code(question)
 
         def gather(*given: Any) -> Any:
-            self.facts = code.gather(*given)
-            return self.facts
+            found = code.gather(*given)
+            self.facts.append((question, found))
+            return found
 
         return replace(code, gather=gather)
 
@@ -63,11 +65,28 @@ class _Watched(Curator):
 
 @dataclass
 class Asked:
-    """One database and everything that was asked of it."""
+    """One database and everything that was asked of it.
 
-    facts: list[tuple[Any, Any] | None]
-    prices: list[Guarantee | None]
-    totals: Any
+    Parameters
+    ----------
+    facts : list
+        For each step the question and its facts; None if nothing was computed, or if it is a step
+        of a series or an attempt with another site.
+    prices : list
+        For each step what it promised; None if it was refused.
+    totals : Totals
+        What the account says at the end.
+    series : dict
+        For each series, by question and card, its question and the facts of each closed step.
+    rounds : list
+        What another site's coordinator has seen, round by round.
+    """
+
+    facts: list[tuple[Any, Any] | None] = field(default_factory=list)
+    prices: list[Guarantee | None] = field(default_factory=list)
+    totals: Any = None
+    series: dict[tuple[str, int], tuple[Any, list[Any]]] = field(default_factory=dict)
+    rounds: list[Any] = field(default_factory=list)
     curators: list[_Watched] = field(default_factory=list)
 
 
@@ -75,22 +94,29 @@ def ask(there: World, side: int, asked: list[Step], ledger: Ledger, folder: Path
     """Ask all questions of one of the two databases, on one account."""
     name = f"joint-{next(_NAMES)}"
     open_: dict[tuple[int, str, int], _Watched] = {}
-    found = Asked([], [], None)
+    found = Asked()
     for step in asked:
         for revision in range(step.revision + 1):  # revisions are seen one after the other
             _open(there, side, replace(step, revision=revision), open_, ledger, name, folder)
         curator = open_[step.card, step.engine, step.revision]
-        curator.recording.facts = None
+        curator.recording.facts = []
+        found.facts.append(None)
         try:
             price = curator.price(step.question)
-            curator.ask(step.question)
-        except (InvalidInput, PolicyViolation):
-            found.facts.append(None)
+            if isinstance(step, Together):
+                found.rounds.extend(attempt(curator, step))
+            else:
+                curator.ask(step.question)
+        except (InvalidInput, PolicyViolation, BudgetExhausted):
             found.prices.append(None)
             continue
-        facts = curator.recording.facts
-        found.facts.append(None if facts is None else (step.question, facts))
         found.prices.append(price)
+        for question, facts in curator.recording.facts:
+            if question.kind == "monitor":
+                key = question.paid_as().canonical, step.card
+                found.series.setdefault(key, (question.paid_as(), []))[1].append(facts)
+            else:
+                found.facts[-1] = question, facts
     found.totals = next(iter(open_.values())).totals()
     found.curators = list(open_.values())
     return found
@@ -128,7 +154,8 @@ def _open(
         engine=step.engine,
         policy={"notions": NOTIONS, "unit": there.unit},
         budget=BUDGET,
-        advance=None if step.revision == 0 else "the data grew",
+        advance=None if step.revision == 0 else "the data changed",
+        growth=there.growth,
     )
     assert isinstance(opened, _Watched)
     known[key] = opened
@@ -141,6 +168,7 @@ class Result:
     asked: list[str] = field(default_factory=list)
     notions: list[str] = field(default_factory=list)
     lines: int = 0
+    rounds: int = 0
     losses: dict[str, float] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
 
@@ -173,10 +201,15 @@ def _judged(there: World, one: Asked, two: Asked) -> Result:
         for here, other in zip(one.facts, two.facts, strict=True)
         if here is not None and other is not None
     ]
+    released += [
+        (question, closed, two.series[key][1]) for key, (question, closed) in one.series.items()
+    ]
     result.asked = [question.kind for question, _, _ in released]
+    result.rounds = len(one.rounds)
     result.notions = [type(price).__name__ for price in one.prices if price is not None]
     conditions = _conditions(one, two)
     listed = [part for each in released for part in laws.parts(*each)]
+    listed += laws.counted(one.rounds, two.rounds)
     for line in ("differential", "sensitive", "conditional"):
         total = getattr(one.totals, line)
         if total is None or not _speaks(total, there, conditions):
@@ -253,6 +286,11 @@ class Outcome:
         seen.update(result.notions)
         seen.update(f"engine {step.engine}" for step in asked)
         seen.update(["sequences", there.unit, f"unit {there.cards[0].unit}"])
+        seen["rounds with another site"] += result.rounds
+        seen["attempts with another site"] += sum(isinstance(step, Together) for step in asked)
+        monitored = [step for step in asked if step.question.kind == "monitor"]
+        over = {(step.question.paid_as().canonical, step.revision) for step in monitored}
+        seen[f"series over revisions, {there.growth}"] += len(over) > len({one for one, _ in over})
         seen["lines"] += result.lines
         seen["spoken of"] += result.lines > 0
         seen["used up"] += result.losses.get("epsilon", 0.0) > 0.999

@@ -235,7 +235,15 @@ class _Taped:
 
 def _taped(tapes: list[_Tape]) -> Iterator[Part]:
     """The laws of all noisy numbers, once both databases went the same public way."""
-    for (noise, one), (same, two) in zip(*(tape.asked for tape in tapes), strict=True):
+    yield from counted(*(tape.asked for tape in tapes))
+
+
+def counted(here: list[Any], there: list[Any]) -> Iterator[Part]:
+    """The laws of counts that left with noise, as both databases have them."""
+    if len(here) != len(there):
+        yield {"one way": 1.0}, {"another": 1.0}
+        return
+    for (noise, one), (same, two) in zip(here, there, strict=True):
         if noise != same or len(one) != len(two):
             yield {"one way": 1.0}, {"another": 1.0}
             return
@@ -263,13 +271,14 @@ def _learn(question: Any, *both: Any) -> Iterator[Part]:
 
 
 def _monitor(question: Any, *both: Any) -> Iterator[Part]:
-    """All steps of a series, which one ask of its last step closes."""
+    """All steps of a series, each with the facts of the revision in which it was closed."""
     tapes = []
-    for facts in both:
-        tape: Any = _Tape(question.money(facts.card))
-        rows, streams = question.plan(facts.card).rows, Streams()
-        for step in range(question.through):
-            plain = question.reader(facts.card, streams.steps, (0, step + 1))
+    for closed in both:
+        card = closed[0].card
+        tape: Any = _Tape(question.money(card))
+        rows, streams = question.plan(card).rows, Streams()
+        for step, facts in enumerate(closed):
+            plain = question.reader(card, streams.steps, (0, step + 1))
             reader = replace(plain, money=tape)
             model, _ = assemble(
                 question,

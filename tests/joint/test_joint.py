@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,19 +14,20 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
-from whitecrow.curator import identity
+from whitecrow.curator import identity, series
 from whitecrow.data import _reading as reading
 from whitecrow.explain import Explain
-from whitecrow.ledger import Ledger
+from whitecrow.ledger import Ledger, Reservation
 from whitecrow.ledger.revisions import Revision
 from whitecrow.neighbours import _gpu, open_engine
 from whitecrow.neighbours._devices import NUMPY
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Zone
-from whitecrow.questions import BUILT_IN
+from whitecrow.questions import BUILT_IN, type_of
+from whitecrow.sites import learning
 
 from .fuzz import fuzz, judge
-from .world import MOVING, Step, World, card, row, table
+from .world import MOVING, Step, Together, World, card, row, table
 
 EVERYTHING = (
     *BUILT_IN,
@@ -43,6 +45,9 @@ EVERYTHING = (
     "SensitivePrivacy",
     "ConditionalPrivacy",
     "ZeroConcentrated",
+    "rounds with another site",
+    "series over revisions, any",
+    "series over revisions, insert-only",
 )
 
 
@@ -127,6 +132,28 @@ def one_account_for_two_tables(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(identity, "bind", lambda *given, **named: first)
 
 
+def series_paid_once_over_all_revisions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(series, "_runs", lambda *given: [1])
+
+
+def labels_burned_after_the_numbers_left(patch: pytest.MonkeyPatch) -> None:
+    """An interrupted attempt is taken up for nothing, and given back."""
+
+    def take_part(curator: Any, question: Any, label: str, agreement: str, release: Any) -> Any:
+        order = curator._order(question, curator.price(question), curator.analyst)
+        held, _ = curator._reserve(replace(order, digest=agreement, location=None))
+        if not isinstance(held, Reservation):
+            return held.answer
+        try:
+            execution = curator._execution
+            facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
+            return curator.ledger.settle(curator.name, held, release(facts)).answer
+        finally:
+            held.release()
+
+    patch.setattr(learning, "take_part", take_part)
+
+
 PLACES = ("identify", "screen")
 SEAMS: list[tuple[Callable[[pytest.MonkeyPatch], None], dict[str, Any]]] = [
     (contributions_in_file_order, {"kinds": (*PLACES, "count", "lookahead"), "user": 1}),
@@ -152,7 +179,8 @@ def test_a_seam_that_was_broken_is_found(
     assert fuzz(number, 1, tmp_path, **drawn).violations == []  # it was the seam
 
 
-# Two readings of one record: random sequences come upon these too seldom for a test.
+# What random sequences come upon too seldom for a test: two readings of one record, a record that
+# moves from period to period, an attempt with another site that ends and begins again.
 
 CROWD = tuple({**row(Random(0), f"q{place}"), "x": 3} for place in range(6))
 ZOE = {**CROWD[0], "who": MOVING, "x": 9}
@@ -166,19 +194,56 @@ MEMBERS = [
     for place, at in enumerate((3, 9))
 ]
 
+DAYS = World(
+    "add_remove",
+    (card(),),
+    tuple((CROWD[day:], (*CROWD[day:], {**ZOE, "day": day})) for day in range(3)),
+    ("local", "sql"),
+)
+"""At every revision somebody goes, and zoe's day is corrected to the one that is asked about."""
+MONTHS = [
+    Step(
+        wc.Monitor(["x"], time="day", start=0, period=1, horizon=3, through=day + 1, epsilon=1),
+        0,
+        engine,
+        day,
+    )
+    for day, engine in enumerate(("local", "sql", "local"))
+]
+
+LEARNED = wc.Learn(["x"], epsilon=1)
+REPEATED = [
+    Together(LEARNED, 1, "local", 0, "first try", ends_after, given_back=False)
+    for ends_after in (5, 99)
+]
+GIVEN_BACK = [replace(REPEATED[0], ends_after=6, given_back=back) for back in (False, True)]
+
 
 @pytest.mark.parametrize(
-    ("spoil", "asked"),
-    [(balls_without_the_reading, SCREENS), (zones_without_the_cards_digest, MEMBERS[::-1])],
-    ids=["balls without the reading", "zones without the card's digest"],
+    ("spoil", "there", "asked"),
+    [
+        (balls_without_the_reading, READINGS, SCREENS),
+        (zones_without_the_cards_digest, READINGS, MEMBERS[::-1]),
+        (series_paid_once_over_all_revisions, DAYS, MONTHS),
+        (labels_burned_after_the_numbers_left, READINGS, REPEATED),
+        (labels_burned_after_the_numbers_left, READINGS, GIVEN_BACK),
+    ],
+    ids=[
+        "balls without the reading",
+        "zones without the card's digest",
+        "a series paid once",
+        "an attempt taken up",
+        "an attempt given back",
+    ],
 )
-def test_two_readings_of_one_record_that_are_taken_for_one_are_found(
+def test_a_seam_that_only_few_sequences_meet_is_found(
     spoil: Callable[[pytest.MonkeyPatch], None],
+    there: World,
     asked: list[Step],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Ledger("sqlite://", geometry=BALLS) as ledger:
-        assert judge(READINGS, asked, ledger, tmp_path).violations == []
+        assert judge(there, asked, ledger, tmp_path).violations == []
         spoil(monkeypatch)
-        assert judge(READINGS, asked, ledger, tmp_path).violations
+        assert judge(there, asked, ledger, tmp_path).violations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -82,12 +82,17 @@ class World:
         The ways in which the data are read; all of one unit of privacy.
     revisions : tuple of pairs of tables
         For each revision of the data the rows here and there.
+    engines : tuple of str
+        Which engines answer, on one account.
+    growth : {"any", "insert-only"}
+        Whether records are corrected, moved and removed from revision to revision, or only added.
     """
 
     unit: str
     cards: tuple[Card, ...]
     revisions: tuple[tuple[Rows, Rows], ...]
     engines: tuple[str, ...] = ("local",)
+    growth: str = "any"
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,25 @@ class Step:
     card: int
     engine: str
     revision: int
+
+
+@dataclass(frozen=True)
+class Together(Step):
+    """A question that is learned with another site.
+
+    Parameters
+    ----------
+    label : str
+        Of the attempt; drawn from a few, so that labels come twice.
+    ends_after : int
+        In which round this site's process dies.
+    given_back : bool
+        Whether the custodian first gives back whatever spend the ledger lets go.
+    """
+
+    label: str
+    ends_after: int
+    given_back: bool
 
 
 def row(random: Random, who: str) -> Row:
@@ -131,20 +155,42 @@ def world(random: Random, *, engines: tuple[str, ...] = ("local",), **fixed: Any
         own[0] = {**random.choice(others), "who": MOVING}
         if random.random() < 0.5:
             others.extend({**own[0], "who": f"p{place}"} for place in range(random.randrange(5)))
-    revisions = []
-    for _ in range(fixed.get("revisions", 1 if random.random() < 0.8 else 2)):
+    count = fixed.get("revisions", random.choices((1, 2, 3), (14, 4, 2))[0])
+    growth = fixed.get("growth", "any" if replaced else random.choice(("any", "insert-only")))
+    revisions: list[tuple[Rows, Rows]] = []
+    joins = random.randrange(count) if growth == "insert-only" else 0
+    for number in range(count):
+        if growth == "insert-only":
+            more = others if not revisions else [row(random, "p5")]
+            there = [*more, *own] if number == joins else more
+            here, before = list(more), revisions[-1] if revisions else ((), ())
+            revisions.append(((*before[0], *here), (*before[1], *_shuffled(random, there))))
+            continue
         here = list(others)
         if replaced:
             here.append(row(random, MOVING))
         revisions.append((_shuffled(random, here), _shuffled(random, [*others, *own])))
-        others = [*others, row(random, "p5")]  # the next revision: one more, and zoe has moved
-        own = [{**one, "x": random.choice((0, 3, 9)), "y": 0} for one in own]
+        # The next revision: one more, somebody was corrected, and zoe has moved.
+        others = [*_corrected(random, others), row(random, "p5")]
+        moved = {"x": random.choice((0, 3, 9)), "y": 0}
+        own = [{**one, **moved, "day": random.randrange(3)} for one in own]
     fixed_size = replaced and len(revisions) == 1 and random.random() < 0.5
     known = len(revisions[0][0]) if fixed_size else None
     many = fixed.get("cards", random.choice((1, 1, 2)))
     tops = fixed.get("tops") or random.sample(TOPS, many)
     cards = tuple(card(*top, user=user, size=known) for top in tops)
-    return World("replace_one" if replaced else "add_remove", cards, tuple(revisions), engines)
+    unit = "replace_one" if replaced else "add_remove"
+    return World(unit, cards, tuple(revisions), engines, growth)
+
+
+def _corrected(random: Random, rows: Sequence[Row]) -> list[Row]:
+    """The rows with one of them in another period, or gone."""
+    found = list(rows)
+    if found and random.random() < 0.5:
+        one = found.pop(random.randrange(len(found)))
+        if random.random() < 0.5:
+            found.append({**one, "day": random.randrange(3)})
+    return found
 
 
 def _shuffled(random: Random, rows: Sequence[Row]) -> Rows:
@@ -170,7 +216,44 @@ def steps(
         found.append(Step(question, place, random.choice(there.engines), revision))
         if random.random() < 0.05:
             found.append(found[-1])  # asked twice: free
-    return found
+    if len(there.revisions) > 1 and _monitor in makers and random.random() < 0.4:
+        place = random.randrange(len(there.cards))
+        series = _monitor(random, there.unit, there.cards[place])
+        found.append(Step(series, place, random.choice(there.engines), 0))
+    found.extend(_going_on(random, there, found))
+    if "together" in kinds if kinds is not None else random.random() < 0.08:
+        found.extend(_attempts(random, there))
+    return sorted(found, key=lambda step: step.revision)
+
+
+def _going_on(random: Random, there: World, asked: Sequence[Step]) -> Iterator[Step]:
+    """Ask for further steps of each series, in the same revision and in later ones."""
+    for step in asked:
+        if step.question.kind != "monitor":
+            continue
+        said, revision = step.question.to_json(), step.revision
+        for through in range(said["through"] + 1, said["horizon"] + 1):
+            revision = min(len(there.revisions) - 1, revision + random.choice((0, 1, 1)))
+            question = wc.Monitor.from_json({**said, "through": through})
+            engine = random.choice(there.engines)
+            yield replace(step, question=question, revision=revision, engine=engine)
+
+
+def _attempts(random: Random, there: World) -> Iterator[Together]:
+    """A few attempts to learn with another site: interrupted, repeated, given back."""
+    place, price = random.randrange(len(there.cards)), {"epsilon": _epsilon(random)}
+    if random.random() < 0.3:
+        price = {"epsilon": Fraction(2), "delta": Fraction(1, 1000)}
+    for _ in range(random.randint(1, 4)):
+        yield Together(
+            wc.Learn(random.choice((["x"], ["x", "y"])), **price),
+            place,
+            random.choice(there.engines),
+            random.randrange(len(there.revisions)),
+            random.choice(("first try", "first try", "second try")),
+            random.choice((1, 2, 4, 99, 99)),
+            random.random() < 0.5,
+        )
 
 
 def _epsilon(random: Random) -> Fraction:
@@ -313,8 +396,9 @@ def _monitor(random: Random, unit: str, read: Card) -> Any:
     price: dict[str, Any] = {"epsilon": _epsilon(random)}
     if random.random() < 0.3:
         price = {"epsilon": 2, "delta": "1/1000"}
-    columns, horizon = random.choice((["x"], ["x", "y"])), random.choice((1, 2))
-    return wc.Monitor(columns, time="day", start=0, period=1, horizon=horizon, **price)
+    columns, horizon = random.choice((["x"], ["x", "y"])), random.choice((1, 2, 3))
+    when: dict[str, Any] = {"time": "day", "start": 0, "period": 1, "horizon": horizon}
+    return wc.Monitor(columns, **when, through=random.randint(1, horizon), **price)
 
 
 def _profile(random: Random, unit: str, read: Card) -> Any:

@@ -150,7 +150,7 @@ class RowMark:
         ends = sorted(int(label.partition(":")[2]) for label in known if label.startswith("rows:"))
         last = ends[-1] if ends else 0
         ends = [end for end in ends if end < len(rows)]
-        ends += [*range(last + _CHUNK, len(rows), _CHUNK), len(rows)]
+        ends += [*range(last + _CHUNK, len(rows), _CHUNK), *([len(rows)] if len(rows) else [])]
         found, first = {}, 0
         for end in ends:
             digest = self._named(32)
