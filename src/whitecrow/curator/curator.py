@@ -255,7 +255,8 @@ class Curator(Asks, Custody, Rehearsal):
         for question in questions:
             price = self.price(question)
             policy.check(question.kind, price, self.analyst)
-            orders.append(self._order(question, price, self.analyst))
+            order = self._order(question, price, self.analyst)
+            orders.append(series_order(order, question, self))
         return self._ledger.quote(self.name, orders).plan(orders)
 
     def _check(self, question: Question) -> None:
@@ -332,14 +333,13 @@ class Curator(Asks, Custody, Rehearsal):
     def _order(self, question: Question, price: Guarantee, who: str) -> ChargeRequest:
         if self._identity.path is not None:  # questions go to a file, not to a copy of it
             self._identity.check()
-        order = ChargeRequest(
+        return ChargeRequest(
             analyst=who,
             digest=digest(question, self.card, self._identity.revision),
             question=json.loads(question.canonical),
             price=price,
             location=self._location(question, price),
         )
-        return order if type_of(question).series is None else series_order(order, question, self)
 
     def _location(self, question: Question, price: Guarantee) -> dict[str, Any] | None:
         """Return the ball a question looks at, or None.

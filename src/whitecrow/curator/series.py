@@ -42,10 +42,15 @@ Kept = Mapping[str, Any]
 
 
 def series_order(order: ChargeRequest, question: Question, curator: Curator) -> ChargeRequest:
-    """Return what is charged for a step: the whole series, in the run that the step belongs to."""
+    """Return what is charged for a step: the whole series, in the run that the step belongs to.
+
+    What is no step of a series is charged by itself.
+    """
+    if type_of(question).series is None:
+        return order
     _, kept = _kept(curator, question)
-    runs = _runs(curator, question, kept)
-    return _spends(order, question, curator, runs)[-1]
+    shown = _shown(curator, question, kept)
+    return _spends(order, question, curator, _runs(curator, kept, shown))[-1]
 
 
 def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
@@ -53,12 +58,18 @@ def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
     return states.load(series_digest(question, curator.card)) or (-1, {})
 
 
-def _runs(curator: Curator, question: Question, kept: Kept) -> list[int | str]:
+def _shown(curator: Curator, question: Question, kept: Kept) -> Any:
+    """Return the answer at the question's step; None where it is not closed yet."""
+    series = type_of(question).series
+    assert series is not None
+    return series.show(question, curator.card, kept)
+
+
+def _runs(curator: Curator, kept: Kept, shown: Any) -> list[int | str]:
     """Return the runs of all steps that are closed, and of the next one if it is to be closed."""
     runs = list(kept.get(RUNS, [_ANY] if kept else []))
-    series, held = type_of(question).series, curator._identity
-    assert series is not None
-    if series.show(question, curator.card, kept) is None:
+    held = curator._identity
+    if shown is None:
         # Records that may change unseen may have moved since any step.
         changing = held.since if held.steady else f"unseen, step {len(runs) + 1}"
         runs.append(changing if curator.card.unit == "record" else _ANY)
@@ -96,16 +107,14 @@ def next_step(
         The last says whether this step paid for the series, or for a further run of it.
     """
     ledger, name = curator.ledger, curator.name
-    series = type_of(question).series
-    assert series is not None
     lost, charged = 0, False
     while lost < _TRIES:
         version, kept = _kept(curator, question)
-        runs = _runs(curator, question, kept)
+        shown = _shown(curator, question, kept)
+        runs = _runs(curator, kept, shown)
         held, snapshot = _paid(curator, _spends(order, question, curator, runs))
         charged = charged or bool(held)
         try:
-            shown = series.show(question, curator.card, kept)
             if shown is None:
                 closed = _closed(curator, question, kept, held, progress)
                 key, state = series_digest(question, curator.card), {**closed, RUNS: runs}
