@@ -15,7 +15,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import failure
+from whitecrow.curator.execution import Answer, behind, failure
+from whitecrow.curator.opening import custodian_file
 from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, Reservation
 from whitecrow.ledger.alarms import sound
@@ -62,7 +63,12 @@ def _shown(curator: Curator, question: Question, kept: Kept) -> Any:
     """Return the answer at the question's step; None where it is not closed yet."""
     series = type_of(question).series
     assert series is not None
-    return series.show(question, curator.card, kept)
+    show = partial(series.show, question, curator.card, kept)
+    shown = behind(question.kind, custodian_file(curator.ledger), lambda: Answer(show()))
+    if shown is None:
+        States(curator.ledger, curator.name).fail()
+        raise failure()
+    return shown.value
 
 
 def _runs(curator: Curator, kept: Kept, shown: Any) -> list[int | str]:
@@ -159,10 +165,13 @@ def _closed(
     """Close the first step that is not closed; a failure is that of the spend, if there is one."""
     series = type_of(question).series
     assert series is not None
-    step = series.following(question, kept)
-    released = curator._execution.answer(
-        step, limits=partial(curator.limits, step), progress=progress, kept=kept
-    )
+
+    def compute() -> Answer | None:
+        step = series.following(question, kept)
+        limits = partial(curator.limits, step)
+        return curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
+
+    released = behind(question.kind, custodian_file(curator.ledger), compute)
     if released is not None:
         closed: Kept = released.value
         return closed
