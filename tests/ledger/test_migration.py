@@ -90,6 +90,8 @@ def to_the_first_schema(connection: sa.Connection) -> None:
         "DROP INDEX entries_failed",
         "DROP INDEX entries_by_analyst",
         "ALTER TABLE datasets DROP COLUMN failures",
+        "ALTER TABLE datasets DROP COLUMN closure",
+        "ALTER TABLE publishers DROP COLUMN fingerprints",
         "UPDATE alembic_version SET version_num = '0001'",
     ):
         connection.execute(sa.text(statement))

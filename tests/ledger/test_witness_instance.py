@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,14 @@ from instances import Instance, instance
 
 from whitecrow.demo import CARD, DATA
 from whitecrow.errors import InvalidInput, LedgerOutdated, LedgerUnusable
-from whitecrow.ledger.witness import Mark, SigningKey, appoint, setup_of
+from whitecrow.ledger.witness import (
+    Evidence,
+    Mark,
+    SigningKey,
+    Statement,
+    appoint,
+    setup_of,
+)
 from whitecrow.ledger.witness.instance import InstancePlace
 from whitecrow.server import Service, Settings
 
@@ -44,15 +52,24 @@ def mark(seq: int, era: int = 0, head: str | None = None) -> Mark:
     return Mark(era, seq, HASHES[seq] if head is None else head)
 
 
-def told(other: Instance, key: SigningKey, token: str = "", **marks: Mark) -> httpx.Response:
-    body = {"public": key.public, "statement": key.signed(LEDGER, marks).to_text()}
+def put(other: Instance, key: SigningKey, said: Statement, token: str = "") -> httpx.Response:
+    body = {"public": key.public, "statement": said.to_text()}
     headers = {"Authorization": f"Bearer {token or other.token}"}
     return httpx.put(f"{other.url}/v1/witness/{LEDGER}", json=body, headers=headers)
 
 
-def read(other: Instance, key: SigningKey) -> dict[str, Mark]:
+def told(other: Instance, key: SigningKey, token: str = "", **marks: Mark) -> httpx.Response:
+    """Tell what follows all that the instance holds."""
+    return put(other, key, key.signed(LEDGER, marks, held(other, key)), token)
+
+
+def held(other: Instance, key: SigningKey) -> Evidence:
     with closing(InstancePlace(other.url, LEDGER, key.public)) as place:
         return place.read()
+
+
+def read(other: Instance, key: SigningKey) -> Mapping[str, Mark]:
+    return held(other, key).marks
 
 
 def test_a_head_that_goes_back_is_refused_and_changes_nothing(
@@ -74,14 +91,50 @@ def test_a_head_that_goes_back_is_refused_and_changes_nothing(
     assert read(other, key)["clinic"] == mark(1, era=1)
 
 
-def test_a_slower_process_is_covered_by_what_the_faster_one_told(
+def test_only_what_extends_the_newest_statement_is_taken(other: Instance, key: SigningKey) -> None:
+    """Of two processes, or two copies of a ledger, that follow the same statement: one."""
+    first = key.signed(LEDGER, {"clinic": mark(1)}, Evidence({}))
+    assert put(other, key, first).status_code == 200
+    before = held(other, key)
+    assert (before.number, before.fingerprint) == (1, first.fingerprint)
+    one = key.signed(LEDGER, {"clinic": mark(2)}, before)
+    another = key.signed(LEDGER, {"second": mark(1)}, before)  # nothing in it goes back
+    assert put(other, key, one).status_code == 200
+    for late in (another, one, first):
+        assert put(other, key, late).status_code == 409
+    assert held(other, key) == Evidence({"clinic": mark(2)}, 2, one.fingerprint)
+    place = InstancePlace(other.url, LEDGER, key.public)
+    assert not place.keep(another)
+    assert place.keep(key.signed(LEDGER, {"second": mark(1)}, place.read()))
+    place.close()
+
+
+def test_an_instance_that_has_lost_a_ledger_takes_nothing_that_extends_what_it_lost(
     other: Instance, key: SigningKey
 ) -> None:
-    place = InstancePlace(other.url, LEDGER, key.public)
-    assert place.read() == {}
-    place.keep(key.signed(LEDGER, {"clinic": mark(5)}))
-    assert place.keep(key.signed(LEDGER, {"clinic": mark(4)})) == {"clinic": mark(5)}
-    place.close()
+    lost = Evidence({"clinic": mark(3)}, 7, HASHES[7])
+    assert put(other, key, key.signed(LEDGER, {"clinic": mark(4)}, lost)).status_code == 404
+    assert held(other, key) == Evidence({})
+    assert put(other, key, key.signed(LEDGER, {}, Evidence({}))).status_code == 200
+    assert held(other, key).number == 1  # also where it tells of no account yet
+
+
+def test_ledgers_of_an_older_version_tell_no_numbers_until_the_first(
+    other: Instance, key: SigningKey
+) -> None:
+    def old(**marks: Mark) -> Statement:
+        bare = Statement(LEDGER, "2026-01-01", marks)
+        return replace(bare, signature=key._key.sign(bare._signed).hex())
+
+    assert put(other, key, old(clinic=mark(1))).status_code == 200
+    assert put(other, key, old(second=mark(3))).status_code == 200
+    assert put(other, key, old(second=mark(2))).status_code == 409
+    before = held(other, key)
+    assert (dict(before.marks), before.number) == ({"clinic": mark(1), "second": mark(3)}, 0)
+    assert told(other, key, clinic=mark(2)).status_code == 200
+    assert put(other, key, old(second=mark(4))).status_code == 409
+    assert put(other, key, key.signed(LEDGER, {"second": mark(4)}, before)).status_code == 409
+    assert held(other, key).number == 1
 
 
 @pytest.mark.parametrize(
@@ -92,13 +145,15 @@ def test_a_slower_process_is_covered_by_what_the_faster_one_told(
         {"statement": "{}"},
         {"statement": "[" * 5000},
         {"statement": json.dumps({"ledger": LEDGER, "at": "", "accounts": {}, "signature": ""})},
+        {"statement": f'{{"ledger":"{LEDGER}","at":"","accounts":{{}},"number":1e999}}'},
         {},
     ],
 )
 def test_what_was_not_signed_or_is_no_statement_is_refused(
     other: Instance, key: SigningKey, broken: dict[str, Any]
 ) -> None:
-    said = key.signed(LEDGER, {"clinic": mark(1)}).to_text().replace(HASHES[1], HASHES[2])
+    said = key.signed(LEDGER, {"clinic": mark(1)}, Evidence({})).to_text()
+    said = said.replace(HASHES[1], HASHES[2])
     body = {"public": key.public, "statement": said, **broken}
     headers = {"Authorization": f"Bearer {other.token}"}
     refused = httpx.put(f"{other.url}/v1/witness/{LEDGER}", json=body, headers=headers)
@@ -131,7 +186,9 @@ def test_a_ledger_belongs_to_whoever_told_first_under_one_key(
     service.members.invite(keeper, "second", "auditor")
     token = service.members.issue(keeper, "second", scope="witness")[0]
     assert told(other, key, token, clinic=mark(4)).status_code == 404
-    assert told(other, SigningKey.made(tmp_path / "other-key"), clinic=mark(4)).status_code == 403
+    another = SigningKey.made(tmp_path / "other-key")
+    said = another.signed(LEDGER, {"clinic": mark(4)}, held(other, key))
+    assert put(other, another, said).status_code == 403
 
 
 def test_a_token_of_scope_witness_does_nothing_else_and_waits_for_no_rate(
@@ -141,9 +198,12 @@ def test_a_token_of_scope_witness_does_nothing_else_and_waits_for_no_rate(
     for path in ("/v1/me", "/v1/datasets", "/metrics", "/v1/trail"):
         assert httpx.get(f"{other.url}{path}", headers=headers).status_code == 403
     place = InstancePlace(other.url, LEDGER, key.public)
+    before = Evidence({})
     for seq in range(300):  # three bursts
-        place.keep(key.signed(LEDGER, {"clinic": Mark(0, seq, HASHES[0])}))
-    assert place.read()["clinic"].seq == 299
+        said = key.signed(LEDGER, {"clinic": Mark(0, seq, HASHES[0])}, before)
+        assert place.keep(said)
+        before = Evidence.up_to(said, said.accounts)
+    assert place.read().marks["clinic"].seq == 299
     place.close()
 
 
@@ -199,7 +259,7 @@ def test_a_service_restored_from_a_backup_does_not_start_and_nothing_is_answered
     ask(service, "1/20")
     setup = setup_of(service.ledger.database)
     assert setup is not None
-    assert setup.read()["clinic"].seq == service.ledger.snapshot("clinic").seq
+    assert setup.read().marks["clinic"].seq == service.ledger.snapshot("clinic").seq
     service.close()
     for left in database.parent.glob("service.db-*"):
         left.unlink()

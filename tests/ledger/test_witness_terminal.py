@@ -62,7 +62,7 @@ def test_the_terminal_appoints_shows_and_accepts_a_loss(tmp_path: Path) -> None:
     closed = run("witness", str(path), "--accept-loss", "--reason", "the disk died")
     assert closed == {"closed": ["clinic"]}
     with Ledger(path) as ledger:
-        with pytest.raises(wc.BudgetExhausted):
+        with pytest.raises(wc.PolicyViolation, match="closed for good"):
             asked(ledger, "b")
         order = ChargeRequest("ana", "c", {}, wc.DifferentialPrivacy("1/100"))
         held, _ = ledger.reserve("other", order)

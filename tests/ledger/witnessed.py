@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -44,10 +45,10 @@ def begun(store: str, place: str, folder: Path, *, seconds: int = 0) -> Ledger:
     return Ledger(store)
 
 
-def marks(ledger: Ledger) -> dict[str, Mark]:
+def marks(ledger: Ledger) -> Mapping[str, Mark]:
     setup = setup_of(ledger.database)
     assert setup is not None
-    return setup.read()
+    return setup.read().marks
 
 
 def restored(store: str, copy: Path) -> None:

@@ -233,6 +233,7 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
             for entry in ledger.unsettled(name)
         ],
         "failures": [entry.seq for entry in failures(ledger, name)],
+        "closure": snapshot.closure or None,
         "revisions": [
             {"revision": one.number, "at": one.at, "reason": one.reason}
             for one in revisions(ledger, name)
@@ -282,6 +283,12 @@ def _words(account: dict[str, Any]) -> str:
         cap = share["budget"]
         own = "" if cap is None else f" of {up(cap['conditional'])}"
         lines.append(f"  analyst {analyst}: spent {up(share['spent']['conditional'])}{own}")
+    if account["closure"]:
+        lines.append(
+            f"  CLOSED for good by entry {account['closure']}: entries were lost in a restore, and "
+            "what they answered would be answered again, differently."
+        )
+        return "\n".join(lines)
     for entry in account["failures"]:
         lines.append(
             f"  CLOSED to new questions: entry {entry} says that a computation failed. Look into "

@@ -45,11 +45,16 @@ _NO_WITNESS = (
     show_default=True,
     help="Write it every so many seconds; 0: before an answer leaves.",
 )
-@click.option("--dismiss", is_flag=True, help="Take the witness away.")
+@click.option("--dismiss", is_flag=True, help="Take the witness away, if it says all is there.")
+@click.option(
+    "--not-restored",
+    is_flag=True,
+    help="For --dismiss, where the witness is gone: you vouch that the ledger is no older copy.",
+)
 @click.option(
     "--accept-loss", is_flag=True, help="After a restore: close what lost entries, and go on."
 )
-@click.option("--reason", help="Why, for --accept-loss; the chain keeps it.")
+@click.option("--reason", help="Why, for --accept-loss and --not-restored; the chain keeps it.")
 @click.pass_obj
 def witness(
     output: Output,
@@ -58,6 +63,7 @@ def witness(
     key: str | None,
     every: int,
     dismiss: bool,
+    not_restored: bool,
     accept_loss: bool,
     reason: str | None,
 ) -> None:
@@ -78,17 +84,17 @@ def witness(
             output.show({"witness": None}, _NO_WITNESS)
             return
         if dismiss:
-            witnesses.dismiss(ledger.database)
+            _dismiss(ledger, not_restored, reason)
             output.show({"witness": None}, "The ledger has no witness any more.")
             return
-        lost = witnesses.lost(ledger.database, setup)
         if accept_loss:
-            _accept(ledger, setup, lost, reason)
-            names = ", ".join(map(_label, sorted(lost))) or "none"
+            why = _needed(reason, "Say why the loss is accepted: --reason.")
+            closed = witnesses.accept(ledger.database, setup, reason=why)
+            names = ", ".join(map(_label, closed)) or "none"
             said = f"Closed for good, since they lost entries: {names}. The others go on."
-            output.show({"closed": sorted(lost)}, said)
+            output.show({"closed": list(closed)}, said)
             return
-        _show(output, setup, lost, "")
+        _show(output, setup, witnesses.lost(ledger.database, setup), "")
 
 
 @click.command("backup", epilog="Example: whitecrow ledger backup patients.parquet copy.db")
@@ -117,18 +123,20 @@ def _beside(ledger: Ledger) -> Path:
     return path.with_name(f"{path.name}.witness.key")
 
 
-def _accept(
-    ledger: Ledger, setup: Setup, lost: dict[str, tuple[Mark, int]], reason: str | None
-) -> None:
-    """Close the accounts that lost entries, then let the witness begin anew with them."""
-    from whitecrow.ledger import Budget
-    from whitecrow.ledger.witness import accept
-
+def _needed(reason: str | None, otherwise: str) -> str:
     if not reason:
-        raise InvalidInput("Say why the loss is accepted: --reason.")
-    for name in set(lost) & set(ledger.datasets()):
-        ledger.amend(name, reason=f"entries were lost: {reason}", budget=Budget.of("0"))
-    accept(ledger.database, setup, lost)
+        raise InvalidInput(otherwise)
+    return reason
+
+
+def _dismiss(ledger: Ledger, not_restored: bool, reason: str | None) -> None:
+    """Dismiss the witness; where it could not be asked, every chain keeps that and why."""
+    from whitecrow.ledger import witness as witnesses
+
+    why = _needed(reason, "Say how you know it: --reason.") if not_restored else ""
+    witnesses.dismiss(ledger.database, not_restored=not_restored)
+    for name in ledger.datasets() if not_restored else ():
+        ledger.amend(name, reason=f"the witness was dismissed, and did not confirm: {why}")
 
 
 def _label(name: str) -> str:

@@ -15,7 +15,7 @@ from whitecrow.ledger.values import AnalystAccount, Entry, RecordedOutcome, Rese
 from whitecrow.privacy import guarantee
 from whitecrow.terms import Budget
 
-__all__ = ["allow", "amend", "card_digest", "custodian_act", "void", "voidable"]
+__all__ = ["allow", "amend", "card_digest", "close", "custodian_act", "void", "voidable"]
 
 
 def custodian_act(
@@ -70,6 +70,8 @@ def amend(
     policy: Mapping[str, Any] | None,
 ) -> None:
     """Put another budget or policy in force."""
+    if budget is not None or policy is not None:
+        account.must_be_open()
     changed: dict[str, Any] = {}
     if budget is not None:
         account.budget = budget
@@ -78,6 +80,14 @@ def amend(
         account.policy = canonical(policy)
         changed["policy"] = policy
     account.append("amend", body={**body, **changed})
+
+
+def close(account: AccountTransaction, body: Mapping[str, Any]) -> None:
+    """Close an account for good: nothing is reserved, claimed, promised or given back any more."""
+    if not account.closure:
+        account.budget = Budget.of("0")
+        account.closure = account.seq + 1
+        account.append("closure", body=body)
 
 
 def allow(
@@ -93,6 +103,7 @@ def allow(
 
 def voidable(account: AccountTransaction, seq: int) -> tuple[Entry, Reservation | RecordedOutcome]:
     """Return a spend that may be given back and what became of it, or say why it may not."""
+    account.must_be_open()  # what has no answer here may have one among the entries that were lost
     reserved = account.entry(seq)
     if reserved is None or reserved.kind != "reserve":
         raise AccountConflict(f"Entry {seq} is not a reservation; nothing to void.")

@@ -156,6 +156,7 @@ def quote(
     account: AccountTransaction, orders: Sequence[ChargeRequest], geometry: Geometry
 ) -> Quote:
     """Say what these questions would cost together, asked in this order."""
+    account.must_be_open()
     index = SpatialIndex(account.session, account.id, geometry)
     budget, spent = account.budget, account.spent
     refusal: BudgetExhausted | None = None

@@ -67,6 +67,7 @@ def stored(
     """
 
     def look(account: AccountTransaction) -> Stored | None:
+        account.must_be_open()
         rule(account.policy)
         found = account.outcome(digest)
         if not isinstance(found, RecordedOutcome) or not found.answered:

@@ -20,6 +20,7 @@ from whitecrow.ledger.schema import (
     balls,
     datasets,
     entries,
+    publishers,
     sheets,
     terms,
     unsettled,
@@ -104,15 +105,15 @@ def add_column(connection: Connection, column: Column[Any]) -> None:
         connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
 
 
-def migrate(database: Database, rebuild: Callable[[Session], None]) -> None:
+def migrate(database: Database, rebuild: Callable[[Session, str], None]) -> None:
     """Make a ledger current, in one transaction.
 
-    What is derived from the entries of an older one is then made by ``rebuild``.
+    What an older one lacks beside tables is then made by ``rebuild``, which is told its version.
     """
     with database.connection() as connection:
         older = LEDGER.bring_forward(connection, f"The ledger {database.name} was written")
-        if older is not None and older < _DERIVED:
-            rebuild(database.joined(connection))
+        if older is not None:
+            rebuild(database.joined(connection), older)
 
 
 def _failures(connection: Connection) -> None:
@@ -135,13 +136,15 @@ def _indexes(connection: Connection) -> None:
         table.create(connection)
 
 
-_DERIVED = "0003"
-"""The version from which on a store has what is derived from its entries."""
-
-
 def _witness(connection: Connection) -> None:
     """Add where a ledger says which witness it has."""
     witness.create(connection)
+
+
+def _closures(connection: Connection) -> None:
+    """Add which accounts are closed for good, and what tells versions of publications apart."""
+    add_column(connection, datasets.c.closure)
+    add_column(connection, publishers.c.fingerprints)
 
 
 LEDGER = Versions(
@@ -150,7 +153,7 @@ LEDGER = Versions(
         "version_num"
     ],
     METADATA.create_all,
-    (_failures, _indexes, _witness),
+    (_failures, _indexes, _witness, _closures),
     lock=748392015,
 )
 """The ledger's tables."""

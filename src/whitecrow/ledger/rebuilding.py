@@ -1,21 +1,42 @@
-"""Make what is derived from the entries anew: for a store that an older version wrote."""
+"""What a store lacks that an older version wrote: what entries imply, and closures."""
 
 from __future__ import annotations
 
 from whitecrow.errors import LedgerUnusable
+from whitecrow.ledger.acts import close
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.replay import Replay, Wrong
 from whitecrow.ledger.spatial import AddUp, Ball, Geometry, SpatialIndex
 from whitecrow.ledger.transaction import AccountTransaction, names
 from whitecrow.privacy import guarantee
+from whitecrow.terms import Budget
 
 __all__ = ["rebuild_all"]
 
+_DERIVED = "0003"
+"""The version from which on a store has what is derived from its entries."""
 
-def rebuild_all(session: Session, geometry: Geometry) -> None:
-    """Rebuild every account of a store, in the transaction that migrates it."""
+_CLOSED = "0005"
+"""The version from which on an account that lost entries is closed by an entry of its own."""
+
+
+def rebuild_all(session: Session, geometry: Geometry, older: str) -> None:
+    """Rebuild every account of a store of an older version, in the transaction that migrates it."""
     for dataset in names(session):
-        _rebuild(AccountTransaction(session, dataset), geometry)
+        account = AccountTransaction(session, dataset)
+        if older < _DERIVED:
+            _rebuild(account, geometry)
+        if older < _CLOSED:
+            _close_lost(account)
+
+
+def _close_lost(account: AccountTransaction) -> None:
+    """Close what an older version gave a budget of 0 when its entries were lost in a restore."""
+    for entry in account.some_entries(kind="amend"):
+        content = entry.content
+        lost = str(content.get("reason", "")).startswith("entries were lost: ")
+        if lost and "budget" in content and Budget.of(content["budget"]) == Budget.of("0"):
+            close(account, {"reason": content["reason"]})
 
 
 def _rebuild(account: AccountTransaction, geometry: Geometry) -> None:

@@ -20,6 +20,9 @@ from whitecrow.terms import Budget
 __all__ = ["Replay", "Wrong", "fingerprint"]
 
 _MODULUS = 2**256
+_NEVER_AGAIN = ("reserve", "settle", "fail", "void", "closure")
+_PROMISE = {"budget", "policy"}
+"""What no entry does, and what no amendment holds, after an account was closed for good."""
 
 
 class Wrong(Exception):
@@ -41,6 +44,7 @@ class Replay:
         self.account = account
         self.head, self.seq = GENESIS, 0
         self._budget, self._policy = Budget.of("0"), ""
+        self._closure = 0
         self.spent = Account()
         self.shares: dict[str, AnalystAccount] = {}
         self._waiting: dict[int, int] = {}
@@ -85,6 +89,7 @@ class Replay:
             "balls": f"{self.balls:064x}",
             "for_some": self.for_some,
             **({"runs": dict(self._runs)} if self._runs else {}),
+            **({"closure": self._closure} if self._closure else {}),
         }
 
     def _begin(self, checkpoint: Entry) -> None:
@@ -104,6 +109,7 @@ class Replay:
         self._unreviewed = set(state["unreviewed"])
         self._fingerprints = list(state["fingerprints"])
         self._runs = dict(state.get("runs", {}))
+        self._closure = state.get("closure", 0)
         self._terms = {analyst: Counter(counted) for analyst, counted in state["terms"].items()}
         self._asked = None  # looked up in the store
         self.balls = int(state["balls"], 16)
@@ -138,10 +144,14 @@ class Replay:
             "alarm": self._alarm,
             "review": self._review,
             "checkpoint": self._checkpoint,
+            "closure": self._close_for_good,
         }
         if entry.kind not in steps or (entry.kind == "open") != (entry.seq == 1):
             raise Wrong(f"an entry of kind {entry.kind!r} cannot stand here")
         content = entry.content
+        promises = entry.kind == "amend" and not _PROMISE.isdisjoint(content)
+        if self._closure and (promises or entry.kind in _NEVER_AGAIN):
+            raise Wrong(f"entry {self._closure} has closed the account for good")
         if "card" in content and content.get("card_digest") != card_digest(content["card"]):
             raise Wrong("the card it keeps is not the one it names")
         steps[entry.kind](entry, content)
@@ -150,6 +160,9 @@ class Replay:
     def _checkpoint(self, entry: Entry, content: Mapping[str, Any]) -> None:
         if content["state"] != self.state():
             raise Wrong("the state it keeps is not what the entries before it make")
+
+    def _close_for_good(self, entry: Entry, content: Mapping[str, Any]) -> None:
+        self._closure, self._budget = entry.seq, Budget.of("0")
 
     def _register(self, entry: Entry, content: Mapping[str, Any]) -> None:
         self._budget = Budget.of(content["budget"])
@@ -309,6 +322,8 @@ class Replay:
             return f"the account ends at entry {snapshot.seq}, but the entries end at {self.seq}"
         if (self._budget, self._policy) != (snapshot.budget, snapshot.policy):
             return "the stored promise is not the one the entries say"
+        if self._closure != snapshot.closure:
+            return "whether the account is closed for good is not what the entries say"
         if len(self._unreviewed) != snapshot.failures:
             return "the stored number of failures to review is not the one the entries say"
         if self.spent != snapshot.spent:

@@ -48,6 +48,8 @@ datasets = Table(
     text("spent"),
     # Failures that nobody has reviewed; the dataset is closed while there are any.
     whole("failures", server_default="0"),
+    # The entry that closed the account for good; 0 while none has.
+    whole("closure", server_default="0"),
 )
 
 
@@ -145,6 +147,9 @@ publishers = _of_account(
     text("name", 200),
     whole("version"),
     text("state"),
+    # A random fingerprint of the version before and of this one: copies of a ledger that each
+    # write the same version are told apart by it.
+    text("fingerprints", server_default=""),
     key=("name",),
 )
 

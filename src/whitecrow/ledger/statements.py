@@ -64,7 +64,10 @@ MOVE = (
     update(datasets)
     .where(datasets.c.id == bindparam("account"))
     .values(
-        {n: bindparam(f"new_{n}") for n in ("seq", "head", "budget", "policy", "spent", "failures")}
+        {
+            name: bindparam(f"new_{name}")
+            for name in ("seq", "head", "budget", "policy", "spent", "failures", "closure")
+        }
     )
 )
 INSERT_SHARE = insert(accounts).values(

@@ -6,6 +6,7 @@ A state holds exact sums and drawn noise. It is not part of the chain, and no ex
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,15 +55,20 @@ class States:
 
     def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the latest version and its state, or None if there is none."""
-        row = self._ledger.read(
-            self._dataset, lambda account: account.session.one(_LOAD, account=account.id, key=key)
-        )
+        row = self._ledger.read(self._dataset, lambda account: self._row(account, key))
+        return None if row is None else (row.version, json.loads(row.state))
+
+    def _row(self, account: AccountTransaction, key: str) -> Any | None:
+        """What is kept, unless the account is closed for good or this publication is over."""
+        if self._released:
+            account.must_be_open()
+        row = account.session.one(_LOAD, account=account.id, key=key)
         if row is not None and row.state == LOST:
             raise AccountConflict(
                 "This publication lost its state in a restore, and is over: its noise would be "
                 "drawn a second time. What it has published stays published."
             )
-        return None if row is None else (row.version, json.loads(row.state))
+        return row
 
     def fail(self) -> None:
         """Record that an update failed, which closes the dataset until the custodian has looked."""
@@ -75,7 +81,7 @@ class States:
             if self._released:
                 refuse_if_closed(account)
             # The account's lock makes looking and writing one step.
-            row = account.session.one(_LOAD, account=account.id, key=key)
+            row = self._row(account, key)
             if version != (0 if row is None else row.version + 1):
                 return False
             keep(account, key, state)
@@ -93,16 +99,18 @@ class States:
 def keep(account: AccountTransaction, key: str, state: Mapping[str, Any]) -> None:
     """Write a state of the account itself as part of a transaction, whatever stood there."""
     row = account.session.one(_LOAD, account=account.id, key=key)
+    before = "" if row is None else row.fingerprints.rpartition(" ")[2]
     account.session.run(
         _INSERT if row is None else _UPDATE,
         account=account.id,
         key=key,
         new_version=0 if row is None else row.version + 1,
         new_state=canonical(state),
+        new_fingerprints=f"{before} {secrets.token_hex(32)}",
     )
 
 
-_LOAD = select(publishers.c.version, publishers.c.state).where(
+_LOAD = select(publishers.c.version, publishers.c.state, publishers.c.fingerprints).where(
     publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key")
 )
 _INSERT = insert(publishers).values(
@@ -110,9 +118,14 @@ _INSERT = insert(publishers).values(
     name=bindparam("key"),
     version=bindparam("new_version"),
     state=bindparam("new_state"),
+    fingerprints=bindparam("new_fingerprints"),
 )
 _UPDATE = (
     update(publishers)
     .where(publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
-    .values(version=bindparam("new_version"), state=bindparam("new_state"))
+    .values(
+        version=bindparam("new_version"),
+        state=bindparam("new_state"),
+        fingerprints=bindparam("new_fingerprints"),
+    )
 )

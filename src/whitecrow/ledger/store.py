@@ -36,7 +36,7 @@ from whitecrow.ledger.values import (
     Reservation,
     canonical,
 )
-from whitecrow.ledger.witness.guard import guard_of, refuse_lost
+from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.privacy import Unit
 from whitecrow.terms import Budget
 
@@ -86,7 +86,7 @@ class Ledger:
         self.database = Database(url)
         self._claims = claims_of(self.database)
         self._geometry: Geometry = geometry or AddUp()
-        migrate(self.database, lambda session: rebuild_all(session, self._geometry))
+        migrate(self.database, lambda session, older: rebuild_all(session, self._geometry, older))
         self.witness = guard_of(self.database)
 
     def read(self, dataset: str, act: Callable[[AccountTransaction], T]) -> T:
@@ -178,6 +178,7 @@ class Ledger:
 
         def act(account: AccountTransaction) -> Held:
             let_go()  # an act may have to be repeated
+            account.must_be_open()  # whatever the price, and whether it was asked before
             if rule is not None:
                 rule(account.policy)
             share = account.share(order.analyst)
@@ -228,6 +229,7 @@ class Ledger:
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
         def act(account: AccountTransaction) -> RecordedOutcome:
+            account.must_be_open()
             known = account.outcome(held.digest)
             if known is None or known.seq != held.seq:
                 raise AccountConflict(
@@ -290,16 +292,10 @@ class Ledger:
             An open transaction that this joins, so that other tables are written with the account
             or not at all.
         """
-        act = custodian_act(actor=actor, card=card, readers=readers)
-        rules = canonical(policy or {})
+        act, rules = custodian_act(actor=actor, card=card, readers=readers), canonical(policy or {})
+        register = partial(AccountTransaction.register, dataset=dataset, budget=budget, unit=unit)
         if connection is not None or dataset not in self.datasets():
-            refuse_lost(self.witness, dataset, budget)
-            self._write(
-                lambda session: AccountTransaction.register(
-                    session, dataset, budget, rules, unit, act, records
-                ),
-                connection,
-            )
+            self._write(partial(register, policy=rules, act=act, records=records), connection)
         return self.snapshot(dataset, connection=connection)
 
     def amend(
@@ -318,7 +314,6 @@ class Ledger:
 
         What is given is what changes. See :meth:`open` for the parameters.
         """
-        refuse_lost(self.witness, dataset, budget)
         body = custodian_act(reason=reason, actor=actor, card=card, readers=readers)
         act = partial(acts.amend, body=body, budget=budget, policy=policy)
         self.write(dataset, act, connection)
@@ -400,9 +395,9 @@ class Ledger:
         kind: str | None = None,
     ) -> list[Entry]:
         """Entries of a dataset, as many as are asked for; all by default, the oldest first."""
-        which: dict[str, Any] = {"before": before, "limit": limit, "analyst": analyst, "kind": kind}
-        which |= {"after": after, "newest_first": newest_first}
-        found = self.read(dataset, lambda one: one.some_entries(**which))
+        which: dict[str, Any] = {"after": after, "before": before, "newest_first": newest_first}
+        which |= {"limit": limit, "analyst": analyst, "kind": kind}
+        found = self.read(dataset, lambda account: account.some_entries(**which))
         return found if self.witness is None else self.witness.tell(dataset, found)
 
     def history(
@@ -414,7 +409,9 @@ class Ledger:
             asked = account.some_entries(
                 limit=limit, skip=skip, newest_first=True, analyst=analyst, kind="reserve"
             )
-            return list(zip(asked, account.last_words(asked), strict=True))
+            # What an account that is closed for good holds may be answers that never left.
+            closed = [None] * len(asked) if account.closure else account.last_words(asked)
+            return list(zip(asked, closed, strict=True))
 
         found = self.read(dataset, look)
         if self.witness is not None:

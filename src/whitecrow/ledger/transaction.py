@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from whitecrow.errors import InvalidInput, LedgerCorrupt
+from whitecrow.errors import AccountConflict, InvalidInput, LedgerCorrupt
 from whitecrow.ledger import statements as sql
 from whitecrow.ledger.account import Account
 from whitecrow.ledger.database import Session
@@ -68,6 +68,7 @@ class AccountTransaction:
         self._budget: Budget | str = row.budget
         self._spent: Account | str = row.spent
         self.failures: int = row.failures
+        self.closure: int = row.closure
 
     @classmethod
     def register(
@@ -122,6 +123,20 @@ class AccountTransaction:
     def spent(self, new: Account) -> None:
         self._spent = new
 
+    def must_be_open(self) -> None:
+        """Refuse what would answer, or let something be answered, once the account is closed.
+
+        Raises
+        ------
+        AccountConflict
+            If an entry has closed the account for good, whatever is left of its budget.
+        """
+        if self.closure:
+            raise AccountConflict(
+                f"The account {self.name!r} lost entries in a restore, and is closed for good: "
+                "what was answered then would be answered again, differently."
+            )
+
     # Writing
 
     def append(
@@ -161,6 +176,7 @@ class AccountTransaction:
             new_policy=self.policy,
             new_spent=_text(self._spent),
             new_failures=self.failures,
+            new_closure=self.closure,
         )
 
     def write_share(self, analyst: str, share: AnalystAccount, *, new: bool) -> None:
@@ -247,7 +263,9 @@ class AccountTransaction:
     def snapshot(self, shares: Mapping[str, AnalystAccount]) -> AccountSnapshot:
         """Where the dataset stands, with these analysts' accounts."""
         return AccountSnapshot(
-            self.budget, self.policy, self.spent, shares, self.seq, self.head, self.failures
+            *(self.budget, self.policy, self.spent, shares, self.seq, self.head),
+            failures=self.failures,
+            closure=self.closure,
         )
 
     def outcome(

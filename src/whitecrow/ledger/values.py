@@ -66,7 +66,8 @@ class Entry:
         ``open``, ``amend``, ``allow``, ``data`` (the custodian's acts; the last binds the account
         to a revision of the records), ``reserve``, ``settle``, ``fail`` (a question's way),
         ``halt`` (an update of a publication failed), ``review`` (the custodian has looked at a
-        failure), ``void`` (the custodian gives a spend back), ``alarm`` (a series gave one).
+        failure), ``void`` (the custodian gives a spend back), ``alarm`` (a series gave one),
+        ``closure`` (entries were lost in a restore: nothing is answered any more).
     at : str
         When, in UTC.
     analyst : str
@@ -154,6 +155,8 @@ class AccountSnapshot:
         The end of the chain.
     failures : int
         How many wait for their review; the dataset is closed to new questions while any does.
+    closure : int
+        The entry that closed the account for good; 0 while none has.
     """
 
     budget: Budget
@@ -163,6 +166,7 @@ class AccountSnapshot:
     seq: int
     head: str
     failures: int = 0
+    closure: int = 0
 
     @property
     def rules(self) -> Policy:

@@ -103,12 +103,15 @@ class Replies:
         self.listing(who, name)
 
         def look(account: AccountTransaction) -> tuple[Any, Entry | None, Entry | None]:
+            account.must_be_open()
             found = account.outcome(entry)
             if not isinstance(found, RecordedOutcome):
                 return None, None, None
             return found.answer, account.entry(found.seq), account.entry(found.by)
 
         answer, asked, closed = self.ledger.read(name, look)
+        if self.ledger.witness is not None:
+            self.ledger.witness.tell(name, [closed])
         mine = asked is not None and asked.analyst == who.name
         if mine and isinstance(answer, dict) and "detector" in answer:
             assert asked is not None

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from whitecrow.errors import Forbidden, InvalidInput, LedgerCorrupt, NotKnown, Taken
-from whitecrow.ledger.witness import Mark, Statement
+from whitecrow.ledger.witness import Evidence, Mark, Statement
 from whitecrow.server._members import need
 from whitecrow.server._people import Person
 from whitecrow.server._store import Store
@@ -32,6 +32,7 @@ _BACK = (
     "This ledger has told of newer entries before: it was restored from a backup, or another "
     "process of it was faster. Nothing was changed here."
 )
+_UNKNOWN = "No such ledger has told anything here."
 
 
 @dataclass(frozen=True)
@@ -45,25 +46,33 @@ class Witnessing:
         _allowed(who)
         with self._store.transaction(write=False) as connection:
             if _NAME.fullmatch(ledger) is None or _owned(connection, who, ledger) is None:
-                raise NotKnown("No such ledger has told anything here.")
+                raise NotKnown(_UNKNOWN)
             return {"statements": _kept(connection, ledger)}
 
     def keep(self, who: Person, ledger: str, public: str, written: str) -> dict[str, Any]:
-        """Keep a statement, if it is signed and nothing in it goes back.
+        """Keep a statement, if it is signed, extends the newest one, and nothing in it goes back.
 
         Raises
         ------
         Taken
-            If it goes back; the whole statement is refused.
+            If it goes back, or extends another one; the whole statement is refused.
+        NotKnown
+            If it extends something and the ledger has told nothing here: what it had told is lost.
         """
         _allowed(who)
         said = _statement(ledger, public, written)
         with self._store.transaction(counted=False) as connection:
             known = _owned(connection, who, ledger, lock=True)
+            if known is None and said.extends:
+                raise NotKnown(_UNKNOWN)
             if known is None:
                 _welcome(connection, who, ledger, public)
             elif known.public != public:
                 raise Forbidden("This ledger signs with another key here.")
+            held = Evidence.of(map(Statement.from_text, _kept(connection, ledger)))
+            # An older version's ledger tells no numbers, until it has told the first one.
+            if not held.takes(said) and (said.number or held.number):
+                raise Taken(_BACK)
             _move(connection, said)
             return {"statements": _kept(connection, ledger)}
 
@@ -88,6 +97,9 @@ def _statement(ledger: str, public: str, written: str) -> Statement:
             raise InvalidInput("A mark has a name, two numbers and a hash, or none.")
     if _NAME.fullmatch(ledger) is None or _KEY.fullmatch(public) is None:
         raise InvalidInput("A ledger has a name of 32 hexadecimal digits, and a public key of 64.")
+    chained = 0 <= said.number <= _LARGEST and (not said.extends or _KEY.fullmatch(said.extends))
+    if not chained:
+        raise InvalidInput("A statement has a number, and the fingerprint of the one it extends.")
     if said.ledger != ledger or not said.is_signed_by(public):
         raise InvalidInput("The statement is not signed by that key, or is another ledger's.")
     return said
@@ -100,7 +112,7 @@ def _owned(
     query = select(witnessed).where(witnessed.c.ledger == ledger)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is not None and row.person != who.name:
-        raise NotKnown("No such ledger has told anything here.")
+        raise NotKnown(_UNKNOWN)
     return row
 
 
@@ -142,7 +154,8 @@ def _move(connection: Connection, said: Statement) -> None:
             connection.execute(update(witnessed_marks).where(which).values(values))
     used = select(witnessed_marks.c.statement).where(own)
     old = (statements.c.ledger == said.ledger) & statements.c.hash.not_in(used)
-    connection.execute(statements.delete().where(old))
+    # The newest one stays even if no account rests on it: the next one extends it.
+    connection.execute(statements.delete().where(old & (statements.c.hash != key)))
 
 
 def _kept(connection: Connection, ledger: str) -> list[str]:

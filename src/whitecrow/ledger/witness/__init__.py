@@ -10,6 +10,10 @@ it holds the heads of all accounts, signed, in another place. The order is alway
 So the witness is never ahead of an honest ledger, whenever either is cut off; and no answer has
 left that the witness does not cover. Who dies between 1 and 2 leaves a stored answer behind that
 nobody has seen, and whoever reads it next writes the witness first.
+
+Each statement names the one it extends, and the place swaps them in one step: of two copies of a
+ledger, one is refused at its next answer, before that leaves. Only ``appoint`` begins a witness; a
+place that later holds nothing of the ledger is an outage.
 """
 
 from whitecrow.ledger.witness.guard import (
@@ -23,9 +27,10 @@ from whitecrow.ledger.witness.guard import (
 from whitecrow.ledger.witness.loss import accept, lost
 from whitecrow.ledger.witness.opening import place_of, shown
 from whitecrow.ledger.witness.places import Place
-from whitecrow.ledger.witness.statement import Mark, SigningKey, Statement
+from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey, Statement
 
 __all__ = [
+    "Evidence",
     "Guard",
     "Mark",
     "Place",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,23 +14,31 @@ from typing import TypeVar
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from whitecrow.errors import AccountConflict, InvalidInput, LedgerOutdated, WhitecrowError
+from whitecrow.errors import (
+    InvalidInput,
+    LedgerBusy,
+    LedgerOutdated,
+    LedgerUnusable,
+    WhitecrowError,
+)
 from whitecrow.ledger.database import Database, GroupCommit, Job, Session
 from whitecrow.ledger.schema import witness
 from whitecrow.ledger.values import Entry
-from whitecrow.ledger.witness.heads import Head, heads, missing
+from whitecrow.ledger.witness.heads import Head, head_of, heads, missing
 from whitecrow.ledger.witness.opening import place_of
 from whitecrow.ledger.witness.places import Place
-from whitecrow.ledger.witness.statement import Mark, SigningKey
-from whitecrow.terms import Budget
+from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey
 
 __all__ = [
+    "NOTHING_THERE",
+    "OUTDATED",
+    "TRIES",
     "Guard",
     "Setup",
     "appoint",
     "dismiss",
     "guard_of",
-    "refuse_lost",
+    "marks_of",
     "setup_of",
 ]
 
@@ -40,13 +49,40 @@ KEY_FILE = "WHITECROW_WITNESS_KEY_FILE"
 
 _PATIENCE_SECONDS = 60.0
 
+TRIES = 1000
+"""How often another process of the same ledger may be faster to tell the witness something."""
+
+_WHAT_TO_DO = (
+    "So that no budget is spent twice, it answers nothing. The operator restores a newer copy, or "
+    "runs 'whitecrow ledger witness SOURCE --accept-loss --reason ...', which closes for good what "
+    "lost entries and lets the rest go on."
+)
 OUTDATED = (
     "This ledger is older than its witness: it was restored from a backup, or replaced, and has "
-    "forgotten answers that have left. So that no budget is spent twice, it answers nothing. The "
-    "operator restores a newer copy, or runs 'whitecrow ledger witness SOURCE --accept-loss "
-    "--reason ...', which closes for good what lost entries and lets the rest go on."
+    f"forgotten answers that have left. {_WHAT_TO_DO}"
 )
-"""All that anybody learns of it."""
+FORKED = (
+    "Two copies of this ledger are in use (a fork): its witness was told of answers that this copy "
+    f"does not have. Stop the other copy, or this one. {_WHAT_TO_DO}"
+)
+DISMISSED = (
+    "This ledger is a copy from before its witness was dismissed, and may have forgotten answers "
+    "that left since. So that no budget is spent twice, it answers nothing. The operator restores "
+    "a copy that was made after the dismissal."
+)
+NOTHING_THERE = (
+    "The witness of this ledger holds nothing of it: its file is away, its database is empty or "
+    "another one, or the instance does not know the ledger (or this token). No answer leaves "
+    "without it; nothing is lost. The operator brings back the place that 'whitecrow ledger "
+    "witness SOURCE' names. If that is gone for good, and this ledger was neither restored nor "
+    "copied, 'whitecrow ledger witness SOURCE --dismiss --not-restored --reason ...' says so, and "
+    "another witness can be appointed."
+)
+_UNCONFIRMED = (
+    "The witness does not confirm that this ledger is the newest, and is not dismissed: {why} If "
+    "it is gone for good, and this ledger was neither restored nor copied, say so: --dismiss "
+    "--not-restored --reason ..."
+)
 
 _SETUP = select(witness)
 _APPOINT = insert(witness).values(
@@ -90,7 +126,7 @@ class Setup:
         """Open the place."""
         return place_of(self.address, self.ledger, self.public)
 
-    def read(self) -> dict[str, Mark]:
+    def read(self) -> Evidence:
         """What the witness says."""
         with closing(self.place()) as place:
             return place.read()
@@ -125,10 +161,11 @@ class Guard:
 
     def _start(self) -> None:
         self._process = os.getpid()
-        self._marks: dict[str, Mark] = {}
+        self._held = Evidence({})
         self._opened: tuple[Place, SigningKey] | None = None
         self._opening = threading.Lock()
-        self._outdated = False
+        self._refusal = ""
+        self._told_at = 0.0
         self._line: GroupCommit[None] = GroupCommit(self._write, _PATIENCE_SECONDS)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -140,11 +177,13 @@ class Guard:
         ------
         LedgerOutdated
             If an account ends before its mark, or has another entry there.
+        LedgerUnusable
+            If the witness is away, or holds nothing of this ledger: only ``appoint`` begins one.
         """
         if os.getpid() != self._process:
             self._start()
-        if self._outdated:
-            raise LedgerOutdated(OUTDATED)
+        if self._refusal:
+            raise LedgerOutdated(self._refusal)
         if self._opened is None:
             with self._opening:
                 if self._opened is None:
@@ -155,11 +194,11 @@ class Guard:
     def _open(self) -> None:
         key, place = self._setup.signing_key(), self._setup.place()
         try:
-            self._hold(place.read())
+            self._adopt(place.read(), OUTDATED)
         except WhitecrowError:
             place.close()
             raise
-        self._opened = place, key
+        self._opened, self._told_at = (place, key), time.monotonic()
         if self._setup.seconds:
             self._thread = threading.Thread(
                 target=self._again_and_again, name="whitecrow-witness", daemon=True
@@ -169,14 +208,22 @@ class Guard:
     def cover(self, dataset: str, seq: int, *, fresh: bool = False) -> None:
         """Return when the witness knows an entry.
 
-        What was written just now is always compared: the store may have been restored under us,
-        and its numbers begun anew.
+        What was written just now is always told: the store may have been restored under us, and
+        its numbers begun anew. What was stored before must still follow from what was told.
         """
         self.check()
-        known = self._marks.get(dataset)
-        if self._setup.seconds or (not fresh and known is not None and seq <= known.seq):
+        # While the place is away at two intervals, answers wait as they do without any.
+        if self._setup.seconds and time.monotonic() - self._told_at <= 2 * self._setup.seconds:
             return
-        self._line.run(lambda _: None)
+        known = self._held.marks.get(dataset)
+        if fresh or known is None or seq > known.seq:
+            self._line.run(lambda _: None)
+            return
+        self._database.read(
+            lambda session: self._compare(
+                session, {dataset: head_of(session, dataset)}, {dataset: known}, OUTDATED
+            )
+        )
 
     def tell(self, dataset: str, told: E) -> E:
         """Return entries that somebody is shown, when the witness knows them.
@@ -187,12 +234,6 @@ class Guard:
         if newest and self._opened is not None:
             self.cover(dataset, newest)
         return told
-
-    def era(self, dataset: str) -> int:
-        """How often the custodian has accepted that an account lost entries."""
-        self.check()
-        known = self._marks.get(dataset)
-        return 0 if known is None else known.era
 
     def close(self) -> None:
         """Write what is left to write, where that is done in intervals."""
@@ -217,52 +258,67 @@ class Guard:
         assert self._opened is not None
         place, key = self._opened
         fetch()  # before the heads are read: whoever joined has stored their answer
-        new = self._ahead()
-        if not new:
-            return
-        kept = place.keep(key.signed(self._setup.ledger, new))
-        # Another process may have told more, of the same ledger: then it is there to be read.
-        self._hold({name: mark for name, mark in kept.items() if new.get(name) != mark})
-        self._marks.update(kept)
+        for _ in range(TRIES):
+            new = self._ahead()
+            if not new:
+                break
+            statement = key.signed(self._setup.ledger, new, self._held)
+            if place.keep(statement):
+                self._held = Evidence.up_to(statement, {**self._held.marks, **new})
+                break
+            # Another process has told more. If it writes this ledger, its entries are here to be
+            # read; if it writes a copy, they are not.
+            self._adopt(place.read(), FORKED)
+        else:
+            raise LedgerBusy(
+                "Many processes tell this ledger's witness something at once. Nothing was "
+                "released; ask again: a question that was already charged is not charged twice."
+            )
+        self._told_at = time.monotonic()
 
     def _ahead(self) -> dict[str, Mark]:
         """The accounts that have grown, after a look at where they grew from."""
 
         def look(session: Session) -> dict[str, Mark]:
-            there, none = heads(session), Mark(0, 0, "")
-            self._compare(session, there, self._marks)
-            known = {name: self._marks.get(name, none) for name in there}
-            return {
-                name: Mark(known[name].era, one.seq, one.head)
-                for name, one in there.items()
-                if one.seq > known[name].seq
-            }
+            there, known = heads(session), self._held.marks
+            self._compare(session, there, known, OUTDATED)
+            marks = marks_of(there, known)
+            return {name: mark for name, mark in marks.items() if mark != known.get(name)}
 
         return self._database.read(look)
 
-    def _hold(self, marks: Mapping[str, Mark]) -> None:
+    def _adopt(self, held: Evidence, otherwise: str) -> None:
         """Take over what the witness says, if the ledger bears it out."""
-        if marks:
-            self._database.read(lambda session: self._compare(session, heads(session), marks))
-        self._marks.update(marks)
+        if not held.fingerprint:
+            raise LedgerUnusable(NOTHING_THERE)
+        if held.last:
+            self._refuse(DISMISSED)
+        self._database.read(
+            lambda session: self._compare(session, heads(session), held.marks, otherwise)
+        )
+        self._held = held
 
     def _compare(
-        self, session: Session, there: Mapping[str, Head], marks: Mapping[str, Mark]
+        self,
+        session: Session,
+        there: Mapping[str, Head],
+        marks: Mapping[str, Mark],
+        otherwise: str,
     ) -> None:
         if missing(session, there, marks):
-            self._outdated = True
-            raise LedgerOutdated(OUTDATED)
+            self._refuse(otherwise)
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = why
+        raise LedgerOutdated(why)
 
 
-def refuse_lost(guard: Guard | None, dataset: str, budget: Budget | None) -> None:
-    """Refuse to give a budget to an account that has lost entries: their answers have left."""
-    if guard is None or budget is None or budget == Budget.of("0"):
-        return
-    if guard.era(dataset):
-        raise AccountConflict(
-            f"The account {dataset!r} lost entries in a restore, and stays closed: what was "
-            "answered then would be answered again, differently."
-        )
+def marks_of(there: Mapping[str, Head], known: Mapping[str, Mark]) -> dict[str, Mark]:
+    """The marks of all accounts and publications, each in the era that is known."""
+    none = Mark(0, 0, "")
+    return {
+        name: Mark(known.get(name, none).era, head.seq, head.head) for name, head in there.items()
+    }
 
 
 def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) -> Setup:
@@ -287,14 +343,51 @@ def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) ->
     name = secrets.token_hex(16)
     address = address if "://" in address else str(Path(address).resolve())
     setup = Setup(name, address, str(key.resolve()), signing.public, seconds)
-    guard = Guard(database, setup)
-    guard.check(afresh=True)
-    guard.close()
+    first = signing.signed(name, marks_of(database.read(heads), {}), Evidence({}))
+    with closing(setup.place()) as place:
+        if not place.keep(first):
+            raise LedgerUnusable("The place does not take the first statement of a witness.")
     # Only now: a place that cannot be written would have left a ledger that answers nothing.
     database.write(lambda session: session.run(_APPOINT, **vars(setup)))
     return setup
 
 
-def dismiss(database: Database) -> None:
-    """Take a ledger's witness away; a deliberate act."""
+def dismiss(database: Database, *, not_restored: bool = False) -> None:
+    """Take a ledger's witness away; a deliberate act.
+
+    The witness is told, so that no copy which still names it goes on.
+
+    Parameters
+    ----------
+    database : Database
+        The ledger's.
+    not_restored : bool, default=False
+        Whether the operator vouches that this ledger was neither restored nor copied, where the
+        witness cannot be asked. One that says otherwise is not dismissed.
+
+    Raises
+    ------
+    LedgerOutdated
+        If the ledger has forgotten answers: the loss must be accepted first.
+    """
+    setup = setup_of(database)
+    if setup is None:
+        return
+    why = ""
+    try:
+        with closing(setup.place()) as place:
+            held = place.read()
+            there = database.read(heads)
+            if database.read(lambda session: missing(session, there, held.marks)):
+                raise LedgerOutdated(OUTDATED)
+            marks = marks_of(there, held.marks)
+            last = setup.signing_key().signed(setup.ledger, marks, held, last=True)
+            if not held.fingerprint or held.last or not place.keep(last):
+                why = "it holds nothing of this ledger, was dismissed, or is being written."
+    except LedgerOutdated:
+        raise
+    except WhitecrowError as failure:
+        why = str(failure)
+    if why and not not_restored:
+        raise LedgerUnusable(_UNCONFIRMED.format(why=why))
     database.write(lambda session: session.run(delete(witness)))

@@ -1,8 +1,8 @@
 """A witness at another instance of the service: statements travel over HTTP.
 
-The instance keeps a statement durably before it replies, and refuses one that goes back. Of two
-processes that write one ledger the slower may be refused although it is honest: what it had to
-tell is covered by what the other told, and it looks whether that is so.
+The instance keeps a statement durably before it replies, and refuses one that does not extend the
+newest that it holds. Of two processes that write one ledger the slower is refused although it is
+honest: it reads what the faster one told, and goes on from there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from whitecrow.errors import InvalidInput, LedgerUnusable
 from whitecrow.ledger.witness.places import checked
-from whitecrow.ledger.witness.statement import Mark, Statement, newest
+from whitecrow.ledger.witness.statement import Evidence, Statement
 
 __all__ = ["InstancePlace"]
 
@@ -62,36 +62,27 @@ class InstancePlace:
         self._turn = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
 
-    def read(self) -> dict[str, Mark]:
-        """The furthest mark of every account."""
+    def read(self) -> Evidence:
+        """All that the instance holds of the ledger."""
         status, said = self._call("GET")
-        if status == 404:  # it has heard nothing of this ledger yet
-            return {}
-        return self._marks(status, said)
+        if status == 404:  # it knows nothing of this ledger
+            return Evidence({})
+        _refuse_unless_ok(status, said)
+        return Evidence.of(checked(map(str, said["statements"]), self._ledger, self._public))
 
-    def keep(self, statement: Statement) -> dict[str, Mark]:
-        """Send a statement; return when the instance has it on disk."""
+    def keep(self, statement: Statement) -> bool:
+        """Send a statement; return when the instance has it on disk, or something else."""
         body = {"public": self._public, "statement": statement.to_text()}
         status, said = self._call("PUT", json.dumps(body).encode("ascii"))
-        if status != 409:
-            return self._marks(status, said)
-        kept = self.read()
-        if any(mark > kept.get(name, mark) for name, mark in statement.accounts.items()):
-            raise LedgerUnusable(_AWAY.format(why=""))
-        return kept
+        if status in (404, 409):
+            return False
+        _refuse_unless_ok(status, said)
+        return True
 
     def close(self) -> None:
         """End the connection."""
         with self._turn:
             self._hang_up()
-
-    def _marks(self, status: int, said: Any) -> dict[str, Mark]:
-        if status != 200 or not isinstance(said, dict):
-            words = said.get("error", said.get("refused")) if isinstance(said, dict) else None
-            reason = words.get("reason") if isinstance(words, dict) else None
-            why = f" (it says: {str(reason)[:200]})" if reason else f" (HTTP {status})"
-            raise LedgerUnusable(_AWAY.format(why=why))
-        return newest(checked(map(str, said["statements"]), self._ledger, self._public))
 
     def _call(self, method: str, body: bytes | None = None) -> tuple[int, Any]:
         with self._turn:
@@ -126,6 +117,15 @@ class InstancePlace:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _refuse_unless_ok(status: int, said: Any) -> None:
+    """Tell what the instance says, where it is not that all is well."""
+    if status != 200 or not isinstance(said, dict):
+        words = said.get("error", said.get("refused")) if isinstance(said, dict) else None
+        reason = words.get("reason") if isinstance(words, dict) else None
+        why = f" (it says: {str(reason)[:200]})" if reason else f" (HTTP {status})"
+        raise LedgerUnusable(_AWAY.format(why=why))
 
 
 def _headers() -> dict[str, str]:

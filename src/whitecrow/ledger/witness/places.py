@@ -1,25 +1,25 @@
 """Where a witness is kept on this machine or its network: a file that grows, or a second database.
 
-Every place only goes forward: what it holds for an account is never replaced by less. Whoever is
-told that a statement was kept may rely on it after a power cut.
+Every place compares and swaps: it takes a statement only if that extends the newest one it holds,
+in one step. Whoever is told that a statement was kept may rely on it after a power cut.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import MetaData, Table, and_, bindparam, insert, or_, select, update
+from sqlalchemy import MetaData, Table, and_, bindparam, insert, select, update
 from sqlalchemy.schema import PrimaryKeyConstraint
 
 from whitecrow.errors import LedgerCorrupt, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.columns import text, whole
 from whitecrow.ledger.database import Database, Session
-from whitecrow.ledger.witness.statement import Mark, Statement, newest
+from whitecrow.ledger.witness.statement import Evidence, Mark, Statement
 
 __all__ = ["DatabasePlace", "FilePlace", "Place", "checked"]
 
@@ -30,11 +30,11 @@ _LARGE = 1 << 20
 class Place(Protocol):
     """Keeps statements of a ledger; those that were not signed by ``public`` are an error."""
 
-    def read(self) -> dict[str, Mark]:
-        """The furthest mark of every account."""
+    def read(self) -> Evidence:
+        """All that it holds of the ledger."""
 
-    def keep(self, statement: Statement) -> dict[str, Mark]:
-        """Keep a statement durably; return the furthest marks, which others may have moved."""
+    def keep(self, statement: Statement) -> bool:
+        """Keep a statement durably if it extends what is held; False if something else is held."""
 
     def close(self) -> None:
         """Give connections back."""
@@ -58,7 +58,7 @@ class FilePlace:
     Parameters
     ----------
     path : Path
-        The file; it is made when it is first written.
+        The file; the first statement of a chain makes it, and nothing else.
     ledger, public : str
         Whose statements, and who signs them.
     """
@@ -66,19 +66,25 @@ class FilePlace:
     def __init__(self, path: Path, ledger: str, public: str) -> None:
         self._path, self._ledger, self._public = path, ledger, public
         self._seen = (0, 0)  # which file, and how much of it was read
-        self._marks: dict[str, Mark] = {}
         self._last: dict[str, Statement] = {}
+        self._held = Evidence({})
 
-    def read(self) -> dict[str, Mark]:
-        """The furthest mark of every account."""
+    def read(self) -> Evidence:
+        """All that the file holds of the ledger."""
+        if not self._path.exists():  # it is not made here: an empty file would look like a new one
+            return Evidence({})
         with self._locked() as file:
             self._catch_up(file)
-            return dict(self._marks)
+            return self._held
 
-    def keep(self, statement: Statement) -> dict[str, Mark]:
-        """Append a statement and flush it to the disk."""
+    def keep(self, statement: Statement) -> bool:
+        """Append a statement that extends what the file holds, and flush it to the disk."""
+        if statement.extends and not self._path.exists():
+            return False
         with self._locked() as file:
             self._catch_up(file)
+            if not self._held.takes(statement):
+                return False
             # A line that a power cut has left unfinished was never acknowledged.
             os.ftruncate(file, self._seen[1])
             line = f"{statement.to_text()}\n".encode()
@@ -89,7 +95,7 @@ class FilePlace:
             self._seen = (self._seen[0], self._seen[1] + len(line))
             if self._seen[1] > _LARGE:
                 self._compact()
-            return dict(self._marks)
+            return True
 
     def close(self) -> None:
         """Nothing is held."""
@@ -120,7 +126,7 @@ class FilePlace:
         """Read what others have appended, or the whole file if it was written anew."""
         status = os.fstat(file)
         if status.st_ino != self._seen[0] or status.st_size < self._seen[1]:
-            self._seen, self._marks, self._last = (status.st_ino, 0), {}, {}
+            self._seen, self._last, self._held = (status.st_ino, 0), {}, Evidence({})
         if status.st_size == self._seen[1]:
             return
         os.lseek(file, self._seen[1], os.SEEK_SET)
@@ -131,10 +137,16 @@ class FilePlace:
         self._seen = (status.st_ino, self._seen[1] + len(whole))
 
     def _learn(self, statements: list[Statement]) -> None:
-        for one in statements:
-            for name, mark in one.accounts.items():
-                if mark >= self._marks.get(name, mark):
-                    self._marks[name], self._last[name] = mark, one
+        marks = dict(self._held.marks)
+        for statement in statements:
+            for name, mark in statement.accounts.items():
+                if mark >= marks.get(name, mark):
+                    marks[name], self._last[name] = mark, statement
+            # The newest one stays even if no account rests on it: the next one extends it.
+            if statement.number >= self._last.get(_NEWEST, statement).number:
+                self._last[_NEWEST] = statement
+        if statements:
+            self._held = Evidence.up_to(self._last[_NEWEST], marks)
 
     def _compact(self) -> None:
         """Write the file anew with the statements that still matter; ours alone are in it."""
@@ -150,6 +162,10 @@ class FilePlace:
             os.close(file)
         new.replace(self._path)
         _flush_folder(self._path.parent)
+
+
+_NEWEST = "\n"
+"""In place of an account's name, which it cannot be: the newest statement."""
 
 
 def _read_all(file: int) -> bytes:
@@ -183,31 +199,24 @@ _TABLE = Table(
     text("statement"),
     PrimaryKeyConstraint("ledger", "dataset"),
 )
-_OWN = and_(_TABLE.c.ledger == bindparam("whose"), _TABLE.c.dataset == bindparam("of"))
-_ALL = select(_TABLE.c.statement).where(_TABLE.c.ledger == bindparam("whose"))
+_OF_LEDGER = _TABLE.c.ledger == bindparam("whose")
+_OWN = and_(_OF_LEDGER, _TABLE.c.dataset == bindparam("of"))
+_ALL = select(_TABLE.c.statement).where(_OF_LEDGER)
 _ONE = select(_TABLE.c.statement).where(_OWN)
-_ADD = insert(_TABLE).values(
-    ledger=bindparam("whose"),
-    dataset=bindparam("of"),
-    era=bindparam("new_era"),
-    seq=bindparam("new_seq"),
-    statement=bindparam("written"),
-)
-_MOVE = (
-    update(_TABLE)
-    .where(
-        _OWN,
-        or_(
-            _TABLE.c.era < bindparam("new_era"),
-            and_(_TABLE.c.era == bindparam("new_era"), _TABLE.c.seq < bindparam("new_seq")),
-        ),
-    )
-    .values(era=bindparam("new_era"), seq=bindparam("new_seq"), statement=bindparam("written"))
-)
+_LOCK = _ONE.with_for_update()
+_ROW: dict[str, Any] = {
+    "era": bindparam("new_era"),
+    "seq": bindparam("new_seq"),
+    "statement": bindparam("written"),
+}
+_ADD = insert(_TABLE).values(ledger=bindparam("whose"), dataset=bindparam("of"), **_ROW)
+_MOVE = update(_TABLE).where(_OWN).values(_ROW)
 
 
 class DatabasePlace:
     """A table in a second database, SQLite's or PostgreSQL's.
+
+    The row of the newest statement is what a writer locks before it compares.
 
     Parameters
     ----------
@@ -226,33 +235,47 @@ class DatabasePlace:
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(748392017)")
             _TABLE.create(connection, checkfirst=True)
 
-    def read(self) -> dict[str, Mark]:
-        """The furthest mark of every account."""
-        rows = self._database.read(lambda session: session.rows(_ALL, whose=self._ledger))
-        return newest(checked([row.statement for row in rows], self._ledger, self._public))
+    def read(self) -> Evidence:
+        """All that the table holds of the ledger."""
+        return self._database.read(self._held)
 
-    def keep(self, statement: Statement) -> dict[str, Mark]:
-        """Move the marks of a statement forward, in one transaction."""
+    def _held(self, session: Session) -> Evidence:
+        rows = session.rows(_ALL, whose=self._ledger)
+        # A statement that moved several accounts stands in the row of each.
+        texts = dict.fromkeys(row.statement for row in rows)
+        return Evidence.of(checked(texts, self._ledger, self._public))
+
+    def keep(self, statement: Statement) -> bool:
+        """Move the marks of a statement that extends what the table holds, in one transaction."""
         written = statement.to_text()
 
-        def act(session: Session) -> None:
-            # In one order, so that two that move the same rows cannot wait for each other.
-            for name, mark in sorted(statement.accounts.items()):
-                given: Mapping[str, Any] = {
-                    "whose": self._ledger,
-                    "of": name,
-                    "new_era": mark.era,
-                    "new_seq": mark.seq,
-                    "written": written,
-                }
+        def act(session: Session) -> bool:
+            newest = session.one(_LOCK, whose=self._ledger, of=_NEWEST)
+            if newest is None:  # nothing was told yet, or by an older version alone
+                held = self._held(session)
+            else:
+                held = Evidence.of(checked([newest.statement], self._ledger, self._public))
+            if not held.takes(statement):
+                return False
+            moved = {**statement.accounts, _NEWEST: Mark(0, statement.number, "")}
+            for name, mark in sorted(moved.items()):
                 known = session.one(_ONE, whose=self._ledger, of=name)
-                session.run(_ADD if known is None else _MOVE, **given)
+                session.run(
+                    _ADD if known is None else _MOVE,
+                    whose=self._ledger,
+                    of=name,
+                    new_era=mark.era,
+                    new_seq=mark.seq,
+                    written=written,
+                )
+            return True
 
         try:
-            self._database.write(act)
+            return self._database.write(act)
         except WhitecrowError:
-            self._database.write(act)  # two added the same row; now it is there
-        return self.read()
+            # Two added the newest row at once, or the connection was lost and nobody knows whether
+            # this one was kept: now it is there to be compared.
+            return self._database.write(act)
 
     def close(self) -> None:
         """Give connections back."""

@@ -1,11 +1,17 @@
-"""What a witness is told: where accounts stand, under a signature (Ed25519)."""
+"""What a witness is told: where accounts stand, under a signature (Ed25519).
+
+Statements of a ledger form a chain: each names the fingerprint of the one it extends, and a place
+takes only what extends the newest that it holds. Of two copies of one ledger the second to tell
+something is refused, whatever it tells, and finds what it does not know of.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +19,7 @@ from typing import Any, Self
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable, MissingExtra
 from whitecrow.ledger.values import canonical
 
-__all__ = ["Mark", "SigningKey", "Statement", "newest"]
+__all__ = ["Evidence", "Mark", "SigningKey", "Statement"]
 
 
 @dataclass(frozen=True, order=True)
@@ -49,23 +55,46 @@ class Statement:
         Marks by the name of the dataset.
     signature : str
         Hexadecimal; empty while it is not signed.
+    extends : str
+        The fingerprint of what the place held before; empty for the first statement.
+    number : int
+        Its place in the chain, from 1; 0 for statements of older versions, which had none.
+    last : bool
+        Whether the witness was dismissed with it: no copy that still names this witness goes on.
     """
 
     ledger: str
     at: str
     accounts: Mapping[str, Mark]
     signature: str = ""
+    extends: str = ""
+    number: int = 0
+    last: bool = False
+
+    def _content(self) -> dict[str, Any]:
+        """All but the signature, as JSON; of an older version's statement what that version had."""
+        said: dict[str, Any] = {
+            "ledger": self.ledger,
+            "at": self.at,
+            "accounts": {name: [m.era, m.seq, m.head] for name, m in self.accounts.items()},
+        }
+        if self.number:
+            said |= {"extends": self.extends, "number": self.number, "last": self.last}
+        return said
 
     @property
     def _signed(self) -> bytes:
-        marks = {name: [m.era, m.seq, m.head] for name, m in self.accounts.items()}
-        said = {"ledger": self.ledger, "at": self.at, "accounts": marks}
-        return b"whitecrow witness 1\n" + canonical(said).encode("ascii")
+        version = 2 if self.number else 1
+        return f"whitecrow witness {version}\n{canonical(self._content())}".encode("ascii")
 
     def to_text(self) -> str:
         """Write it on one line."""
-        marks = {name: [m.era, m.seq, m.head] for name, m in self.accounts.items()}
-        return canonical({**vars(self), "accounts": marks})
+        return canonical({**self._content(), "signature": self.signature})
+
+    @property
+    def fingerprint(self) -> str:
+        """By which the next statement names this one."""
+        return hashlib.sha256(self.to_text().encode("ascii")).hexdigest()
 
     @classmethod
     def from_text(cls, written: str) -> Self:
@@ -76,8 +105,13 @@ class Statement:
                 str(name): Mark(int(era), int(seq), str(head))
                 for name, (era, seq, head) in said["accounts"].items()
             }
-            return cls(str(said["ledger"]), str(said["at"]), marks, str(said["signature"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return cls(
+                *(str(said["ledger"]), str(said["at"]), marks, str(said["signature"])),
+                extends=str(said.get("extends", "")),
+                number=int(said.get("number", 0)),
+                last=bool(said.get("last", False)),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
             raise LedgerCorrupt("The witness holds something that is not a statement.") from None
 
     def is_signed_by(self, public: str) -> bool:
@@ -91,6 +125,51 @@ class Statement:
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a place holds of a ledger.
+
+    Parameters
+    ----------
+    marks : mapping
+        The furthest mark of every account.
+    number, fingerprint : int, str
+        Of the newest statement. Without a fingerprint the place knows nothing of the ledger.
+    last : bool
+        Whether the witness was dismissed.
+    """
+
+    marks: Mapping[str, Mark]
+    number: int = 0
+    fingerprint: str = ""
+    last: bool = False
+
+    @classmethod
+    def of(cls, statements: Iterable[Statement]) -> Self:
+        """Put together what statements say."""
+        marks: dict[str, Mark] = {}
+        newest: Statement | None = None
+        for statement in statements:
+            for name, mark in statement.accounts.items():
+                marks[name] = max(mark, marks.get(name, mark))
+            if newest is None or statement.number > newest.number:
+                newest = statement
+        return cls({}) if newest is None else cls.up_to(newest, marks)
+
+    @classmethod
+    def up_to(cls, newest: Statement, marks: Mapping[str, Mark]) -> Self:
+        """What is held once a statement was the newest one."""
+        if newest.number:
+            return cls(marks, newest.number, newest.fingerprint, newest.last)
+        # Statements of an older version have no order; what they say together is what is extended.
+        said = canonical({name: [m.era, m.seq, m.head] for name, m in marks.items()})
+        return cls(marks, 0, hashlib.sha256(said.encode("ascii")).hexdigest())
+
+    def takes(self, statement: Statement) -> bool:
+        """Whether a statement extends exactly this."""
+        return (statement.extends, statement.number) == (self.fingerprint, self.number + 1)
 
 
 class SigningKey:
@@ -131,20 +210,14 @@ class SigningKey:
         """The public key, hexadecimal."""
         return str(self._key.public_key().public_bytes_raw().hex())
 
-    def signed(self, ledger: str, accounts: Mapping[str, Mark]) -> Statement:
-        """State where accounts stand."""
+    def signed(
+        self, ledger: str, accounts: Mapping[str, Mark], after: Evidence, *, last: bool = False
+    ) -> Statement:
+        """State where accounts stand, as what follows all that the place holds."""
         at = datetime.now(UTC).isoformat(timespec="microseconds")
-        bare = Statement(ledger, at, dict(accounts))
-        return Statement(ledger, at, bare.accounts, self._key.sign(bare._signed).hex())
-
-
-def newest(statements: Iterable[Statement]) -> dict[str, Mark]:
-    """The furthest mark of every account."""
-    found: dict[str, Mark] = {}
-    for one in statements:
-        for name, mark in one.accounts.items():
-            found[name] = max(mark, found.get(name, mark))
-    return found
+        chain = after.fingerprint, after.number + 1, last
+        bare = Statement(ledger, at, dict(accounts), "", *chain)
+        return replace(bare, signature=self._key.sign(bare._signed).hex())
 
 
 def _ed25519() -> Any:
