@@ -25,7 +25,7 @@ def ledger() -> Any:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[postgres.Cluster]:
     if reason := postgres.missing():
         pytest.skip(reason)
