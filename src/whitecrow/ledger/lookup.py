@@ -10,6 +10,7 @@ from datetime import datetime
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import AccountSnapshot, RecordedOutcome
+from whitecrow.ledger.witness.watching import watched
 
 __all__ = ["ReplyTime", "Stored", "is_out", "stored"]
 
@@ -80,9 +81,7 @@ def stored(
         times = (datetime.fromisoformat(one.at) for one in (asked, settled))
         return Stored(found, snapshot, *times)
 
-    if ledger.witness is not None:
-        ledger.witness.check()
-    known = ledger.read(dataset, look)
+    known = watched(ledger, dataset, look, within=ledger.read)
     if known is not None and ledger.witness is not None:
         ledger.witness.cover(dataset, known.outcome.by)
     return known

@@ -10,7 +10,15 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, or_, select, text, update
 
-from whitecrow.ledger.schema import accounts, datasets, entries, publishers, terms, unsettled
+from whitecrow.ledger.schema import (
+    accounts,
+    datasets,
+    entries,
+    publishers,
+    terms,
+    unsettled,
+    witness,
+)
 
 
 @lru_cache
@@ -50,9 +58,11 @@ def closing_of(count: int) -> Any:
 
 _FIELDS = tuple(column.name for column in entries.columns)
 
-READ = select(datasets).where(datasets.c.name == bindparam("dataset_name"))
+# Whoever opens an account sees with it which witness the ledger has at this moment.
+_APPOINTED = select(witness.c.ledger).scalar_subquery().label("appointed")
+READ = select(datasets, _APPOINTED).where(datasets.c.name == bindparam("dataset_name"))
 NAMES = select(datasets.c.name).order_by(datasets.c.name)
-LOCK = READ.with_for_update()
+LOCK = READ.with_for_update(of=datasets)
 REGISTER = insert(datasets).values(
     {name: bindparam(name) for name in ("name", "seq", "head", "budget", "policy", "spent")}
 )

@@ -19,6 +19,7 @@ from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import canonical
 from whitecrow.ledger.witness.heads import state_name
+from whitecrow.ledger.witness.watching import watched
 
 __all__ = ["States", "keep"]
 
@@ -87,10 +88,11 @@ class States:
             keep(account, key, state)
             return True
 
-        witness = self._ledger.witness if self._released else None
-        if witness is not None:  # a state that went back has no hash by which that could be seen
-            witness.check(afresh=True)
-        saved = self._ledger.write(self._dataset, swap)
+        if not self._released:
+            return self._ledger.write(self._dataset, swap)
+        # Afresh: each version is told before the next one is written.
+        saved = watched(self._ledger, self._dataset, swap, afresh=True)
+        witness = self._ledger.witness
         if saved and witness is not None:
             witness.cover(state_name(self._dataset, key), version + 1, fresh=True)
         return saved

@@ -37,6 +37,7 @@ from whitecrow.ledger.values import (
     canonical,
 )
 from whitecrow.ledger.witness.guard import guard_of
+from whitecrow.ledger.witness.watching import watched
 from whitecrow.privacy import Unit
 from whitecrow.terms import Budget
 
@@ -140,8 +141,6 @@ class Ledger:
             If the dataset's cap or the analyst's would be exceeded.
         """
         admissible(order.price)
-        if self.witness is not None:
-            self.witness.check()
         until = time.monotonic() + PATIENCE_SECONDS
         known: Weighed | None = None
         while True:
@@ -198,7 +197,7 @@ class Ledger:
             return found, account.snapshot({} if share is None else {order.analyst: share})
 
         try:
-            return self.write(dataset, act)
+            return watched(self, dataset, act)
         except BaseException:
             let_go()
             raise
@@ -260,7 +259,7 @@ class Ledger:
                 held.seq, entry.seq, answered, body.get("answer") if answered else None
             )
 
-        outcome = self.write(dataset, act)
+        outcome = watched(self, dataset, act)
         if self.witness is not None:
             self.witness.cover(dataset, outcome.by, fresh=True)
         return outcome
@@ -413,7 +412,7 @@ class Ledger:
             closed = [None] * len(asked) if account.closure else account.last_words(asked)
             return list(zip(asked, closed, strict=True))
 
-        found = self.read(dataset, look)
+        found = watched(self, dataset, look, within=self.read)
         if self.witness is not None:
             self.witness.tell(dataset, [closed for _, closed in found])
         return found

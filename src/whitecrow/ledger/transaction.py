@@ -69,6 +69,7 @@ class AccountTransaction:
         self._spent: Account | str = row.spent
         self.failures: int = row.failures
         self.closure: int = row.closure
+        self.appointed: str | None = row.appointed
 
     @classmethod
     def register(

@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import bindparam, delete, insert, select
-
-from whitecrow.errors import (
-    InvalidInput,
-    LedgerBusy,
-    LedgerOutdated,
-    LedgerUnusable,
-    WhitecrowError,
-)
+from whitecrow.errors import LedgerBusy, LedgerOutdated, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.database import Database, GroupCommit, Job, Session
-from whitecrow.ledger.schema import witness
 from whitecrow.ledger.values import Entry
 from whitecrow.ledger.witness.heads import Head, head_of, heads, missing
-from whitecrow.ledger.witness.opening import place_of
 from whitecrow.ledger.witness.places import Place
+from whitecrow.ledger.witness.setup import Setup, setup_of
 from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey
 
-__all__ = [
-    "NOTHING_THERE",
-    "OUTDATED",
-    "TRIES",
-    "Guard",
-    "Setup",
-    "appoint",
-    "dismiss",
-    "guard_of",
-    "marks_of",
-    "setup_of",
-]
+__all__ = ["DISMISSED", "NOTHING_THERE", "OUTDATED", "TRIES", "Guard", "guard_of", "marks_of"]
 
 E = TypeVar("E", bound=Sequence[Entry | None])
-
-KEY_FILE = "WHITECROW_WITNESS_KEY_FILE"
-"""The environment variable that says where the key is on this machine."""
 
 _PATIENCE_SECONDS = 60.0
 
@@ -78,64 +51,6 @@ NOTHING_THERE = (
     "copied, 'whitecrow ledger witness SOURCE --dismiss --not-restored --reason ...' says so, and "
     "another witness can be appointed."
 )
-_UNCONFIRMED = (
-    "The witness does not confirm that this ledger is the newest, and is not dismissed: {why} If "
-    "it is gone for good, and this ledger was neither restored nor copied, say so: --dismiss "
-    "--not-restored --reason ..."
-)
-
-_SETUP = select(witness)
-_APPOINT = insert(witness).values(
-    {name: bindparam(name) for name in ("ledger", "address", "key", "public", "seconds")}
-)
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Which witness a ledger has; kept in the ledger, so that a copy of it knows its witness.
-
-    Parameters
-    ----------
-    ledger : str
-        The ledger's own random name.
-    address : str
-        Where the witness is kept: a file, a database URL, or an instance of the service.
-    key : str
-        The file with the key that signs; the environment may name another.
-    public : str
-        The public key.
-    seconds : int
-        0: the witness is written before an answer leaves. Else in this interval: what was
-        answered since may be forgotten by a restore.
-    """
-
-    ledger: str
-    address: str
-    key: str
-    public: str
-    seconds: int = 0
-
-    def signing_key(self) -> SigningKey:
-        """Read the key, which must be the one that the ledger knows."""
-        found = SigningKey(Path(os.environ.get(KEY_FILE) or self.key))
-        if found.public != self.public:
-            raise InvalidInput("The key that was given is not the one that this ledger signs with.")
-        return found
-
-    def place(self) -> Place:
-        """Open the place."""
-        return place_of(self.address, self.ledger, self.public)
-
-    def read(self) -> Evidence:
-        """What the witness says."""
-        with closing(self.place()) as place:
-            return place.read()
-
-
-def setup_of(database: Database) -> Setup | None:
-    """Which witness a ledger has."""
-    row = database.read(lambda session: session.one(_SETUP))
-    return None if row is None else Setup(**row._asdict())
 
 
 def guard_of(database: Database) -> Guard | None:
@@ -158,6 +73,11 @@ class Guard:
     def __init__(self, database: Database, setup: Setup) -> None:
         self._database, self._setup = database, setup
         self._start()
+
+    @property
+    def ledger(self) -> str:
+        """The name under which the witness knows the ledger."""
+        return self._setup.ledger
 
     def _start(self) -> None:
         self._process = os.getpid()
@@ -243,8 +163,14 @@ class Guard:
         if self._thread is not None:
             self._thread.join(timeout=5)
             self._line.run(lambda _: None)
-        self._opened[0].close()
-        self._opened = None
+        self.retire()
+
+    def retire(self) -> None:
+        """Give the place back without a word: the ledger has another witness."""
+        self._stop.set()
+        if self._opened is not None and os.getpid() == self._process:
+            self._opened[0].close()
+            self._opened = None
 
     def _again_and_again(self) -> None:
         while not self._stop.wait(self._setup.seconds):
@@ -319,75 +245,3 @@ def marks_of(there: Mapping[str, Head], known: Mapping[str, Mark]) -> dict[str, 
     return {
         name: Mark(known.get(name, none).era, head.seq, head.head) for name, head in there.items()
     }
-
-
-def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) -> Setup:
-    """Give a ledger a witness, and tell it where all accounts stand.
-
-    Parameters
-    ----------
-    database : Database
-        The ledger's.
-    address : str
-        Where the witness is kept.
-    key : Path
-        The file with the key; made if there is none.
-    seconds : int, default=0
-        0: before an answer leaves. Else in this interval.
-    """
-    if setup_of(database) is not None:
-        raise InvalidInput("The ledger has a witness already; dismiss it first (--dismiss).")
-    if seconds < 0:
-        raise InvalidInput("The interval of a witness is a number of seconds from 0 on.")
-    signing = SigningKey(key) if key.exists() else SigningKey.made(key)
-    name = secrets.token_hex(16)
-    address = address if "://" in address else str(Path(address).resolve())
-    setup = Setup(name, address, str(key.resolve()), signing.public, seconds)
-    first = signing.signed(name, marks_of(database.read(heads), {}), Evidence({}))
-    with closing(setup.place()) as place:
-        if not place.keep(first):
-            raise LedgerUnusable("The place does not take the first statement of a witness.")
-    # Only now: a place that cannot be written would have left a ledger that answers nothing.
-    database.write(lambda session: session.run(_APPOINT, **vars(setup)))
-    return setup
-
-
-def dismiss(database: Database, *, not_restored: bool = False) -> None:
-    """Take a ledger's witness away; a deliberate act.
-
-    The witness is told, so that no copy which still names it goes on.
-
-    Parameters
-    ----------
-    database : Database
-        The ledger's.
-    not_restored : bool, default=False
-        Whether the operator vouches that this ledger was neither restored nor copied, where the
-        witness cannot be asked. One that says otherwise is not dismissed.
-
-    Raises
-    ------
-    LedgerOutdated
-        If the ledger has forgotten answers: the loss must be accepted first.
-    """
-    setup = setup_of(database)
-    if setup is None:
-        return
-    why = ""
-    try:
-        with closing(setup.place()) as place:
-            held = place.read()
-            there = database.read(heads)
-            if database.read(lambda session: missing(session, there, held.marks)):
-                raise LedgerOutdated(OUTDATED)
-            marks = marks_of(there, held.marks)
-            last = setup.signing_key().signed(setup.ledger, marks, held, last=True)
-            if not held.fingerprint or held.last or not place.keep(last):
-                why = "it holds nothing of this ledger, was dismissed, or is being written."
-    except LedgerOutdated:
-        raise
-    except WhitecrowError as failure:
-        why = str(failure)
-    if why and not not_restored:
-        raise LedgerUnusable(_UNCONFIRMED.format(why=why))
-    database.write(lambda session: session.run(delete(witness)))

@@ -21,8 +21,9 @@ from whitecrow.ledger.database import Database, Session
 from whitecrow.ledger.schema import LOST, datasets, publishers
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import canonical
-from whitecrow.ledger.witness.guard import DISMISSED, NOTHING_THERE, TRIES, Setup, marks_of
+from whitecrow.ledger.witness.guard import DISMISSED, NOTHING_THERE, TRIES, marks_of
 from whitecrow.ledger.witness.heads import Head, heads, missing
+from whitecrow.ledger.witness.setup import Setup
 from whitecrow.ledger.witness.statement import Evidence, Mark
 from whitecrow.terms import Budget
 
