@@ -391,18 +391,18 @@ class World:
     def lose_sight(self) -> None:
         """The place of the witness is away for a while."""
         if not self.away and not self.destroyed:
-            self._move("", ".away")
+            self._move("", "_away")
             self.away = True
 
     def come_back(self) -> None:
         if self.away:
-            self._move(".away", "")
+            self._move("_away", "")
             self.away = False
 
     def destroy(self) -> None:
         """The place of the witness is lost for good."""
         if not self.away and not self.destroyed:
-            self._move("", f".gone{next(self.names)}")
+            self._move("", f"_gone{next(self.names)}")
             self.destroyed = True
 
     # The oracle
@@ -489,8 +489,16 @@ class World:
         appoint(ledger.database, self.address(self.witness), self.folder / "key")
 
     def _move(self, old: str, new: str) -> None:
-        path = Path(self.address(self.witness).removeprefix("sqlite:///"))
-        shutil.move(f"{path}{old}", f"{path}{new}")
+        """Take what the place holds away, or bring it back: a file, or a table of a database."""
+        address = self.address(self.witness)
+        path = address.removeprefix("sqlite:///")
+        if path == address:
+            shutil.move(f"{path}{old}", f"{path}{new}")
+            return
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(f"DROP TABLE IF EXISTS {_TABLE}{new}")
+            database.execute(f"ALTER TABLE {_TABLE}{old} RENAME TO {_TABLE}{new}")
+            database.commit()
 
 
 def _kept(ledger: Ledger, account: str, draws: list[int]) -> bool:
@@ -504,6 +512,7 @@ def _kept(ledger: Ledger, account: str, draws: list[int]) -> bool:
     return '"lost"' in state or all(f"{draw}" in state for draw in draws)
 
 
+_TABLE = "whitecrow_witness"
 _STATE = sa.text("SELECT state FROM publishers WHERE dataset = :account AND name = 'mean'").columns(
     sa.column("state")
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,11 @@ INDEX_TAMPERINGS = {
     "UPDATE balls SET epsilon = '1/5' WHERE seq = 4": "the balls in the spatial index",
     "UPDATE balls SET u = 7 WHERE seq = 4": "is not where it should be",
     "UPDATE sheets SET differential = '5', sensitive = '5'": "less than their places say",
+    "UPDATE sheets SET sensitive = '0', differential = '0'": "keeps of its sheets",
+    "UPDATE sheets SET sensitive = '1/1000' WHERE analyst <> ''": "keeps of its sheets",
+    "UPDATE sheets SET bands = ''": "keeps of its sheets",
+    "DELETE FROM sheets": "keeps of its sheets",
+    "UPDATE balls SET depths = '1/9 1/9 1/9 1/9'": "keeps of its sheets",
     "DELETE FROM unsettled": "spends without an answer",
     "UPDATE terms SET number = 9": "terms of the promises",
 }
@@ -140,6 +146,26 @@ def test_tampering_with_what_is_derived_from_the_entries_is_found(
         tamper(ledger, statement)
         finding = verify(ledger, "clinic", geometry=BALLS)
         assert INDEX_TAMPERINGS[statement] in finding.reason, finding
+
+
+def test_prices_that_were_moved_from_one_sheet_to_another_are_found(tmp_path: Path) -> None:
+    """Their sum is what it was; the next question on the first sheet would be asked for nothing."""
+    with Ledger(tmp_path / "l.db", geometry=BALLS) as ledger:
+        ledger.open("clinic", budget=Budget.of("10"))
+        for digest, column in (("a", "x"), ("b", "y")):
+            asked = order(digest, place=0.0)
+            assert asked.location is not None
+            charge(ledger, replace(asked, location={**asked.location, "columns": [column]}))
+        assert verify(ledger, "clinic", geometry=BALLS).ok
+        first = "SELECT sheet FROM balls WHERE seq = 2"
+        for price, which in (("1/2", "="), ("0", "<>")):
+            set_to = (
+                f"differential = '{price}', sensitive = '{price}' WHERE sheet {which} ({first})"
+            )
+            tamper(ledger, f"UPDATE sheets SET {set_to}")
+            depths = f"'{price} {price} {price} {price}' WHERE sheet {which} ({first})"
+            tamper(ledger, f"UPDATE balls SET depths = {depths}")
+        assert "keeps of its sheets" in verify(ledger, "clinic", geometry=BALLS).reason
 
 
 TAMPERINGS: dict[str, tuple[str, int | None]] = {

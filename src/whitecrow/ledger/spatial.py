@@ -39,6 +39,7 @@ __all__ = [
     "AddUp",
     "Ball",
     "Crowded",
+    "Depths",
     "Geometry",
     "Location",
     "Place",

@@ -24,7 +24,7 @@ ONE_BALL = select(*_COLUMNS, balls.c.sheet, balls.c.depths).where(
     balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
 )
 ALL = (
-    select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v)
+    select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v, balls.c.depths)
     .where(balls.c.dataset == bindparam("account"), balls.c.seq > bindparam("after"))
     .order_by(balls.c.seq)
     .limit(bindparam("most"))

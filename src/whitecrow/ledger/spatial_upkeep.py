@@ -12,6 +12,7 @@ from whitecrow.ledger import spatial_statements as sql
 from whitecrow.ledger.account import Located
 from whitecrow.ledger.spatial import (
     Ball,
+    Depths,
     Place,
     SpatialIndex,
     ball_of,
@@ -20,7 +21,7 @@ from whitecrow.ledger.spatial import (
     written,
 )
 
-__all__ = ["prices", "remove", "rows"]
+__all__ = ["Sheets", "kept_sheets", "remove", "rows"]
 
 MOST_REFRESHED = 16
 """How many depths are computed anew when a ball is given back; the others stay as bounds."""
@@ -104,22 +105,56 @@ def _refresh(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -
     )
 
 
-def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place]]:
-    """Every ball in the order they were asked, with where it is looked up."""
+def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place, Depths]]:
+    """Every ball in the order they were asked, with where it is looked up and its depths."""
     after = 0
     while True:
         found = index.session.rows(sql.ALL, account=index.dataset, after=after, most=_AT_ONCE)
         for row in found:
-            yield ball_of(row), (row.sheet, row.band, row.u, row.v)
+            yield ball_of(row), (row.sheet, row.band, row.u, row.v), read_depths(row.depths)
         if len(found) < _AT_ONCE:
             return
         after = found[-1].seq
 
 
-def prices(index: SpatialIndex) -> dict[str, Located]:
-    """The sum over all sheets, the dataset's under the empty name and each analyst's."""
-    found: dict[str, Located] = {}
-    for row in index.session.rows(sql.PRICES, account=index.dataset):
-        price = Located(Fraction(row.differential), Fraction(row.sensitive))
-        found[row.analyst] = found.get(row.analyst, Located()) + price
-    return found
+def kept_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, frozenset[int]]]:
+    """What is kept of each sheet, everybody's under the empty name: its price and its bands."""
+    return {
+        (row.sheet, row.analyst): (
+            Located(Fraction(row.differential), Fraction(row.sensitive)),
+            frozenset(map(int, row.bands.split())),
+        )
+        for row in index.session.rows(sql.PRICES, account=index.dataset)
+    }
+
+
+class Sheets:
+    """What must be kept of each sheet, from its balls: the largest depths, and their sizes."""
+
+    def __init__(self) -> None:
+        self._most: dict[tuple[str, str], Located] = {}
+        self._bands: dict[str, set[int]] = {}
+
+    def add(self, ball: Ball, place: Place, depths: Depths) -> None:
+        """Count a ball with the depths that are kept of it."""
+        name, band, *_ = place
+        self._bands.setdefault(name, set()).add(band)
+        for analyst, lines in (("", depths[:2]), (ball.analyst, depths[2:])):
+            most = self._most.get((name, analyst), Located())
+            differential, sensitive = (depth or _ZERO for depth in lines)
+            self._most[name, analyst] = Located(
+                max(most.differential, differential), max(most.sensitive, sensitive)
+            )
+
+    def differ(self, kept: dict[tuple[str, str], tuple[Located, frozenset[int]]]) -> bool:
+        """Whether a sheet is kept that its balls do not make."""
+        nothing: tuple[Located, frozenset[int]] = (Located(), frozenset())
+        for name, analyst in {*kept, *self._most}:
+            price, bands = kept.get((name, analyst), nothing)
+            most = self._most.get((name, analyst), Located())
+            # An analyst's price may stay above when another one's ball was given back.
+            if not analyst and (price != most or not bands >= self._bands.get(name, set())):
+                return True
+            if price.differential < most.differential or price.sensitive < most.sensitive:
+                return True
+        return False

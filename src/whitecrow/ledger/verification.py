@@ -8,6 +8,7 @@ a checkpoint, or in it, is found by a full check at the latest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.replay import Replay, Wrong, fingerprint
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.spatial import ANYWHERE, AddUp, Ball, Geometry, Location, SpatialIndex
-from whitecrow.ledger.spatial_upkeep import prices, rows
+from whitecrow.ledger.spatial_upkeep import Sheets, kept_sheets, rows
 from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
@@ -188,18 +189,22 @@ def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountabl
     index = SpatialIndex(account.session, account.id, geometry or AddUp())
     analysts = set(account.shares())
     places = _Places(geometry, several=len(analysts) > 1, lines=replay.for_some)
-    stored = 0
-    for ball, place in rows(index):
+    sheets, stored = Sheets(), 0
+    for ball, place, depths in rows(index):
         stored += fingerprint(ball)
         if geometry is not None and place[0] != ANYWHERE and place != index.place(ball):
             return f"the ball of entry {ball.seq} is not where it should be in the spatial index"
-        places.add(ball, known=place[0] != ANYWHERE)
+        places.add(ball, place[0])
+        sheets.add(ball, place, depths)
     if stored % 2**256 != replay.balls:
         return "the balls in the spatial index are not those the entries say"
     snapshot = account.snapshot(account.shares())
     charged = {"": snapshot.spent.located}
     charged |= {analyst: share.spent.located for analyst, share in snapshot.shares.items()}
-    priced = prices(index)
+    kept = kept_sheets(index)
+    priced: dict[str, Located] = {}
+    for (_, analyst), (price, _) in kept.items():
+        priced[analyst] = priced.get(analyst, Located()) + price
     for analyst, located in charged.items():
         price, needed = priced.get(analyst, Located()), places.cost(analyst)
         for line in ("differential", "sensitive"):
@@ -207,6 +212,8 @@ def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountabl
             if charge < getattr(price, line) or charge < getattr(needed, line):
                 whose = "" if not analyst else f" of analyst {analyst!r}"
                 return f"what located questions{whose} cost is less than their places say"
+    if sheets.differ(kept) or places.exceed(kept):
+        return "what the spatial index keeps of its sheets is not what their balls make"
     return ""
 
 
@@ -215,29 +222,41 @@ class _Places:
 
     def __init__(self, geometry: Recountable | None, *, several: bool, lines: bool) -> None:
         self._geometry, self._several, self._lines = geometry, several, lines
-        self._recounts: dict[tuple[str, int], Recount] = {}
+        self._recounts: dict[tuple[str, int, str], Recount] = {}
 
-    def add(self, ball: Ball, *, known: bool) -> None:
+    def add(self, ball: Ball, sheet: str) -> None:
         """Add a ball; of one whose place is not known only the amount counts."""
         if self._geometry is None:
             return
-        location = ball.location if known else None
+        location = None if sheet == ANYWHERE else ball.location
         for whose in ("", ball.analyst) if self._several else ("",):
             for line in (0, 1) if self._lines else (1,):
                 if line == 1 or ball.everyone:
-                    key = whose, line
+                    key = whose, line, sheet
                     if key not in self._recounts:
                         self._recounts[key] = self._geometry.recount()
                     self._recounts[key].add(location, ball.epsilon)
 
     def cost(self, analyst: str) -> Located:
         """What one analyst's balls cost at least, or everybody's."""
-        whose = analyst if self._several else ""  # a sole analyst's balls are the dataset's
-        both = self._price(whose, 1)
-        return Located(self._price(whose, 0) if self._lines else both, both)
+        sheets = {sheet for _, _, sheet in self._recounts}
+        return sum((self._on(sheet, analyst) for sheet in sheets), Located())
 
-    def _price(self, whose: str, line: int) -> Fraction:
-        found = self._recounts.get((whose, line))
+    def exceed(self, kept: Mapping[tuple[str, str], tuple[Located, object]]) -> bool:
+        """Whether the balls of a sheet cost more than what is kept of it."""
+        for (sheet, analyst), (price, _) in kept.items():
+            least = self._on(sheet, analyst)
+            if price.differential < least.differential or price.sensitive < least.sensitive:
+                return True
+        return False
+
+    def _on(self, sheet: str, analyst: str) -> Located:
+        whose = analyst if self._several else ""  # a sole analyst's balls are the dataset's
+        both = self._price(whose, 1, sheet)
+        return Located(self._price(whose, 0, sheet) if self._lines else both, both)
+
+    def _price(self, whose: str, line: int, sheet: str) -> Fraction:
+        found = self._recounts.get((whose, line, sheet))
         return Fraction(0) if found is None else found.price
 
 
