@@ -286,11 +286,19 @@ class World:
     def _publish(self, copy: Copy, ledger: Ledger, account: str) -> None:
         states = States(ledger, account)
         version, state = states.load("mean") or (-1, {"draws": []})
+        self._shown(copy, ledger, account, state["draws"])
         draws = [*state["draws"], next(self.values)]
         if states.save("mean", version + 1, {"draws": draws}):
+            self._shown(copy, ledger, account, draws)
+
+    def _shown(self, copy: Copy, ledger: Ledger, account: str, draws: list[int]) -> None:
+        """What a publication drew was shown, just now or before."""
+        published = self.released.published.setdefault(account, [])
+        new = [draw for draw in draws if draw not in published]
+        if new:
             self._check(copy, ledger, account)
-            self.released.published.setdefault(account, []).append(draws[-1])
-            self.seen["published"] += 1
+            published += new
+            self.seen["published"] += len(new)
 
     def amend(self) -> None:
         """Raise a budget: nobody can where the account is closed."""

@@ -148,6 +148,15 @@ def test_tampering_with_what_is_derived_from_the_entries_is_found(
         assert INDEX_TAMPERINGS[statement] in finding.reason, finding
 
 
+MOVED_PRICES = (
+    "UPDATE sheets SET differential = '0', sensitive = '0'",
+    "UPDATE balls SET depths = '0 0 0 0'",
+    "UPDATE sheets SET differential = '1/2', sensitive = '1/2' "
+    "WHERE sheet = (SELECT sheet FROM balls WHERE seq = 2)",
+    "UPDATE balls SET depths = '1/2 1/2 1/2 1/2' WHERE seq = 2",
+)
+
+
 def test_prices_that_were_moved_from_one_sheet_to_another_are_found(tmp_path: Path) -> None:
     """Their sum is what it was; the next question on the first sheet would be asked for nothing."""
     with Ledger(tmp_path / "l.db", geometry=BALLS) as ledger:
@@ -157,14 +166,8 @@ def test_prices_that_were_moved_from_one_sheet_to_another_are_found(tmp_path: Pa
             assert asked.location is not None
             charge(ledger, replace(asked, location={**asked.location, "columns": [column]}))
         assert verify(ledger, "clinic", geometry=BALLS).ok
-        first = "SELECT sheet FROM balls WHERE seq = 2"
-        for price, which in (("1/2", "="), ("0", "<>")):
-            set_to = (
-                f"differential = '{price}', sensitive = '{price}' WHERE sheet {which} ({first})"
-            )
-            tamper(ledger, f"UPDATE sheets SET {set_to}")
-            depths = f"'{price} {price} {price} {price}' WHERE sheet {which} ({first})"
-            tamper(ledger, f"UPDATE balls SET depths = {depths}")
+        for statement in MOVED_PRICES:
+            tamper(ledger, statement)
         assert "keeps of its sheets" in verify(ledger, "clinic", geometry=BALLS).reason
 
 

@@ -22,6 +22,7 @@ from whitecrow.ledger.lookup import stored
 from whitecrow.ledger.states import States
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.witness import SigningKey, Statement, appoint, dismiss, setup_of
+from whitecrow.ledger.witness.places import FilePlace
 from whitecrow.place.balls import BALLS
 
 
@@ -383,3 +384,25 @@ def test_statements_of_an_older_version_are_extended(tmp_path: Path) -> None:
         assert setup.read().number == 1
         with pytest.raises(LedgerOutdated):
             asked(other, "b", 3)
+
+
+def test_a_version_of_a_publication_is_shown_when_the_witness_knows_it(tmp_path: Path) -> None:
+    """It was stored while the place was away; whoever loads it next tells the witness first."""
+    store, place = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "witness"
+    with begun(store, str(place), tmp_path) as ledger:
+        states = States(ledger, "clinic")
+        assert states.save("mean", 0, {"sum": 1})
+        backup(ledger.database, tmp_path / "copy")
+        with pytest.MonkeyPatch.context() as away:
+            away.setattr(FilePlace, "keep", _away)
+            for act in (lambda: states.save("mean", 1, {"sum": 2}), lambda: states.load("mean")):
+                with pytest.raises(LedgerUnusable):
+                    act()
+        assert states.load("mean") == (1, {"sum": 2})
+    restored(store, tmp_path / "copy")
+    with Ledger(store) as ledger, pytest.raises(LedgerOutdated):
+        States(ledger, "clinic").load("mean")
+
+
+def _away(*_: object) -> bool:
+    raise LedgerUnusable("away")

@@ -56,8 +56,18 @@ class States:
 
     def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the latest version and its state, or None if there is none."""
-        row = self._ledger.read(self._dataset, lambda account: self._row(account, key))
+        ledger, look = self._ledger, lambda account: self._row(account, key)
+        if not self._released:
+            row = ledger.read(self._dataset, look)
+        else:  # whoever loads it may show it
+            row = watched(ledger, self._dataset, look, within=ledger.read)
+            self._cover(key, row)
         return None if row is None else (row.version, json.loads(row.state))
+
+    def _cover(self, key: str, row: Any | None) -> None:
+        """Return when the witness knows a version."""
+        if row is not None and self._ledger.witness is not None:
+            self._ledger.witness.cover(state_name(self._dataset, key), row.version + 1)
 
     def _row(self, account: AccountTransaction, key: str) -> Any | None:
         """What is kept, unless the account is closed for good or this publication is over."""

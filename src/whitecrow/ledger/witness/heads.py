@@ -76,8 +76,11 @@ def heads(session: Session) -> dict[str, Head]:
     return found
 
 
-def head_of(session: Session, dataset: str) -> Head:
-    """Where one account stands."""
+def head_of(session: Session, name: str) -> Head:
+    """Where one account, or one publication, stands."""
+    dataset, _, key = name.partition("\n")
+    if key:
+        return heads(session).get(name, Head())
     row = session.one(_HEAD, named=dataset)
     return Head() if row is None else _account(row)
 
