@@ -28,7 +28,7 @@ they speak of parameters, cards, policies and budgets only. Catch a branch or a 
     │   ├── TooMany             too many requests
     │   ├── LedgerBusy          another process is writing the ledger, or computing this answer
     │   ├── LedgerUnusable      the ledger or another store cannot be opened, read or written
-    │   ├── LedgerOutdated      the ledger is older than its witness: a backup was restored
+    │   ├── LedgerOutdated      the ledger is older than its witness, or two copies are in use
     │   ├── DatasetClosed       nothing is answered until the custodian has looked
     │   └── ComputationFailed   it failed behind the boundary; the custodian's log has the cause
     └── LedgerCorrupt           what the ledger stores does not add up
@@ -237,7 +237,7 @@ class LedgerUnusable(Unavailable):
 
 
 class LedgerOutdated(Unavailable):
-    """The ledger is older than its witness; it answers nothing until the operator has acted."""
+    """The ledger is older than its witness, or a fork: it answers nothing until somebody acts."""
 
 
 class DatasetClosed(Unavailable):

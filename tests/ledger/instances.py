@@ -27,7 +27,7 @@ class Instance:
 
 
 @contextmanager
-def instance(folder: Path) -> Iterator[Instance]:
+def instance(folder: Path, port: int = 0) -> Iterator[Instance]:
     """Run one while the block lasts; its custodian has made a token of scope witness."""
     app = create_app(Settings(database=f"sqlite:///{folder / 'instance.db'}"))
     service: Service = app.state.service
@@ -35,7 +35,7 @@ def instance(folder: Path) -> Iterator[Instance]:
     who = service.people.get("keeper") if known else service.people.add("keeper", "custodian")
     token = service.members.issue(who, "keeper", scope="witness")[0]
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, lifespan="off", http=GuardedProtocol
+        app, host="127.0.0.1", port=port, log_config=None, lifespan="off", http=GuardedProtocol
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

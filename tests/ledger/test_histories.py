@@ -7,17 +7,20 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import histories
 import pytest
-from histories import SqliteStores, World
+from histories import PostgresStores, SqliteStores, World
 
 from whitecrow.ledger import database, states
 from whitecrow.ledger.schema import witness as appointed
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.witness import Evidence, guard
 from whitecrow.ledger.witness.heads import Head
+
+if TYPE_CHECKING:
+    from benchmarks import postgres
 
 QUICK = 60
 """Histories that the ordinary suite lives through; the study has thousands."""
@@ -77,6 +80,27 @@ def test_in_no_history_is_anything_forgotten_or_drawn_twice(memory: Path) -> Non
     # The histories are not empty: answers leave, ledgers are refused, accounts are closed.
     least = {"answered": 200, "published": 50, "LedgerOutdated": 50, "closed": 10, "dismissed": 5}
     assert all(seen[name] >= number for name, number in least.items()), seen
+
+
+@pytest.mark.study
+@pytest.mark.timeout(3600)
+def test_in_two_thousand_histories_nothing_is_forgotten_or_drawn_twice(memory: Path) -> None:
+    _live(range(2000), memory)
+
+
+@pytest.mark.study
+@pytest.mark.timeout(3600)
+def test_in_six_hundred_histories_on_postgresql_nothing_is_forgotten_or_drawn_twice(
+    memory: Path, server: postgres.Cluster
+) -> None:
+    for seed in range(600):
+        stores = PostgresStores(server.url, f"h{seed}_")
+        folder = memory / str(seed)
+        folder.mkdir()
+        try:
+            _run(World(seed, stores, folder), seed)
+        finally:
+            stores.close()
 
 
 def _accept_nothing(self: guard.Guard, held: Evidence, otherwise: str) -> None:
