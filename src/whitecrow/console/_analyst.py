@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +21,7 @@ from whitecrow.detector import Detector
 from whitecrow.errors import (
     BudgetExhausted,
     InvalidInput,
+    NotKnown,
     NotReady,
     PolicyViolation,
     http_status,
@@ -35,6 +37,14 @@ __all__ = ["add"]
 _ASKING = ("analyst", "custodian")
 _A_PAGE = 25
 _MOST_PAGES = 10**6
+_LONGEST_PAUSE = 10  # seconds, before a page that waits for an answer looks again
+
+NO_ANSWER = {
+    "open": "not answered yet",
+    "failed": "failed; nothing was released",
+    "void": "given back",
+}
+"""What became of a question without an answer, in words."""
 
 
 def add(site: Site) -> None:
@@ -96,13 +106,13 @@ def add(site: Site) -> None:
             "question": {"kind": kind, **question.to_json()},
             "deadline": service.deadline(visit.who, found["name"], written),
             "left": found["remaining"].get(_line(description.price)),
-            "short": not _fits(visit, {"kind": kind, **question.to_json()}),
+            "refusal": _refusal(visit, {"kind": kind, **question.to_json()}),
         }
         return form_page(visit, priced=priced, **more)
 
-    def _fits(visit: Visit, written: dict[str, Any]) -> bool:
-        """Whether the ledger would admit a question: one asked before is free, as is its place."""
-        return bool(service.plan(visit.who, visit.part("name"), [written])["fits"])
+    def _refusal(visit: Visit, written: dict[str, Any]) -> str:
+        """Why a question would be refused by policy, budget or allowance; empty if it would not."""
+        return str(service.plan(visit.who, visit.part("name"), [written])["reason"])
 
     def dummy(visit: Visit) -> Page:
         """The question that was priced, about made-up records: free, and marked as such."""
@@ -126,14 +136,12 @@ def add(site: Site) -> None:
             return form_page(visit, status=http_status(error), refused=str(error))
         if type_of(question_from(release.question)).series is not None:
             # The ledger has the series; the answer of a step is shown to whoever asks for it.
-            one = {
-                "question": release.question,
-                "answer": release.answer,
-                "at": datetime.now(UTC).isoformat(),
-            }
-            price = release.guarantee.to_json()
-            return answer_page(visit, {**one, "price": price}, again=not release.charged)
+            return answer_page(visit, _released(release), again=not release.charged)
         key = digest(question_from(release.question))
+        if not release.charged and own(visit, name, key) is None:
+            # Somebody else asked it first. Their questions have no address for this visitor, who
+            # could otherwise try digests and learn for nothing what others asked.
+            return answer_page(visit, _released(release), again=True)
         again = "" if release.charged else "?again=1"
         return Go(f"{HOME}/datasets/{name}/answers/{key}{again}")
 
@@ -168,21 +176,31 @@ def add(site: Site) -> None:
                 question = question_from(one["question"])
                 one["said"] = question.says(one["answer"])
                 one["error"] = error_words(question, known_figures(question, card))
+            else:
+                one["unanswered"] = NO_ANSWER[one["outcome"]]
         more = len(listed) > _A_PAGE
         values = {"questions": shown, "page": page, "pages": page + more}
         return Page("history.html", {"dataset": found, "gauges": gauges(found), **values})
 
-    def answered(visit: Visit, name: str) -> dict[str, Any]:
-        """An analyst's own question with the digest of the address."""
-        key = visit.part("digest")
-        for one in all_questions(visit, name):
-            if one["outcome"] == "answered" and _digest(one["question"]) == key:
-                return one
-        raise missing()
+    def own(visit: Visit, name: str, key: str) -> dict[str, Any] | None:
+        """An analyst's own newest question with this digest, whatever has become of it."""
+        asked = all_questions(visit, name)
+        return next((one for one in asked if _digest(one["question"]) == key), None)
+
+    def addressed(visit: Visit, name: str) -> dict[str, Any]:
+        """An analyst's own question with the digest of the address: answered, or to be answered."""
+        question = own(visit, name, visit.part("digest"))
+        if question is None:
+            raise missing()
+        if question["outcome"] not in ("answered", "open"):
+            raise NotKnown(f"This question has no answer: {NO_ANSWER[question['outcome']]}.")
+        return question
 
     def detector_of(visit: Visit, name: str) -> Detector:
         """The detector that was learned by a question: public since it was released."""
-        one = answered(visit, name)
+        one = addressed(visit, name)
+        if one["outcome"] == "open":
+            raise NotReady("Your question is asked; its answer is not due yet.")
         learned = question_from(one["question"]).reads(one["answer"])
         if not isinstance(learned, Detector):
             raise missing()
@@ -219,7 +237,17 @@ def add(site: Site) -> None:
 
     def answer(visit: Visit) -> Page:
         found, _ = opened(visit)
-        return answer_page(visit, answered(visit, found["name"]), again=bool(visit.query("again")))
+        question = addressed(visit, found["name"])
+        if question["outcome"] == "open":
+            return waiting(visit, found, question)
+        return answer_page(visit, question, again=bool(visit.query("again")))
+
+    def waiting(visit: Visit, found: dict[str, Any], question: dict[str, Any]) -> Page:
+        """A page that loads itself anew until the reply is due; it needs no script."""
+        deadline = service.deadline(visit.who, found["name"], question["question"])
+        after = min(max(1, math.ceil((deadline or 1) / 10)), _LONGEST_PAUSE)
+        values = {"dataset": found, "asked": question, "deadline": deadline, "after": after}
+        return Page("waiting.html", values, 202, after)
 
     def answer_page(visit: Visit, one: dict[str, Any], *, again: bool) -> Page:
         found, card = opened(visit)
@@ -263,6 +291,16 @@ def _linked(visit: Visit) -> Form:
     """What a link filled in: text in the fields of a form, read like what a person types there."""
     query = visit.request.query_params
     return Form({name: query.getlist(name) for name in query if name != "done"})
+
+
+def _released(release: Release) -> dict[str, Any]:
+    """A release as the entry of a history is."""
+    return {
+        "question": release.question,
+        "answer": release.answer,
+        "at": datetime.now(UTC).isoformat(),
+        "price": release.guarantee.to_json(),
+    }
 
 
 def _address(visit: Visit) -> str:
