@@ -173,9 +173,8 @@ class Client(Asks):
 
     def plan(self, questions: Sequence[Question]) -> Plan:
         """Say what a batch would cost together (spatial accounting), before asking."""
-        found = self._post("plan", {"questions": [_written(one) for one in questions]})
-        price = {line: Fraction(amount) for line, amount in found["price"].items()}
-        return Plan(**{**found, "price": price, "apart": Fraction(found["apart"])})
+        written = {"questions": [_written(one) for one in questions]}
+        return Plan.from_json(self._post("plan", written))
 
     def advise_model(
         self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.errors import BudgetExhausted
+from whitecrow.errors import BudgetExhausted, NotAllowed
 from whitecrow.look import notebook
 from whitecrow.privacy import rounded_up
 from whitecrow.terms import LINES
@@ -36,6 +37,9 @@ class Plan:
         Why not.
     fitting : int
         How many fit, counted from the first.
+    refused : mapping of int to str
+        Which questions the policy refuses to whoever would ask, counted from 1, and why. The price
+        is that of the others.
     """
 
     questions: int
@@ -45,6 +49,21 @@ class Plan:
     fits: bool
     reason: str = ""
     fitting: int = 0
+    refused: dict[int, str] = field(default_factory=dict)
+
+    def refusing(self, refused: dict[int, str], others: Sequence[int]) -> Plan:
+        """The plan of a batch of which this one has the ``others``, by their numbers."""
+        if not refused:
+            return self
+        first = min([*refused, *([] if self.fits else [others[self.fitting]])])
+        return replace(
+            self,
+            questions=len(refused) + len(others),
+            fits=False,
+            reason=refused.get(first, self.reason),
+            fitting=first - 1,
+            refused=refused,
+        )
 
     def check(self) -> None:
         """Refuse a batch that does not fit, before any of it is asked.
@@ -53,7 +72,11 @@ class Plan:
         ------
         BudgetExhausted
             It says how many of the questions fit.
+        NotAllowed
+            The policy refuses one of them.
         """
+        for number, reason in self.refused.items():
+            raise NotAllowed(f"None of the batch was asked. Its question {number}: {reason}")
         if not self.fits:
             raise BudgetExhausted(
                 f"The batch does not fit, and none of it was asked: of its {self.questions} "
@@ -77,7 +100,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; rationals as text."""
-        return {
+        found: dict[str, Any] = {
             "questions": self.questions,
             "charged": self.charged,
             "price": {line: str(amount) for line, amount in self.price.items()},
@@ -86,6 +109,17 @@ class Plan:
             "reason": self.reason,
             "fitting": self.fitting,
         }
+        if self.refused:
+            found["refused"] = {str(number): why for number, why in self.refused.items()}
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """Build the plan that :meth:`to_json` wrote."""
+        price = {line: Fraction(amount) for line, amount in data["price"].items()}
+        refused = {int(number): why for number, why in data.get("refused", {}).items()}
+        said = {**data, "price": price, "apart": Fraction(data["apart"]), "refused": refused}
+        return cls(**said)
 
 
 def _decimals(amount: Fraction) -> str:

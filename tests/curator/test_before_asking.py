@@ -69,6 +69,37 @@ def test_a_plan_says_why_a_batch_does_not_fit(curator: wc.Curator) -> None:
         curator.plan([Toy(-1)])
 
 
+def test_a_plan_says_which_questions_the_policy_refuses_to_whoever_asks() -> None:
+    policy = {"analysts": {"ana": ["identify"], "*": ["toy"]}, "max_epsilon": "1/2"}
+    curator = wc.Curator.open(ROWS, card=CARD, policy=policy)
+    batch = [identify(1.0), Toy(1, "1/10"), identify(2.0, "2/3")]
+    plan = curator.plan(batch, analyst="ana")
+    assert (plan.questions, plan.charged, plan.fits, plan.fitting) == (3, 1, False, 1)
+    assert list(plan.refused) == [2, 3]
+    assert "may not ask toy questions" in plan.refused[2] == plan.reason
+    assert "at most epsilon 1/2" in plan.refused[3]
+    assert plan.price["sensitive"] == Fraction(1, 10)
+    assert type(plan).from_json(plan.to_json()) == plan
+    assert list(curator.plan(batch).refused) == [1, 3]  # somebody else may ask other kinds
+    with pytest.raises(wc.PolicyViolation, match="question 2"):
+        plan.check()
+
+
+@pytest.mark.parametrize("given", range(2**3))
+def test_the_first_question_of_a_plan_that_would_be_refused_is_so_when_asked(given: int) -> None:
+    """Policy and budget mixed in every order: what fits by the plan is what asking admits."""
+    policy, budget = {"questions": ["identify"]}, "1/4"
+    curator = wc.Curator.open(ROWS, card=CARD, policy=policy, budget=budget)
+    batch = [identify(50.0 + n / 100, "1/8") if given >> n & 1 else Toy(n) for n in range(3)]
+    plan = curator.plan([*batch, identify(50.5, "1/5")])
+    assert not plan.fits  # the last one is too much after three, and so is any that is no identify
+    for question in batch[: plan.fitting]:
+        curator.ask(question)
+    with pytest.raises((wc.PolicyViolation, wc.BudgetExhausted)) as refusal:
+        curator.ask([*batch, identify(50.5, "1/5")][plan.fitting])
+    assert str(refusal.value) == plan.reason
+
+
 def test_advice_finds_the_smallest_price_for_an_error(curator: wc.Curator) -> None:
     question = identify(1.0)
     now = curator.advise(question)

@@ -20,7 +20,7 @@ from whitecrow.curator.publications import opened_publication
 from whitecrow.curator.rehearsal import Rehearsal
 from whitecrow.curator.series import next_step, series_order
 from whitecrow.data import Card, Records
-from whitecrow.errors import InvalidInput, NotAllowed
+from whitecrow.errors import InvalidInput, NotAllowed, PolicyViolation
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
 from whitecrow.ledger.lookup import ReplyTime, stored
 from whitecrow.limits import UNLIMITED, Limits
@@ -243,21 +243,19 @@ class Curator(Asks, Custody, Rehearsal):
             labels=question.figures,
         )
 
-    def plan(self, questions: Sequence[Question]) -> Plan:
-        """Say what a batch would cost together (spatial accounting), before asking.
-
-        Raises
-        ------
-        PolicyViolation
-            If one of the questions may not be asked.
-        """
-        policy, orders = self.policy, []
-        for question in questions:
+    def plan(self, questions: Sequence[Question], *, analyst: str | None = None) -> Plan:
+        """What a batch would cost together, and what of it would be refused to whoever asks."""
+        who, policy, refused = analyst or self.analyst, self.policy, {}
+        orders: dict[int, ChargeRequest] = {}
+        for number, question in enumerate(questions, start=1):
             price = self.price(question)
-            policy.check(question.kind, price, self.analyst)
-            order = self._order(question, price, self.analyst)
-            orders.append(series_order(order, question, self))
-        return self._ledger.quote(self.name, orders).plan(orders)
+            try:
+                policy.check(question.kind, price, who)
+                orders[number] = series_order(self._order(question, price, who), question, self)
+            except PolicyViolation as error:
+                refused[number] = str(error)
+        allowed = list(orders.values())
+        return self._ledger.quote(self.name, allowed).plan(allowed).refusing(refused, list(orders))
 
     def _check(self, question: Question) -> None:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""

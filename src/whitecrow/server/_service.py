@@ -169,13 +169,13 @@ class Service(Replies):
         return well_formed(lambda: curator.describe(question_from(written), **public))
 
     def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Say what a batch would cost together."""
+        """Say what a batch would cost together, and what of it would be refused to this person."""
         need(who, "analyst", "custodian")
         curator = self.curator(who, name)
         if len(written) > MOST_QUESTIONS:
             raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
         batch = [priced_question(curator, one) for one in written]
-        return curator.plan(batch).to_json()
+        return curator.plan(batch, analyst=who.name).to_json()
 
     def askable(self, who: Person, name: str, written: Asked) -> Question:
         """Read a question; refuse one that this person may not ask, or that is malformed."""

@@ -1,0 +1,33 @@
+"""A plan says what would be refused to the very person who would ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .conftest import House, identify
+
+
+def _plan(house: House, who: str, *questions: dict[str, Any]) -> dict[str, Any]:
+    return house.service.plan(house.service.people.get(who), "clinic", questions)
+
+
+def test_a_plan_knows_the_allowance_and_the_policy_for_the_analyst_who_asks(
+    opened: Callable[..., House],
+) -> None:
+    house = opened(budget="10", patience=240.0)
+    service = house.service
+    custodian = service.people.get("custodian")
+    batch = [identify(epsilon="1/4"), identify(epsilon="1/3")]
+    assert _plan(house, "ana", *batch)["fits"]
+    service.allow(custodian, "clinic", "ana", "1/2", reason="a first look")
+    short = _plan(house, "ana", *batch)
+    assert (short["fits"], short["fitting"]) == (False, 1)
+    assert "Analyst 'ana'" in short["reason"]
+    assert _plan(house, "custodian", *batch)["fits"]
+    rules = {**service.dataset(custodian, "clinic")["policy"], "analysts": {"ana": ["count"]}}
+    service.amend(custodian, "clinic", policy=rules, reason="counts alone")
+    refused = _plan(house, "ana", *batch)
+    assert sorted(refused["refused"]) == ["1", "2"]
+    assert "'ana' may not ask identify" in refused["reason"]
+    assert refused["charged"] == 0
