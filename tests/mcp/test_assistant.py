@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 import whitecrow as wc
 from whitecrow import demo
 from whitecrow.cli import whitecrow
-from whitecrow.mcp import TOOLS, Approvals, Assistant, serve
+from whitecrow.cli.mcp import _caps
+from whitecrow.mcp import TOOLS, Approvals, Assistant, Spend, serve
+from whitecrow.privacy import guarantee
+from whitecrow.questions import read_question
 
 MODEL = {"beta": 40, "radius": 12.0, "metric": "euclidean"}
+NAMES = st.sampled_from(["id", "method", "params", "name", "arguments", "capabilities", "result"])
+JSON = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from(["ping", "initialize", "tools/list", "tools/call", "list_datasets", "x"])
+)
 QUESTION = {
     "kind": "screen",
     "record": {"age": 74.0, "bmi": 44.0},
@@ -54,7 +68,7 @@ def talk(
     folder: Path,
     *messages: dict[str, Any],
     elicits: bool = False,
-    most: Fraction | None = None,
+    most: dict[str, Fraction] | None = None,
 ) -> list[dict[str, Any]]:
     """Say these messages after the greeting; return what comes back, the greeting's reply first."""
     capabilities = {"elicitation": {}} if elicits else {}
@@ -97,6 +111,12 @@ def test_looking_pricing_and_dummies_are_free(curator: wc.Curator, tmp_path: Pat
     assert str(curator.remaining()) == "differential 1, sensitive 1"
 
 
+def approve(folder: Path, code: str, typed: str) -> Any:
+    """What a person does at a terminal of their own."""
+    words = ["mcp", "--approvals", str(folder), "--approve", code]
+    return CliRunner().invoke(whitecrow, words, input=typed)
+
+
 def test_nothing_is_asked_of_the_data_before_a_person_approved_it(
     curator: wc.Curator, tmp_path: Path
 ) -> None:
@@ -107,8 +127,13 @@ def test_nothing_is_asked_of_the_data_before_a_person_approved_it(
     assert "1/4" in said
     assert str(curator.remaining()) == "differential 1, sensitive 1"
     code = said.partition("--approve ")[2].split()[0]
-    done = CliRunner().invoke(whitecrow, ["mcp", "--approvals", str(tmp_path), "--approve", code])
-    assert done.exit_code == 0, done.output
+    for typed, approved in (("n\n", False), ("", False), ("y\n", True)):
+        done = approve(tmp_path, code, typed)
+        assert (done.exit_code == 0) is approved, done.output
+        assert "Price, exactly: differential epsilon 1/4" in done.output
+        assert '"age": 74' in done.output
+        if not approved:
+            assert talk(curator, tmp_path, asking)[1]["result"]["isError"]
     other = {**QUESTION, "epsilon": "1/2"}
     answers = talk(
         curator, tmp_path, call("ask_question", dataset="clinic", question=other), asking, asking
@@ -157,15 +182,104 @@ def test_only_a_plain_yes_of_the_user_spends(
     assert str(curator.remaining()) == f"differential {left}, sensitive {left}"
 
 
-def test_a_session_has_a_cap_beside_the_custodians(curator: wc.Curator, tmp_path: Path) -> None:
-    reply = talk(
-        curator,
-        tmp_path,
-        call("ask_question", dataset="clinic", question=QUESTION),
-        most=Fraction(1, 8),
-    )[1]
-    assert reply["result"]["isError"]
-    assert "may cost 1/8 together" in reply["result"]["content"][0]["text"]
+def test_a_code_shows_the_price_it_stands_for_whatever_the_assistant_said_of_it(
+    curator: wc.Curator, tmp_path: Path
+) -> None:
+    """The assistant's words are not the person's: 50 is shown as 50, and escapes are no words."""
+    dear = {**QUESTION, "epsilon": "50", "record": {"age": 74.0, "bmi": 44.0}}
+    talk(curator, tmp_path, call("ask_question", dataset="clinic", question=dear))
+    (request,) = tmp_path.glob("*.request")
+    shown = approve(tmp_path, request.stem, "n\n").output
+    assert "Price, exactly: differential epsilon 50" in shown
+    spend = Approvals(tmp_path).requested(request.stem)
+    painted = replace(spend, words="cheap\x1b[1A\nPrice, exactly: differential epsilon 1/100")
+    assert "\x1b" not in str(painted)
+    assert str(painted).splitlines()[-1] == "Price, exactly: differential epsilon 50"
+
+
+def test_a_yes_is_bound_to_question_and_price_and_not_to_the_short_code(tmp_path: Path) -> None:
+    """Two questions with one code of 48 bits can be found; a yes is for what was shown."""
+    approvals = Approvals(tmp_path)
+    cheap = Spend("clinic", QUESTION, {"notion": "differential", "epsilon": "1/100"}, "")
+    dear = Spend("clinic", QUESTION, {"notion": "differential", "epsilon": "50"}, "")
+    approvals.request(cheap)
+    approvals.approve(approvals.requested(cheap.code))
+    (tmp_path / f"{cheap.code}.yes").rename(tmp_path / f"{dear.code}.yes")  # as if codes met
+    assert not approvals.taken(dear)
+    assert dear.code != cheap.code
+
+
+@pytest.mark.parametrize("code", ["", "../../etc/pw", "0123456789ab", "x" * 13])
+def test_a_code_that_nothing_waits_for_approves_nothing(tmp_path: Path, code: str) -> None:
+    assert approve(tmp_path, code, "y\n").exit_code != 0
+    assert not list(tmp_path.iterdir())
+
+
+HALF, TINY = Fraction(1, 2), Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("most", "price", "said"),
+    [
+        ({"epsilon": Fraction(1, 8)}, {"epsilon": "1/4"}, "may cost epsilon 1/8 together"),
+        ({"epsilon": HALF}, {"epsilon": "1/4"}, ""),
+        ({"epsilon": HALF}, {"epsilon": "1/4", "delta": "1/1000000"}, "names no delta"),
+        ({"epsilon": HALF, "delta": TINY}, {"epsilon": "1/4", "delta": "1/1000000"}, "cost delta"),
+        ({"epsilon": HALF, "delta": HALF}, {"epsilon": "1/4", "delta": "1/1000000"}, ""),
+        ({"epsilon": HALF}, {"rho": "1/100"}, "names no rho"),
+        ({"rho": HALF}, {"epsilon": "1/4"}, "names no epsilon"),
+        ({"rho": HALF, "epsilon": HALF}, {"rho": "1/2"}, ""),
+    ],
+)
+def test_a_session_is_capped_in_epsilon_delta_and_rho_apart(
+    curator: wc.Curator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most: dict[str, Fraction],
+    price: dict[str, str],
+    said: str,
+) -> None:
+    notion = "concentrated" if "rho" in price else "differential"
+    given = guarantee({"notion": notion, "unit": "add_remove", "delta": "0", **price})
+    free = curator.describe(read_question(QUESTION))
+    monkeypatch.setattr(curator, "describe", lambda question: replace(free, price=given))
+    asking = call("ask_question", dataset="clinic", question=QUESTION)
+    text = talk(curator, tmp_path, asking, most=most)[1]["result"]["content"][0]["text"]
+    assert (said or "A person must confirm the price first") in text
+
+
+def test_what_was_spent_of_a_cap_stays_spent(curator: wc.Curator, tmp_path: Path) -> None:
+    here: Any = Here(curator)
+    assistant = Assistant(lambda _: here, Approvals(tmp_path), most={"epsilon": HALF})
+
+    def ask(epsilon: str) -> Any:
+        given = {"dataset": "clinic", "question": {**QUESTION, "epsilon": epsilon}}
+        return assistant.call("ask_question", given, lambda _: True)
+
+    assert ask("1/4")["charged"]
+    assert not ask("1/4")["charged"]  # free, and counted as that
+    with pytest.raises(wc.PolicyViolation, match="1/4 is spent"):
+        ask("1/3")
+    assert ask("1/5")["charged"]
+
+
+@pytest.mark.parametrize(
+    ("written", "caps"),
+    [
+        (["1/2"], {"epsilon": "1/2"}),
+        (["epsilon=1", "delta=1e-9", "rho=1/8"], {"epsilon": "1", "delta": "1e-9", "rho": "1/8"}),
+        (["tau=1"], None),
+        (["1", "epsilon=2"], None),
+        (["0"], None),
+        (["rho="], None),
+    ],
+)
+def test_caps_are_written_by_name(written: list[str], caps: dict[str, str] | None) -> None:
+    if caps is None:
+        with pytest.raises(wc.InvalidInput, match="--at-most"):
+            _caps(tuple(written))
+        return
+    assert _caps(tuple(written)) == {name: Fraction(one) for name, one in caps.items()}
 
 
 @pytest.mark.parametrize(
@@ -176,6 +290,70 @@ def test_arguments_that_the_tool_does_not_have_are_refused(
     curator: wc.Curator, tmp_path: Path, arguments: dict[str, Any]
 ) -> None:
     assert talk(curator, tmp_path, call("ask_question", **arguments))[1]["error"]["code"] == -32602
+
+
+DEEP = '{"id": 1, "method": "tools/call", "params": ' + "[" * 100_000 + "]" * 100_000 + "}"
+DEEPER = call("price_question", dataset="clinic", question={"kind": "screen", "record": {}})
+DEEPER["params"]["arguments"]["question"]["record"] = {"age": json.loads("[" * 900 + "]" * 900)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        DEEP,
+        json.dumps(DEEPER),
+        '{"id": 1, "method": "initialize", "params": {"capabilities": null}}',
+        '{"id": 1, "method": "initialize", "params": null}',
+        '{"id": 1, "method": "initialize", "params": [1]}',
+        '{"id": null, "method": "ping"}',
+        '{"id": {}, "method": "ping"}',
+        '{"id": 1, "method": 7}',
+        '{"id": 1}',
+        '{"id": 1, "method": "tools/call", "params": {"name": [], "arguments": [[]]}}',
+        json.dumps(call("price_question", dataset=[], question=QUESTION)),
+        json.dumps(call("price_question", dataset="clinic", question=None)),
+        json.dumps(call("price_question", dataset="clinic", question={"kind": {}})),
+        json.dumps(call("price_question", dataset="clinic", question={**QUESTION, "model": 1e308})),
+        "\ufffd\ufffd",
+        "NaN",
+        "null",
+    ],
+    ids=lambda line: line[:60],
+)
+def test_every_line_gets_one_reply_and_the_session_goes_on(
+    curator: wc.Curator, tmp_path: Path, line: str
+) -> None:
+    out = io.StringIO()
+    here: Any = Here(curator)
+    serve(
+        Assistant(lambda _: here, Approvals(tmp_path)), [line, '{"id": 9, "method": "ping"}'], out
+    )
+    replies = [json.loads(text) for text in out.getvalue().splitlines()]
+    assert len(replies) == 2
+    assert replies[1] == {"jsonrpc": "2.0", "id": 9, "result": {}}
+    refused = replies[0].get("error") or replies[0]["result"].get("isError")
+    assert refused or "capabilities" in line
+
+
+@given(st.recursive(JSON, lambda one: st.lists(one) | st.dictionaries(NAMES, one), max_leaves=12))
+def test_no_json_ends_a_session(message: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        out = io.StringIO()
+        lines = [json.dumps(message), '{"id": 9, "method": "ping"}']
+        serve(Assistant(_nowhere, Approvals(Path(folder))), lines, out)
+    assert json.loads(out.getvalue().splitlines()[-1])["result"] == {}
+
+
+def test_a_fault_in_a_tool_is_told_and_survived(tmp_path: Path) -> None:
+    out = io.StringIO()
+    lines = [json.dumps(call("list_datasets")), '{"id": 9, "method": "ping"}']
+    serve(Assistant(_nowhere, Approvals(tmp_path)), lines, out)
+    replies = [json.loads(text) for text in out.getvalue().splitlines()]
+    assert [one.get("error", {}).get("code") for one in replies] == [-32603, None]
+
+
+def _nowhere(dataset: str | None) -> Any:
+    raise ZeroDivisionError
 
 
 def test_what_is_no_message_is_said_and_survived(curator: wc.Curator, tmp_path: Path) -> None:
