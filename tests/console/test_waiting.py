@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -13,14 +14,12 @@ import pytest
 from .conftest import QUESTIONS, House, build, hidden
 from .test_browser import CHROMIUM, FLAGS, PASSWORD, Tab, listening
 
-DEADLINE = 0.5
-
 
 @pytest.fixture(scope="module")
 def padded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A service with padded replies and two analysts of one dataset."""
     house = build(
-        Path(tmp_path_factory.mktemp("padded")), patience=240.0, deadlines={"*": DEADLINE}
+        Path(tmp_path_factory.mktemp("padded")), patience=240.0, deadlines={"*": 0.5, "count": 3.0}
     )
     service = house.service
     service.start()
@@ -48,16 +47,24 @@ def _answered(visitor: Any, address: str) -> str:
 def test_the_address_of_an_answer_waits_until_the_reply_is_due(padded: House) -> None:
     ana = padded.visitor("ana")
     question = hidden(ana.priced("count", epsilon="1/3").text, "question")
-    sent = ana.post("/datasets/clinic/ask/count/now", {"question": question})
-    assert sent.status_code == 303
-    address = sent.headers["location"]
-    assert ana.send("GET", address).status_code == 202  # not yet due, and no missing page
-    assert "not answered yet" in ana.get("/datasets/clinic/history").text
+    # The answer is there at once; its reply is due in a while, and somebody looks before that.
+    padded.service.ask(padded.person("ana"), "clinic", json.loads(question))
+    history = ana.get("/datasets/clinic/history").text
+    address = re.findall(r'href="([^"]*/answers/[^"]*)">not answered yet', history)[0]
+    assert ana.send("GET", address).status_code == 202  # not due, and no missing page
     assert ana.send("GET", f"{address}/score").status_code == 503
     assert 'class="headline"' in _answered(ana, address)
     assert ana.send("GET", address).status_code == 200  # after a reload too
     again = ana.post("/datasets/clinic/ask/count/now", {"question": question})
     assert "stored answer" in _answered(ana, again.headers["location"])
+
+
+def test_the_form_of_a_padded_ask_leads_to_its_answer(padded: House) -> None:
+    ana = padded.visitor("ana")
+    question = hidden(ana.priced("screen", epsilon="1/3").text, "question")
+    sent = ana.post("/datasets/clinic/ask/screen/now", {"question": question})
+    assert sent.status_code == 303
+    assert 'class="headline"' in _answered(ana, sent.headers["location"])
 
 
 def test_what_somebody_else_asked_is_answered_too_and_has_no_address(padded: House) -> None:
