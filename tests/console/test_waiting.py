@@ -19,7 +19,7 @@ from .test_browser import CHROMIUM, FLAGS, PASSWORD, Tab, listening
 def padded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A service with padded replies and two analysts of one dataset."""
     house = build(
-        Path(tmp_path_factory.mktemp("padded")), patience=240.0, deadlines={"*": 0.5, "count": 3.0}
+        Path(tmp_path_factory.mktemp("padded")), patience=240.0, deadlines={"*": 0.5, "count": 2.0}
     )
     service = house.service
     service.start()
@@ -70,12 +70,14 @@ def test_the_form_of_a_padded_ask_leads_to_its_answer(padded: House) -> None:
 def test_what_somebody_else_asked_is_answered_too_and_has_no_address(padded: House) -> None:
     """Were digests of other people's questions addresses, trying them would tell what was asked."""
     ana, bob = padded.visitor("ana"), padded.visitor("bob")
-    question = hidden(ana.priced("count", epsilon="1/5").text, "question")
-    address = ana.post("/datasets/clinic/ask/count/now", {"question": question}).headers["location"]
+    question = hidden(ana.priced("screen", epsilon="1/5").text, "question")
+    address = ana.post("/datasets/clinic/ask/screen/now", {"question": question}).headers[
+        "location"
+    ]
     _answered(ana, address)
     assert bob.send("GET", address).status_code == 404
     for _ in range(2):  # a reload sends the form again
-        shown = bob.post("/datasets/clinic/ask/count/now", {"question": question})
+        shown = bob.post("/datasets/clinic/ask/screen/now", {"question": question})
         assert shown.status_code == 200
         assert "stored answer, free of charge" in shown.text
     assert bob.send("GET", address).status_code == 404

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from whitecrow.demo import CARD
 from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, TooMany
 from whitecrow.server import Service, create_app
 from whitecrow.server import _totp as totp
+from whitecrow.server._second_factor import first_step, turn_on
 from whitecrow.server._tables import trail as trail_table
 from whitecrow.server._trail import Trail
 
@@ -71,12 +73,13 @@ def test_a_code_counts_once_and_only_near_its_time() -> None:
 def turned_on(service: Service, name: str) -> tuple[str, list[str]]:
     key, _ = service.second_factor.begin(name)
     code = totp.code_at(key, totp.step_at(time.time()) - 1)
-    return key, service.second_factor.confirm(name, key, code)
+    with service.store.transaction() as connection:
+        return key, turn_on(connection, name, key, first_step(key, code))
 
 
 def test_with_a_second_factor_the_password_alone_opens_nothing(service: Service) -> None:
     with pytest.raises(InvalidInput, match="does not fit"):
-        service.second_factor.confirm("custodian", totp.new_key(), "000000x")
+        first_step(totp.new_key(), "000000x")
     key, codes = turned_on(service, "custodian")
     with pytest.raises(NotSignedIn):
         service.sessions.sign_in("custodian", GOOD)
@@ -96,6 +99,66 @@ def test_guessing_codes_locks_even_with_the_right_password(service: Service) -> 
             service.sessions.sign_in("custodian", GOOD, code="000000")
     with pytest.raises(TooMany):
         service.sessions.sign_in("custodian", GOOD, code="000000")
+
+
+def test_whoever_knows_the_password_guesses_few_codes_a_month(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock of a quarter of an hour alone would let 480 a day be tried, 1 in 700 days be right."""
+    key, codes = turned_on(service, "custodian")
+    clock = [time.time()]
+    for module in ("_attempts", "_sessions", "_second_factor"):
+        monkeypatch.setattr(f"whitecrow.server.{module}.time.time", lambda: clock[0])
+
+    def tried(days: int, code: str) -> int:
+        """How many wrong codes are looked at in so many days of guessing without a pause."""
+        looked_at, until = 0, clock[0] + days * 86_400
+        while clock[0] < until:
+            try:
+                service.sessions.sign_in("custodian", GOOD, code=code)
+            except TooMany as error:
+                clock[0] += error.after
+            except NotSignedIn:
+                looked_at += 1
+        return looked_at
+
+    assert tried(29, "no code") == 50
+    for good in (totp.code_at(key, totp.step_at(clock[0])), codes[0]):
+        with pytest.raises(TooMany):
+            service.sessions.sign_in("custodian", GOOD, code=good)
+    service.sessions.unlock("custodian")
+    service.sessions.sign_in("custodian", GOOD, code=codes[0])
+    for _ in range(60):  # right ones are not counted
+        clock[0] += 30
+        good = totp.code_at(key, totp.step_at(clock[0]))
+        service.sessions.sign_in("custodian", GOOD, code=good)
+
+
+def test_one_code_begins_one_session_however_many_send_it_at_once(service: Service) -> None:
+    key, codes = turned_on(service, "custodian")
+
+    def sign_in(code: str) -> bool:
+        try:
+            service.sessions.sign_in("custodian", GOOD, code=code)
+        except (NotSignedIn, TooMany):
+            return False
+        return True
+
+    for code in (totp.code_at(key, totp.step_at(time.time())), codes[0]):
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(sign_in, [code] * 4)) == 1
+
+
+def test_an_address_that_is_locked_counts_nothing_against_names(service: Service) -> None:
+    """A stranger behind one address locks few people out, and nobody once it is locked itself."""
+    most = service.settings.lock_after * 10
+    for number in range(most):
+        with pytest.raises(NotSignedIn):
+            service.sessions.sign_in(f"nobody-{number}", GOOD, address="192.0.2.1")
+    for _ in range(service.settings.lock_after + 1):
+        with pytest.raises(TooMany):
+            service.sessions.sign_in("custodian", "wrong", address="192.0.2.1")
+    service.sessions.sign_in("custodian", GOOD, address="192.0.2.2")
 
 
 def test_an_invitation_lets_its_holder_choose_a_password_once_and_in_time(

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
 from whitecrow.console._fields import mistake
 from whitecrow.console._site import HOME, Go, Page, Site, Visit
 from whitecrow.errors import InvalidInput, NotSignedIn
 from whitecrow.server._people import SCOPES
 from whitecrow.server._proxies import counted_address
+from whitecrow.server._second_factor import first_step, turn_off, turn_on
+
+T = TypeVar("T")
 
 __all__ = ["add"]
 
@@ -73,32 +81,46 @@ def add(site: Site) -> None:
 
     def begin_factor(visit: Visit) -> Page:
         key, address = service.second_factor.begin(visit.who.name)
-        shown = {"key": key, "address": address}
-        return Page("me.html", {**_mine(visit), "new_factor": shown})
+        return Page("me.html", {**_mine(visit), "new_factor": {"key": key, "address": address}})
+
+    def proved(visit: Visit, act: Callable[[Connection], T]) -> T:
+        """Act for somebody who gave password and code: a browser left signed in is not enough."""
+        form, name = visit.form, visit.who.name
+        password = (form.fields.get("password") or [""])[-1]
+        address = counted_address(visit.request)
+        try:
+            with service.sessions.proved(name, password, form.one("old_code"), address=address) as (
+                connection,
+                _,
+            ):
+                return act(connection)
+        except NotSignedIn:
+            raise InvalidInput(
+                "The password or the code of the factor in force is wrong. A recovery code will do "
+                "instead of a code."
+            ) from None
 
     def confirm_factor(visit: Visit) -> Page:
-        key = visit.form.one("key")
+        key, name = visit.form.one("key"), visit.who.name
         try:
-            codes = service.second_factor.confirm(visit.who.name, key, visit.form.one("code"))
+            step = first_step(key, visit.form.one("code"))
+            codes = proved(visit, lambda connection: turn_on(connection, name, key, step))
         except InvalidInput as error:
-            _, address = service.second_factor.begin(visit.who.name)
+            _, address = service.second_factor.begin(name)
             again = {"new_factor": {"key": key, "address": address}, "wrong": str(error)}
             return Page("me.html", {**_mine(visit), **again}, 422)
         return Page("me.html", {**_mine(visit), "codes": codes})
 
     def remove_factor(visit: Visit) -> Page | Go:
-        if visit.who.role in service.settings.second_factor:
-            needed = (
-                "Your role needs a second factor here. A custodian takes away one that is lost."
-            )
-            return Page("me.html", {**_mine(visit), "wrong": needed}, 422)
-        password = (visit.form.fields.get("password") or [""])[-1]
+        who = visit.who
         try:
-            address = counted_address(visit.request)
-            service.sessions.confirm(visit.who.name, password, address=address)
-        except NotSignedIn:
-            return Page("me.html", {**_mine(visit), "wrong": "The password is wrong."}, 422)
-        service.second_factor.remove(visit.who.name, by=visit.who.signature)
+            if who.role in service.settings.second_factor:
+                raise InvalidInput(
+                    "Your role needs a second factor here. A custodian takes away one that is lost."
+                )
+            proved(visit, lambda connection: turn_off(connection, who.name, by=who.signature))
+        except InvalidInput as error:
+            return Page("me.html", {**_mine(visit), "wrong": str(error)}, 422)
         return Go(f"{HOME}/me?done=factor_off")
 
     site.get("/me", me, first=True)

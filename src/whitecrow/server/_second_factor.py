@@ -17,7 +17,7 @@ from whitecrow.server._store import Store
 from whitecrow.server._tables import people, recovery
 from whitecrow.server._trail import Act, record
 
-__all__ = ["SecondFactor", "passes"]
+__all__ = ["SecondFactor", "first_step", "forget", "passes", "turn_off", "turn_on"]
 
 _CODES = 10
 
@@ -39,31 +39,39 @@ class SecondFactor:
         key = totp.new_key()
         return key, totp.address(name, key)
 
-    def confirm(self, name: str, key: str, code: str) -> list[str]:
-        """Put a key in force, after a code of it; returns the recovery codes, shown once."""
-        try:
-            step = totp.fitting_step(key, code, time.time(), after=None)
-        except ValueError:
-            step = None
-        if step is None or len(key) != 32:
-            raise InvalidInput("The code does not fit the key; compare the clock of your device.")
-        made = [f"{secrets.token_hex(4)}-{secrets.token_hex(4)}" for _ in range(_CODES)]
-        with self._store.transaction() as connection:
-            lock(connection, name)
-            connection.execute(
-                update(people).where(people.c.name == name).values(totp=key, totp_step=step)
-            )
-            connection.execute(recovery.delete().where(recovery.c.person == name))
-            for one in made:
-                connection.execute(insert(recovery).values(hash=_hash(name, one), person=name))
-            record(connection, Act(name, "second-factor-on", name))
-        return made
-
     def remove(self, name: str, *, by: str) -> None:
-        """Take a second factor away: its owner does not want it, or lost it."""
+        """Take away the second factor of somebody who lost it; for custodians and operators."""
         with self._store.transaction() as connection:
-            forget(connection, name)
-            record(connection, Act(by, "second-factor-off", name))
+            turn_off(connection, name, by=by)
+
+
+def first_step(key: str, code: str) -> int:
+    """The half minute of the first code of a new key, which shows that its owner has it."""
+    try:
+        step = totp.fitting_step(key, code, time.time(), after=None)
+    except ValueError:
+        step = None
+    if step is None or len(key) != 32:
+        raise InvalidInput("The code does not fit the key; compare the clock of your device.")
+    return step
+
+
+def turn_on(connection: Connection, name: str, key: str, step: int) -> list[str]:
+    """Put a key in force, after a code of it; returns the recovery codes, shown once."""
+    made = [f"{secrets.token_hex(4)}-{secrets.token_hex(4)}" for _ in range(_CODES)]
+    lock(connection, name)
+    connection.execute(update(people).where(people.c.name == name).values(totp=key, totp_step=step))
+    connection.execute(recovery.delete().where(recovery.c.person == name))
+    for one in made:
+        connection.execute(insert(recovery).values(hash=_hash(name, one), person=name))
+    record(connection, Act(name, "second-factor-on", name))
+    return made
+
+
+def turn_off(connection: Connection, name: str, *, by: str) -> None:
+    """Take a second factor away, and say so in the trail."""
+    forget(connection, name)
+    record(connection, Act(by, "second-factor-off", name))
 
 
 def forget(connection: Connection, name: str) -> None:

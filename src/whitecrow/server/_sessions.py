@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import math
 import secrets as randomness
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import Connection, Row, case, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, insert, select, update
 
-from whitecrow.errors import Forbidden, InvalidInput, NotSignedIn, TooMany
+from whitecrow.errors import Forbidden, InvalidInput, NotSignedIn
+from whitecrow.server._attempts import Attempts, take_back_code
 from whitecrow.server._keys import KeyRing
 from whitecrow.server._people import Credential, Person, end_credentials, is_name, lock
 from whitecrow.server._second_factor import passes
 from whitecrow.server._settings import Settings
 from whitecrow.server._store import Store
-from whitecrow.server._tables import failures, invitations, people, sessions
+from whitecrow.server._tables import invitations, people, sessions
 from whitecrow.server._trail import Act, record
 
 __all__ = ["Session", "Sessions"]
@@ -35,7 +36,6 @@ _WRONG = "The name or the password is wrong."
 _NO_INVITATION = "This invitation was used already or has expired; ask for another."
 _NO_LOCAL = "Local accounts are switched off here: sign in through your organisation."
 _SHORTEST, _LONGEST = 12, 1000
-_ADDRESS_FACTOR = 10  # an address may serve many people
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class Sessions:
         # Each hash takes 64 MiB: strangers must not be able to make us take it many times over.
         self._hashing = threading.BoundedSemaphore(2)
         self._nobody = ""
+        self._attempts = Attempts(store, settings)
         self.keys = KeyRing(store, seconds=settings.session_hours * 3600)
 
     # Passwords
@@ -101,7 +102,7 @@ class Sessions:
         """Let a person change their own password; the old one is asked for, failures count."""
         verified = self._verified(name, old, address)
         self._replace(name, self._hashed(new), by="", instead_of=verified)
-        self._forget_attempt(name, address)
+        self._attempts.forget(name, address)
 
     def password_set(self, name: str) -> tuple[str, float | None]:
         """Who knows a person's password beside its owner, and since when it is in force."""
@@ -192,17 +193,33 @@ class Sessions:
         """
         if not self._settings.local_accounts:
             raise Forbidden(_NO_LOCAL)
+        with self.proved(name, password, code, address=address) as (connection, row):
+            session, number = self.begin(connection, row, acting=row.password_by)
+        return session, self.sealed(number)
+
+    @contextmanager
+    def proved(
+        self, name: str, password: str, code: str, *, address: str = ""
+    ) -> Iterator[tuple[Connection, Row[Any]]]:
+        """A transaction for somebody who gave their password and, if they have one, their factor.
+
+        Raises
+        ------
+        NotSignedIn, TooMany
+            As for :meth:`sign_in`.
+        """
         verified = self._verified(name, password, address)
+        self._attempts.count_code(name)
         with self._store.transaction() as connection:
             # Locked and looked at again: whoever was shut out, or had the password replaced, while
             # it was being checked must not be left with a session.
             row = _still(lock(connection, name), verified)
             if not passes(connection, row, code):
                 raise NotSignedIn(_WRONG)
-            session, number = self.begin(connection, row, acting=row.password_by)
+            take_back_code(connection, name)
+            yield connection, row
         # Only now: a right password does not make up for wrong codes.
-        self._forget_attempt(name, address)
-        return session, self.sealed(number)
+        self._attempts.forget(name, address)
 
     def begin(
         self, connection: Connection, row: Row[Any], *, acting: str = "", with_: str = "password"
@@ -277,11 +294,6 @@ class Sessions:
         """Which of the listed sessions a cookie belongs to."""
         return _hash(self._number(cookie))[:16]
 
-    def confirm(self, name: str, password: str, *, address: str = "") -> None:
-        """Ask somebody who is signed in for their password once more; failures count."""
-        self._verified(name, password, address)
-        self._forget_attempt(name, address)
-
     def end(self, name: str, session: str = "", *, act: Act | None = None) -> None:
         """End one of somebody's sessions, or all of them."""
         mine = sessions.c.person == name
@@ -315,7 +327,7 @@ class Sessions:
 
     def _verified(self, name: str, password: str, address: str) -> str:
         """Check a password and return the hash it fits."""
-        self._count_attempt(name, address)
+        self._attempts.count(name, address)
         row = None
         if is_name(name) and len(password) <= _LONGEST:
             query = select(people).where(people.c.name == name, people.c.disabled.is_(False))
@@ -339,55 +351,9 @@ class Sessions:
             except (VerificationError, InvalidHashError, UnicodeError):
                 return False
 
-    def _count_attempt(self, name: str, address: str) -> None:
-        """Count an attempt before its password is looked at, or refuse it.
-
-        Were only failures counted, after the hash, any number of guesses sent at once would all be
-        looked at. Workers count in one row, which the database adds to.
-        """
-        now, window = time.time(), self._settings.lock_minutes * 60
-        with self._store.transaction(counted=False) as connection:
-            connection.execute(failures.delete().where(failures.c.since < now - window))
-            add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-            for who, most in self._counters(name, address):
-                # A refusal does not make the lock last longer.
-                since = case((failures.c.number < most, now), else_=failures.c.since)
-                connection.execute(
-                    add(failures)
-                    .values(who=who, number=1, since=now)
-                    .on_conflict_do_update(
-                        index_elements=["who"],
-                        set_={"number": failures.c.number + 1, "since": since},
-                    )
-                )
-                row = connection.execute(select(failures).where(failures.c.who == who)).one()
-                if row.number > most:  # undone with the transaction
-                    raise TooMany(after=max(1, math.ceil(row.since + window - now)))
-
     def unlock(self, name: str) -> None:
         """Let somebody try again at once, whose sign-in was locked."""
-        with self._store.transaction(counted=False) as connection:
-            connection.execute(failures.delete().where(failures.c.who == f"name {name}"[:100]))
-
-    def _forget_attempt(self, name: str, address: str) -> None:
-        """Take back what a right password was counted as; a name starts anew."""
-        mine, *others = [who for who, _ in self._counters(name, address)]
-        with self._store.transaction(counted=False) as connection:
-            connection.execute(failures.delete().where(failures.c.who == mine))
-            for who in others:
-                connection.execute(
-                    update(failures)
-                    .where(failures.c.who == who, failures.c.number > 0)
-                    .values(number=failures.c.number - 1)
-                )
-
-    def _counters(self, name: str, address: str) -> list[tuple[str, int]]:
-        """What an attempt is counted under, and how many each may have."""
-        most = self._settings.lock_after
-        found = [(f"name {name}"[:100], most)]
-        if address:
-            found.append((f"address {address}"[:100], most * _ADDRESS_FACTOR))
-        return found
+        self._attempts.unlock(name)
 
     def _number(self, cookie: str | None) -> str:
         found = self.keys.read(cookie or "")
