@@ -7,8 +7,13 @@ tries the image itself.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import stat
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +109,34 @@ def test_the_compose_file_gives_secrets_as_files_and_no_rights() -> None:
     assert service["read_only"]
     assert service["cap_drop"] == ["ALL"]
     assert all(str(port).startswith("127.0.0.1:") for port in service["ports"])
-    assert set(service["environment"]) == {"WHITECROW_LEDGER_FILE"}
+    assert all(name.endswith("_FILE") for name in service["environment"])
+    assert "WHITECROW_CUSTODIAN_PASSWORD_FILE" in service["environment"]
     used = {name for one in compose["services"].values() for name in one["secrets"]}
     assert used == set(compose["secrets"])
     assert all(str(one["file"]).startswith("./secrets/") for one in compose["secrets"].values())
+
+
+def test_secrets_made_as_the_compose_file_says_are_readable_inside_and_by_nobody_outside(
+    tmp_path: Path,
+) -> None:
+    """A secret is mounted file by file: the folder keeps others out, the file must let 10001 in."""
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    lines = re.findall(r"^#   (.+)$", text, re.MULTILINE)
+    typed = [line for line in lines if " compose up" not in line]
+    script = "\n".join(["umask 077", "set -e", *typed])  # the strictest umask that people have
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True)
+    made = {path.name: path for path in (tmp_path / "secrets").iterdir()}
+    assert set(made) == set(yaml.safe_load(text)["secrets"])
+    assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o700
+    for path in made.values():
+        assert stat.S_IMODE(path.stat().st_mode) & 0o004, path.name
+        assert len(path.read_text(encoding="utf-8").strip()) >= 32
+    if os.geteuid() == 0:  # as the user inside, who is given the file alone
+        with tempfile.TemporaryDirectory() as mounted:
+            Path(mounted).chmod(0o755)
+            copies = [shutil.copy(path, mounted) for path in made.values()]
+            inside = {"user": 10001, "group": 10001}
+            subprocess.run(["cat", *copies], check=True, capture_output=True, **inside)  # type: ignore[call-overload]
 
 
 def _compose() -> dict[str, Any]:
@@ -164,10 +193,16 @@ def test_the_service_starts_with_the_very_command_that_is_deployed(
     began: list[int] = []
     monkeypatch.setattr(serve, "run", lambda listening, *more: began.append(1))
     monkeypatch.setenv("WHITECROW_SETTINGS", "")
+    monkeypatch.delenv("WHITECROW_FIRST_SIGN_IN", raising=False)
     monkeypatch.setenv("WHITECROW_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
     said = CliRunner().invoke(whitecrow, [*words, "--port", "0"])
     assert said.exit_code == 0, said.output
     assert began == [1]
+    assert "wc_" not in said.output  # where output is no terminal, logs keep it
+    handed_over = next(tmp_path.glob("first-sign-in.txt"))
+    assert stat.S_IMODE(handed_over.stat().st_mode) == 0o600
+    assert "wc_" in handed_over.read_text(encoding="utf-8")
+    assert str(handed_over) in "".join(said.output.split("\n"))
 
 
 # The chart
@@ -182,6 +217,10 @@ def _value(path: str, given: dict[str, Any]) -> Any:
 
 def _expression(text: str, given: dict[str, Any]) -> str:
     first, *filters = [part.strip() for part in text.split("|")]
+    if first.startswith("required "):
+        _, says, path = shlex.split(first)
+        assert _value(path, given), says
+        first = path
     if first.startswith("printf "):
         _, form, path = shlex.split(first)
         found = form.replace("%v", "%s") % _value(path, given)
@@ -195,7 +234,7 @@ def _expression(text: str, given: dict[str, Any]) -> str:
 
 
 def rendered(text: str, given: dict[str, Any]) -> str:
-    """Render the words that the chart uses: values, printf, quote, if and end."""
+    """Render the words that the chart uses: values, printf, required, quote, if and end."""
     kept: list[bool] = []
     out = []
     for line in text.splitlines():
@@ -214,7 +253,8 @@ def rendered(text: str, given: dict[str, Any]) -> str:
 def _chart(**changes: Any) -> list[dict[str, Any]]:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     assert set(changes) <= set(values)
-    given = {"Values": {**values, **changes}, "Release": {"Name": "crow"}}
+    chosen = {**values, "trustedProxy": "192.0.2.7", **changes}
+    given = {"Values": chosen, "Release": {"Name": "crow"}}
     return [
         document
         for path in sorted((CHART / "templates").glob("*.yaml"))
@@ -249,7 +289,45 @@ def test_the_chart_runs_nodes_as_nobody_on_a_root_that_cannot_be_written() -> No
     _options_are_known(container["args"])
     mounted = {one["name"] for one in container["volumeMounts"]}
     assert mounted == {one["name"] for one in pod["volumes"]}
-    assert all("value" in one for one in container["env"])  # secrets come as files
+    # Secrets come as files; all else that is not written here is the node's own name.
+    others = [one["valueFrom"] for one in container["env"] if "value" not in one]
+    assert others == [{"fieldRef": {"fieldPath": "metadata.name"}}]
+
+
+def test_the_chart_trusts_no_proxy_that_nobody_named() -> None:
+    with pytest.raises(AssertionError, match="addresses of the proxies"):
+        _chart(trustedProxy="")
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    assert values["trustedProxy"] == ""
+    deployment = next(one for one in _chart() if one["kind"] == "Deployment")
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[args.index("--trusted-proxy") + 1] == "192.0.2.7"
+
+
+def test_what_the_chart_writes_to_outlives_the_node_or_does_not_matter() -> None:
+    """The custodian's log has the causes of faults: it must be there after the fault."""
+    deployment = next(one for one in _chart() if one["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mounts = {one["mountPath"]: one for one in container["volumeMounts"]}
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    dying = {one["name"] for one in pod["volumes"] if "emptyDir" in one}
+    assert dying == {"tmp"}
+    log = next(one for one in container["args"] if one.startswith("--custodian-log="))
+    mount = mounts[str(Path(log.partition("=")[2]).parent)]
+    assert "persistentVolumeClaim" in volumes[mount["name"]]
+    assert mount["subPathExpr"] == "$(NODE)"  # two nodes do not write to one file
+    assert not mount.get("readOnly")
+
+
+def test_nothing_that_is_deployed_prints_the_first_password() -> None:
+    deployment = next(one for one in _chart() if one["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    named = {one["name"] for one in container["env"]}
+    for given in (named, set(_compose()["whitecrow"]["environment"])):
+        assert "WHITECROW_CUSTODIAN_PASSWORD_FILE" in given
+    environment = [rest for word, rest in _instructions() if word == "ENV"][-1]
+    assert "WHITECROW_FIRST_SIGN_IN=/accounts/" in environment
 
 
 @pytest.mark.parametrize("secret", ["", "crow-witness"])

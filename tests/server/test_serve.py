@@ -162,3 +162,40 @@ def test_a_service_on_postgresql_does_the_same() -> None:
             assert house.service.sessions.visitor(cookie).person.name == "ana"
         finally:
             house.service.close()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_the_first_password_goes_to_a_file_where_output_is_no_terminal(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    as_json: bool,
+    named: bool,
+) -> None:
+    settings = settings_for(tmp_path)
+    file = tmp_path / ("named" if named else "first-sign-in.txt")
+    monkeypatch.setenv("WHITECROW_FIRST_SIGN_IN", str(file) if named else "")
+    serve.invite(Output(as_json=as_json), settings, demo=False, url="http://127.0.0.1:1")
+    printed = capsys.readouterr().out
+    assert ("wc_" in printed) == (as_json and not named)  # a program asked for it
+    assert file.exists() == (named or not as_json)
+    if not file.exists():
+        return
+    assert file.stat().st_mode & 0o777 == 0o600
+    password = file.read_text(encoding="utf-8").split()[-1]
+    service = Service(settings)
+    try:
+        assert service.sessions.sign_in("custodian", password)
+    finally:
+        service.close()
+
+
+def test_what_the_pages_say_custodians_may_do_is_what_they_may_do(house: House) -> None:
+    """The page of roles, the page of people and the form for inviting agree with the service."""
+    custodian = house.service.people.get("custodian")
+    assert house.service.askable(custodian, "clinic", identify()).kind == "identify"
+    root = Path(__file__).resolve().parents[2]
+    pages = [*(root / "docs").glob("*.md"), *(root / "src/whitecrow/console").rglob("*.html")]
+    for page in pages:
+        assert "never ask" not in page.read_text(encoding="utf-8"), page

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -330,7 +331,7 @@ def seconds(value: str) -> float:
 
 
 def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
-    """Make the first people of an empty service known, and print their tokens once."""
+    """Make the first people of an empty service known, and hand out their secrets once."""
     from whitecrow.server import Service
 
     service = Service(settings)
@@ -367,13 +368,38 @@ def invite(output: Output, settings: Settings, *, demo: bool, url: str) -> None:
             )
     finally:
         service.close()
-    lines = [f"whitecrow listens on {url}", "", "Tokens, shown once:"]
+    lines = ["Tokens, shown once:"]
     lines += [f"  {name:<10} {token}" for name, token in made.items()]
     lines += ["", "Passwords for the web pages, shown once:"]
     lines += [f"  {name:<10} {password}" for name, password in passwords.items()]
+    listens = f"whitecrow listens on {url}"
+    file = os.environ.get("WHITECROW_FIRST_SIGN_IN", "")
+    if not file and not demo and not output.as_json and not sys.stdout.isatty():
+        file = str(settings.log_file.with_name("first-sign-in.txt"))  # output goes to some log
+    if file:
+        _hand_over(Path(file), lines)
+        said = f"{listens}\nThe first password and token are in {file}: read it, then delete it."
+        output.show({"url": url, "first_sign_in": file}, said)
+        return
     if demo:
         lines += ["", *_example(url, made["analyst"])]
-    output.show({"url": url, "tokens": made, "passwords": passwords}, "\n".join(lines))
+    output.show(
+        {"url": url, "tokens": made, "passwords": passwords}, "\n".join([listens, "", *lines])
+    )
+
+
+def _hand_over(file: Path, lines: list[str]) -> None:
+    """Write secrets where the service's user alone can read them."""
+    try:
+        file.unlink(missing_ok=True)  # of an earlier, emptied database; its mode may be another
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8") as written:
+            written.write("\n".join(lines) + "\n")
+    except OSError:
+        raise InvalidInput(
+            f"The first password cannot be written to {str(file)!r}: name another file in "
+            "WHITECROW_FIRST_SIGN_IN, or give one by WHITECROW_CUSTODIAN_PASSWORD_FILE."
+        ) from None
 
 
 def _example(url: str, token: str) -> list[str]:

@@ -15,7 +15,7 @@ from whitecrow.server._settings import Settings
 from whitecrow.server._store import Store
 from whitecrow.server._tables import failures
 
-__all__ = ["Attempts", "take_back_code"]
+__all__ = ["Attempts", "forget_codes", "take_back_code"]
 
 _ADDRESS_FACTOR = 10  # an address may serve many people
 
@@ -104,6 +104,11 @@ class Attempts:
 def take_back_code(connection: Connection, name: str) -> None:
     """Do not count an attempt whose code was right."""
     _take_back(connection, [_codes(name)])
+
+
+def forget_codes(connection: Connection, name: str) -> None:
+    """Begin anew with the codes of somebody whose factor is another one, or gone."""
+    connection.execute(failures.delete().where(failures.c.who == _codes(name).who))
 
 
 def _codes(name: str) -> _Counter:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from whitecrow.errors import InvalidInput
 from whitecrow.server import _totp as totp
+from whitecrow.server._attempts import forget_codes
 from whitecrow.server._people import lock
 from whitecrow.server._store import Store
 from whitecrow.server._tables import people, recovery
@@ -80,6 +81,7 @@ def forget(connection: Connection, name: str) -> None:
     off = {"totp": None, "totp_step": None}
     connection.execute(update(people).where(people.c.name == name).values(off))
     connection.execute(recovery.delete().where(recovery.c.person == name))
+    forget_codes(connection, name)
 
 
 def passes(connection: Connection, row: Row[Any], given: str) -> bool:
