@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
+import tomllib
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -34,8 +36,40 @@ def test_wheel_and_archive_are_the_same_bits_when_built_twice(script: ModuleType
     assert [name.rpartition(".")[2] for name in sorted(files)] == ["whl", "gz"]
     wheel = next(content for name, content in files.items() if name.endswith(".whl"))
     with zipfile.ZipFile(BytesIO(wheel)) as opened:
-        assert "whitecrow/__init__.py" in opened.namelist()
+        names = {one for one in opened.namelist() if ".dist-info/" not in one}
+        assert names == _tracked()
         assert {info.date_time[0] for info in opened.infolist()} == {2023}
+
+
+def _tracked() -> set[str]:
+    listed = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", "HEAD", "src/whitecrow"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return {name.removeprefix("src/") for name in listed.stdout.splitlines()}
+
+
+def _declared() -> tuple[list[str], set[Path]]:
+    """What the build takes in, as it is declared, and the files that this names here."""
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = said["tool"]["hatch"]["build"]["targets"]["wheel"]["include"]
+    return patterns, {path for one in patterns for path in ROOT.glob(one.lstrip("/"))}
+
+
+def test_the_wheel_takes_in_code_proofs_and_data_files_that_are_named() -> None:
+    """A file that a test or a program left behind in a folder of ours is not shipped."""
+    patterns, declared = _declared()
+    wild = {Path(one).suffix for one in patterns if "**" in one}
+    assert wild == {".py", ".md"}
+    assert all(set(ROOT.glob(one.lstrip("/"))) for one in patterns)  # none names nothing
+    for folder in ("demo", "data", "curator", "server"):
+        stray = ROOT / "src" / "whitecrow" / folder / "stray.csv"
+        assert not any(stray.match(one.lstrip("/")) for one in patterns)
+    if (ROOT / ".git").exists():
+        assert {str(one.relative_to(ROOT / "src")) for one in declared} >= _tracked()
 
 
 def test_what_differs_is_refused(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -140,10 +141,11 @@ def build(folder: Path, *, listed: bool = True, **changes: Any) -> House:
     """A house over the bundled clinic; hashes are cheap, their cost is argon2's business."""
     from argon2 import PasswordHasher
 
+    data = folder / "files"  # a copy: pages write to the folder of data
+    data.mkdir()
+    shutil.copy(DATA, data)
     settings = replace(
-        Settings(
-            f"sqlite:///{folder / 'service.db'}", data=str(DATA.parent), rate=0, patience=60.0
-        ),
+        Settings(f"sqlite:///{folder / 'service.db'}", data=str(data), rate=0, patience=60.0),
         **changes,
     )
     house = House(create_app(settings, pages=mount), settings)
