@@ -80,7 +80,7 @@ def _walk(tab: Tab, house: House) -> None:
     page.set_input_files("#upload", sent)
     page.wait_for_selector("text=and chosen below")
     kept = form.locator('[name="file"]').input_value()
-    assert re.fullmatch(r"upload-[0-9a-f]{16}\.csv", kept)
+    assert re.fullmatch(r"upload-[0-9a-f]{22}\.csv", kept)
     tab.seen("wizard-1-file")
     form.locator("details").evaluate("one => one.open = true")
     for name, value in {**STEP_ONE, "file": kept}.items():

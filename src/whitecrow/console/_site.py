@@ -216,8 +216,8 @@ class Site:
             try:
                 await threads.run(admitted)
                 kind = request.query_params.get("kind", "")
-                folder = self.service.settings.folder
-                found = await kept(request.stream(), kind, folder, threads)
+                await threads.run(self.service.onboarding.clean_uploads)
+                found = await kept(request.stream(), kind, self.service.settings, threads)
             except NotSignedIn:
                 return RedirectResponse(f"{HOME}/sign-in", 303)
             except WhitecrowError as error:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from whitecrow.card import Card, CsvFormat, TableChoice
 from whitecrow.curator.drafts import Draft, drafts, reviewed
 from whitecrow.curator.models import ModelAdvice, compared
-from whitecrow.data._reading import drafted_card
 from whitecrow.errors import InvalidInput
+from whitecrow.server import _uploads as uploads
 from whitecrow.server._members import need
 from whitecrow.server._people import Person
+from whitecrow.server._processes import sketched
 from whitecrow.server._strangers import well_formed
 
 if TYPE_CHECKING:
@@ -59,7 +60,14 @@ class Onboarding:
         """
         need(who, "custodian")
         records = self._service.catalogue.records(source)
-        return drafted_card(records, csv=CsvFormat(**csv), table=TableChoice(**table))
+        CsvFormat(**csv), TableChoice(**table)  # refused here, in words for the form
+        return sketched(records, csv=csv, table=table)
+
+    def clean_uploads(self) -> None:
+        """Remove what was sent and never registered, or did not arrive whole."""
+        sources = [one.source for one in self._service.catalogue.all()]
+        files = [str(source["file"]) for source in sources if "file" in source]
+        uploads.clean(self._service.settings, files)
 
     def drafts(self, who: Person, name: str) -> list[Draft]:
         """The cards that profiles of a dataset drafted, the newest first."""

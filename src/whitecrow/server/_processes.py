@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import signal
@@ -25,12 +26,16 @@ from whitecrow.question import Progress, Question
 from whitecrow.questions import added_modules
 from whitecrow.server._catalogue import Listing
 
-__all__ = ["DatasetProcess", "LoadFailed", "MadeUp"]
+__all__ = ["DatasetProcess", "LoadFailed", "MadeUp", "environment", "sketched"]
 
 _START_SECONDS = 24 * 3600.0
 _END_SECONDS = 10.0
 _PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
 """Of the service's own environment; what else there is may hold passwords."""
+
+_SKETCH_SECONDS, _SKETCH_BYTES = 20, 2 << 30
+_SKETCHES = threading.BoundedSemaphore(2)
+"""How many sources are looked at at once: each may take its share of memory."""
 
 _STOPPING = "The service is stopping; ask again in a moment."
 
@@ -86,15 +91,10 @@ class DatasetProcess:
         pairs = [socket.socketpair() for _ in range(2)]
         lifeline, self._life = os.pipe()
         theirs = [end.fileno() for _, end in pairs] + [lifeline]
-        shown = {
-            key: value
-            for key, value in os.environ.items()
-            if key in _PASSED_ON or not key.startswith("WHITECROW_")
-        }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "whitecrow.curator.computation", *map(str, theirs)],
             pass_fds=theirs,
-            env={**shown, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # the traceback of a crash may quote records
@@ -233,6 +233,52 @@ class DatasetProcess:
             if self._life >= 0:
                 os.close(self._life)
                 self._life = -1
+
+
+def environment() -> dict[str, str]:
+    """What a process that reads records gets of the service's environment."""
+    shown = {
+        key: value
+        for key, value in os.environ.items()
+        if key in _PASSED_ON or not key.startswith("WHITECROW_")
+    }
+    return {**shown, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def sketched(
+    source: Path | SqlQuery, *, csv: Mapping[str, Any], table: Mapping[str, Any]
+) -> tuple[Card, bool]:
+    """Let a process of its own look at a source; see :mod:`whitecrow.curator.sketching`.
+
+    Raises
+    ------
+    InvalidInput
+        It is not what it should be, or looking at it takes more time or memory than is lent.
+    """
+    asked = {"source": _place(source), "csv": csv, "table": table}
+    limits = {"seconds": _SKETCH_SECONDS, "bytes": _SKETCH_BYTES}
+    with _SKETCHES:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "whitecrow.curator.sketching"],
+                input=json.dumps({**asked, **limits}).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # the traceback of a crash may quote records
+                env=environment(),
+                timeout=2 * _SKETCH_SECONDS,
+                check=True,
+            )
+            said = json.loads(done.stdout)
+        except (subprocess.SubprocessError, ValueError):
+            said = None
+    if said is None:
+        raise InvalidInput(
+            "The source could not be looked at within the limits on time and memory. Describe its "
+            "columns in a card instead (whitecrow card new drafts one where the file lies)."
+        )
+    if "refused" in said:
+        raise InvalidInput(said["refused"], parameter=said["parameter"])
+    return Card.from_json(said["card"]), said["guessed"]
 
 
 def _place(source: Path | SqlQuery | MadeUp) -> dict[str, Any]:

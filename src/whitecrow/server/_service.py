@@ -105,6 +105,7 @@ class Service(Replies):
         self._geometry.load()
         for name in self.catalogue.remove_unaccounted():
             LOG.warning("listing without an account removed", dataset=name)
+        self.onboarding.clean_uploads()
         self.pool.start()
 
     def close(self) -> None:

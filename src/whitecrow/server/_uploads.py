@@ -6,25 +6,33 @@ looked at, and its kind is one of those listed here.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
-from pathlib import Path
 
 from whitecrow.errors import InvalidInput, LedgerUnusable, invalid
+from whitecrow.server._settings import Settings
 from whitecrow.server._threads import Threads
 
-__all__ = ["UPLOADS", "kept"]
+__all__ = ["UPLOADS", "clean", "kept"]
 
 UPLOADS = "/console/register/upload"
 """Where files are sent to: the one address whose bodies may be as large as files are."""
+
+_STALLED_SECONDS = 3600.0
+"""No upload lasts so long without a byte: a file that is older did not arrive whole."""
+
+_FORGOTTEN_SECONDS = 86_400.0
+"""Time to register a file that was sent; afterwards nobody seems to want it here."""
 
 _ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
 async def kept(
-    pieces: AsyncIterator[bytes], kind: str, folder: Path | None, threads: Threads
+    pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Threads
 ) -> str:
     """Write a body to a new file of the data folder, piece by piece; return the file's name.
 
@@ -37,11 +45,12 @@ async def kept(
     Unavailable
         The folder cannot be written to, or is full.
     """
+    folder = settings.folder
     if folder is None:
         raise InvalidInput("The service is set up with no folder of data files.")
     if kind not in _ENDINGS:
         raise invalid("an upload", "kind", " or ".join(_ENDINGS), kind)
-    name = f"upload-{secrets.token_hex(8)}{_ENDINGS[kind]}"
+    name = f"{_beginning(settings)}{secrets.token_hex(8)}{_ENDINGS[kind]}"
     unfinished = folder / f"{name}.part"
     size = 0
     try:
@@ -63,3 +72,25 @@ async def kept(
         with suppress(OSError):
             unfinished.unlink()
     return name
+
+
+def clean(settings: Settings, registered: Collection[str]) -> None:
+    """Remove files that did not arrive whole, and those that nobody registered for a day.
+
+    Only files that this service took in: others in the folder are not its own.
+    """
+    folder = settings.folder
+    if folder is None:
+        return
+    # Resolved, as when they are opened: a name may have been written with dots.
+    wanted = {(folder / name).resolve() for name in registered}
+    for path in folder.glob(f"{_beginning(settings)}*"):
+        ends = _STALLED_SECONDS if path.suffix == ".part" else _FORGOTTEN_SECONDS
+        with suppress(OSError):  # another worker was faster, or the folder is read-only
+            if path.resolve() not in wanted and time.time() - path.stat().st_mtime > ends:
+                path.unlink()
+
+
+def _beginning(settings: Settings) -> str:
+    """How the names of this service's uploads begin: several may share a folder."""
+    return f"upload-{hashlib.sha256(settings.database.encode()).hexdigest()[:6]}"
