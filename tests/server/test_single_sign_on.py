@@ -12,7 +12,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.errors import Forbidden, InvalidInput, NotReady, NotSignedIn
 from whitecrow.server import Provider, Service, Settings, create_app
-from whitecrow.server._single_sign_on import SingleSignOn
+from whitecrow.server._single_sign_on import SingleSignOn, _own
 
 from .conftest import Caller, House, listening, settings_for, settle_in
 from .mock_provider import AUDIENCE, CLIENT, SECRET, MockProvider, mock_provider
@@ -337,6 +337,17 @@ PROGRAM_FAULTS: dict[str, tuple[dict[str, Any], int, str]] = {
     "another issuer": ({"iss": "https://evil.example.org"}, 401, "another issuer"),
     "not listed": ({"sub": "other", "client_id": "other"}, 403, "no role here"),
     "a person's": ({"sub": "u-1"}, 403, "a person's"),
+    "a person's who chose a name": (
+        {"sub": "u-1", "preferred_username": "service-account-nightly"},
+        403,
+        "a person's",
+    ),
+    "a person's, by their name as the subject": ({"auth_time": 1}, 403, "a person's"),
+    "a person's, by their session": ({"sid": "x"}, 403, "a person's"),
+    "a person's, by their address": ({"email": "nightly@example.org"}, 403, "a person's"),
+    "another grant": ({"gty": "password"}, 403, "a person's"),
+    "another kind": ({"type": "access_token"}, 403, "a person's"),
+    "two words for the grant": ({"type": "client_token", "idtyp": "user"}, 403, "a person's"),
 }
 
 
@@ -348,6 +359,31 @@ def test_every_fault_of_a_programs_token_is_refused(
     reply = Caller(house)("", "GET", "/v1/me", headers=bearer(idp.program_token(**claims)))
     assert reply.status_code == status
     assert words in str(reply.json())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"gty": "client-credentials", "sub": "nightly@clients"},
+        {"idtyp": "app", "sub": "0a1b"},
+        {"type": "client_token", "sub": "0a1b"},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_a_provider_says_in_its_own_words_that_a_token_is_a_programs(
+    house: House, idp: MockProvider, said: dict[str, Any]
+) -> None:
+    token = idp.program_token(**said)
+    reply = Caller(house)("", "GET", "/v1/me", headers=bearer(token))
+    assert (reply.json()["name"], reply.json()["role"]) == ("nightly", "analyst")
+
+
+@pytest.mark.parametrize(
+    ("subject", "own"), [("5f5f-0b0a", True), ("u-1", False), ("nightly", False)]
+)
+def test_a_subject_that_was_written_down_is_the_only_one(subject: str, own: bool) -> None:
+    claims = {"sub": subject, "preferred_username": "service-account-nightly", "sid": "x"}
+    assert _own(claims, "nightly", "5f5f-0b0a") is own
 
 
 @pytest.mark.parametrize("sign", ["unsigned", "with_public_key"])

@@ -50,6 +50,9 @@ class Provider:
         From group to role. Of several groups of a person the first one listed here counts.
     programs : mapping
         From a program's client id to its role: programs come with tokens of their own.
+    subjects : mapping
+        From a program's client id to the subject of its service account, where the provider gives
+        it one that is not the client id and says nothing else of the grant (Keycloak).
     audience : str
         What a program's token must be made for; empty: programs are not admitted.
     groups, name : str
@@ -73,6 +76,7 @@ class Provider:
     roles: Mapping[str, str]
     client_secret: str = field(default="", repr=False)
     programs: Mapping[str, str] = field(default_factory=dict)
+    subjects: Mapping[str, str] = field(default_factory=dict)
     audience: str = ""
     groups: str = "groups"
     name: str = "preferred_username"
@@ -94,6 +98,9 @@ class Provider:
             for group, role in given.items():
                 if role not in ROLES:
                     raise invalid("Provider", f"role of {group!r}", f"one of {ROLES}", role)
+        for program, subject in self.subjects.items():
+            if program not in self.programs or not isinstance(subject, str) or not subject:
+                raise invalid("Provider", "subjects", "the subjects of its programs", program)
         if not 0 <= self.skew <= 600:
             raise invalid("Provider", "skew", "from 0 to 600 seconds", self.skew)
         if self.programs and self.audience in ("", self.client_id):
@@ -151,7 +158,7 @@ class Provider:
         for name in ("issuer", "client_id", "url", "client_secret", "audience", "groups", "name"):
             if not isinstance(found.get(name, ""), str):
                 raise invalid("Provider", name, "a text", found[name])
-        for name in ("roles", "programs"):
+        for name in ("roles", "programs", "subjects"):
             if not isinstance(found.get(name, {}), Mapping):
-                raise invalid("Provider", name, "a table of names and roles", found[name])
+                raise invalid("Provider", name, "a table of names and texts", found[name])
         return cls(**found)

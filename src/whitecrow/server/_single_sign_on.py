@@ -8,6 +8,7 @@ their groups at every sign-in. A sign-in under way is a row that is used once.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import secrets
 import time
@@ -160,7 +161,7 @@ class SingleSignOn:
         role = provider.programs.get(name)
         if role is None or not is_name(name):
             raise Forbidden("This program has no role here; the operator lists those that have.")
-        if not _own(claims, name):
+        if not _own(claims, name, provider.subjects.get(name)):
             raise Forbidden("This token is a person's; programs come with their own.")
         row = self._program_row(name, role)
         ends = float(claims["exp"]) + provider.skew
@@ -287,16 +288,30 @@ def _flow(connection: Connection, kind: str, handle: str) -> Row[Any]:
     return found
 
 
-def _own(claims: Mapping[str, Any], name: str) -> bool:
+_GRANTS = {"gty": "client-credentials", "idtyp": "app"}
+"""Claims by which some providers say to whom a token was given, and what they say for programs."""
+
+_OF_PEOPLE = (
+    *("auth_time", "acr", "amr", "sid", "session_state", "nonce"),
+    *("email", "name", "username"),
+)
+"""Claims that speak of somebody who signed in (RFC 9068, 2.2.1, and OpenID Connect)."""
+
+
+def _own(claims: Mapping[str, Any], name: str, subject: str | None) -> bool:
     """Whether an access token is a program's own, rather than a person's who uses the program.
 
-    The subject is the program (RFC 9068), or its service account, or the provider says so outright.
+    By the subject that the operator has written down; else the provider must say so, by a claim of
+    its own or by the program's id as the subject (RFC 9068). What people choose for themselves,
+    such as ``preferred_username``, says nothing.
     """
-    return (
-        claims["sub"] == name
-        or claims.get("preferred_username") == f"service-account-{name}"
-        or claims.get("type") == "client_token"
-    )
+    if subject is not None:
+        return hmac.compare_digest(str(claims["sub"]).encode(), subject.encode())
+    said = [claims[claim] == value for claim, value in _GRANTS.items() if claim in claims]
+    if said:
+        return all(said)
+    own = claims["sub"] == name or claims.get("type") == "client_token"
+    return own and not any(claim in claims for claim in _OF_PEOPLE)
 
 
 def _whole(value: object, otherwise: int) -> int:
