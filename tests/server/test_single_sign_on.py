@@ -346,7 +346,8 @@ PROGRAM_FAULTS: dict[str, tuple[dict[str, Any], int, str]] = {
     "a person's, by their session": ({"sid": "x"}, 403, "a person's"),
     "a person's, by their address": ({"email": "nightly@example.org"}, 403, "a person's"),
     "another grant": ({"gty": "password"}, 403, "a person's"),
-    "another kind": ({"type": "access_token"}, 403, "a person's"),
+    "another kind": ({"type": "access_token", "sub": "u-1"}, 403, "a person's"),
+    "a program's word and a person's": ({"type": "client_token", "sid": "x"}, 403, "a person's"),
     "two words for the grant": ({"type": "client_token", "idtyp": "user"}, 403, "a person's"),
 }
 
