@@ -7,12 +7,25 @@
 #' @param url The service's address; plain http is refused for other machines.
 #' @param token Who asks; by default from WHITECROW_TOKEN, or the file that WHITECROW_TOKEN_FILE names.
 crow_connect <- function(url, token = NULL) {
-  host <- httr2::url_parse(url)$hostname
-  if (startsWith(url, "http://") && !host %in% c("localhost", "127.0.0.1", "::1")) {
+  # A scheme may be written in any case. Only what is known to be safe passes, and not all but what is known to be not.
+  scheme <- tolower(sub("^([A-Za-z][A-Za-z0-9+.-]*):.*$", "\\1", url))
+  host <- tolower(httr2::url_parse(url)$hostname %||% "")
+  local <- scheme == "http" && host %in% c("localhost", "127.0.0.1", "::1", "[::1]")
+  if (scheme != "https" && !local) {
     stop("The token would travel in the open: use https.")
   }
-  structure(list(url = sub("/$", "", url), token = token %||% token_from_environment()),
-            class = "whitecrow_connection")
+  secret <- token %||% token_from_environment()
+  # Behind a function: neither print nor str shows it, and it is not in a saved history.
+  structure(list(url = sub("/$", "", url), token = function() secret), class = "whitecrow_connection")
+}
+
+#' @export
+format.whitecrow_connection <- function(x, ...) paste0("<whitecrow at ", x$url, ">")
+
+#' @export
+print.whitecrow_connection <- function(x, ...) {
+  cat(format(x), "\n", sep = "")
+  invisible(x)
 }
 
 `%||%` <- function(a, b) if (is.null(a)) b else a
@@ -27,7 +40,9 @@ token_from_environment <- function() {
 # A reply that got lost is asked for again: a question is charged once, and its answer is stored.
 call_service <- function(crow, path, body = NULL) {
   request <- httr2::request(paste0(crow$url, path))
-  request <- httr2::req_auth_bearer_token(request, crow$token)
+  request <- httr2::req_auth_bearer_token(request, crow$token())
+  # The service sends nobody elsewhere; whoever does would get the token.
+  request <- httr2::req_options(request, followlocation = FALSE)
   request <- httr2::req_timeout(request, 120)
   request <- httr2::req_retry(request, max_tries = 5,
     is_transient = function(reply) httr2::resp_status(reply) %in% c(429, 502, 503, 504))
