@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from fractions import Fraction
 
@@ -11,13 +12,17 @@ import pyarrow as pa
 import pytest
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.counting.cost import pairs_cost
+from whitecrow.counting.parameters import cap_of
 from whitecrow.curator import Curator
 from whitecrow.data import Card, Column, read
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, TooCostly
+from whitecrow.limits import Limits, in_turn
 from whitecrow.neighbours import count_all, open_engine
 from whitecrow.noise import laws
 from whitecrow.noise._seeded import seeded
 from whitecrow.question import digest
+from whitecrow.questions import type_of
 from whitecrow.subspaces import Subspaces, gather, release
 
 MODEL = DistanceAnomaly(beta=3, radius=0.3)
@@ -203,3 +208,39 @@ def test_constant_columns_and_few_records_have_answers():
     question = Subspaces(size=1, top=2, model=MODEL, epsilon=1, count_share="1/2")
     assert facts_of(question, data).outliers == (2, 2)
     assert len(release(question, facts_of(question, data), seeded(1))) == 2
+
+
+def _wide(columns: int) -> Card:
+    return Card("wide", tuple(Column(f"c{i}", lower=0, upper=1) for i in range(columns)))
+
+
+def test_a_million_candidates_are_refused_at_once_and_a_hundred_thousand_by_their_cost() -> None:
+    """From public facts, in less time than any of them would take: asking for a price is free."""
+    card = _wide(28)
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput, match="at most 200000 subspaces"):
+        Subspaces(size=8, model=MODEL, epsilon="1").check(card)
+    assert time.perf_counter() - started < 0.5
+    many = Subspaces(size=5, model=MODEL, epsilon="1")
+    started = time.process_time()
+    limits = type_of(many).limits(many, card, 100_000)
+    assert time.process_time() - started < 0.4
+    with pytest.raises(TooCostly):
+        limits.within(Limits(3600.0, 2**33), "subspaces")
+
+
+def test_candidates_cost_by_their_widths_what_they_cost_one_by_one() -> None:
+    card = _wide(6)
+    for question in (
+        Subspaces(size=3, model=MODEL, epsilon="1"),
+        Subspaces(subspaces=(("c0",), ("c1", "c2"), ("c3", "c4")), model=MODEL, epsilon="1"),
+    ):
+        found = type_of(question).limits(question, card, 1000)
+        apart = in_turn([pairs_cost(len(one), 1000) for one in question.candidates(card)])
+        assert found.seconds == pytest.approx(apart.seconds)
+        assert found.bytes == apart.bytes
+        caps = [
+            cap_of(question.model_in(one), one, card, question.relation)
+            for one in question.candidates(card)
+        ]
+        assert question.caps(card) == tuple(caps)

@@ -141,9 +141,11 @@ class Subspaces(Question):
 
     def caps(self, card: Card) -> tuple[int, ...]:
         """Return the global sensitivity of each candidate's count."""
+        candidates = self.candidates(card)
+        by_width = {len(subspace): subspace for subspace in candidates}
+        models = {width: self.model_in(subspace) for width, subspace in by_width.items()}
         return tuple(
-            cap_of(self.model_in(subspace), subspace, card, self.relation)
-            for subspace in self.candidates(card)
+            cap_of(models[len(subspace)], subspace, card, self.relation) for subspace in candidates
         )
 
     def eta(self, card: Card) -> Fraction:
