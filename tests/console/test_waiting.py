@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from whitecrow.question import digest
+from whitecrow.server._strangers import question_from
+
 from .conftest import QUESTIONS, House, build, hidden
 from .test_browser import CHROMIUM, FLAGS, PASSWORD, Tab, listening
 
@@ -81,6 +84,24 @@ def test_what_somebody_else_asked_is_answered_too_and_has_no_address(padded: Hou
         assert shown.status_code == 200
         assert "stored answer, free of charge" in shown.text
     assert bob.send("GET", address).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"), [("failed", "nothing was released"), ("void", "given back")]
+)
+def test_a_question_without_an_answer_says_so_at_its_address(
+    padded: House, monkeypatch: pytest.MonkeyPatch, outcome: str, words: str
+) -> None:
+    ana = padded.visitor("ana")
+    question = json.loads(hidden(ana.priced("screen", epsilon="1/7").text, "question"))
+    asked = {"question": question, "outcome": outcome, "answer": None}
+    monkeypatch.setattr(
+        padded.service, "asked", lambda who, name, skip=0, **more: [] if skip else [asked]
+    )
+    for part in ("", "/score", "/detector"):
+        reply = ana.get(f"/datasets/clinic/answers/{digest(question_from(question))}{part}")
+        assert reply.status_code == 404
+        assert words in reply.text
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
