@@ -24,6 +24,7 @@ from whitecrow.errors import (
     NotKnown,
     NotReady,
     PolicyViolation,
+    WhitecrowError,
     http_status,
 )
 from whitecrow.privacy import Guarantee, guarantee
@@ -130,8 +131,10 @@ def add(site: Site) -> None:
         """Step two: ask the very question that was priced."""
         name, written = visit.part("name"), asked_of(visit)
         try:
-            out: Release | None = visit.request.state.out
-            release = out or site.handler.answered(visit.who, name, written)
+            out: Release | WhitecrowError | None = visit.request.state.out
+            if isinstance(out, WhitecrowError):
+                raise out
+            release = out or site.handler.answered(visit.request, visit.who, name, written)
         except (BudgetExhausted, PolicyViolation) as error:
             return form_page(visit, status=http_status(error), refused=str(error))
         if type_of(question_from(release.question)).series is not None:

@@ -81,7 +81,7 @@ def add(site: Site) -> None:
             return found
 
         try:
-            cookie = await site.handler.threads.run(job)
+            cookie = await site.handler.passwords(request).run(job)
         except WhitecrowError as error:
             return _form(request, str(error), http_status(error), retry_after(error))
         reply = RedirectResponse(HOME, 303)
@@ -97,7 +97,7 @@ def add(site: Site) -> None:
             return service.single_sign_on.begin()
 
         try:
-            begun = await site.handler.threads.run(job)
+            begun = await site.handler.provider(request).run(job)
         except WhitecrowError as error:
             return _form(request, str(error), http_status(error), retry_after(error))
         reply = RedirectResponse(begun.url, 303)
@@ -124,7 +124,7 @@ def add(site: Site) -> None:
             return cookie
 
         try:
-            cookie = await site.handler.threads.run(job)
+            cookie = await site.handler.provider(request).run(job)
         except WhitecrowError as error:
             reply = _form(request, str(error), http_status(error), retry_after(error))
             reply.delete_cookie(state_cookie)
@@ -163,10 +163,11 @@ def add(site: Site) -> None:
 
         try:
             form = await read_form(request, service.settings.largest_question)
-            await site.handler.threads.run(lambda: job(form))
+            await site.handler.passwords(request).run(lambda: job(form))
         except WhitecrowError as error:
             values = {"wrong": str(error), "code": code}
-            return site.plain(request, Page("invited.html", values, http_status(error)))
+            page = Page("invited.html", values, http_status(error), retry_after(error))
+            return site.plain(request, page)
         return RedirectResponse(f"{HOME}/sign-in", 303)
 
     add_route = site.router.add_api_route

@@ -15,9 +15,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from whitecrow.console import _show as show
 from whitecrow.console import _static as static
 from whitecrow.errors import (
+    BudgetExhausted,
     InvalidInput,
     NotKnown,
     NotSignedIn,
+    PolicyViolation,
     WhitecrowError,
     http_status,
     retry_after,
@@ -202,22 +204,24 @@ class Site:
 
         Role and form token are checked by the headers, before anything of the file is read.
         """
-        threads = self.handler.threads
 
         async def endpoint(request: Request) -> Response:
-            def admitted() -> None:
+            def admitted() -> Person:
                 session = self.visitor(request)
                 request.state.person = session.person.name
                 self.handler.limits.take(f"person {session.person.name}")
                 if session.lacks_factor or session.person.role not in roles:
                     raise missing()
                 self.service.sessions.check_form(session, request.headers.get("x-csrf"))
+                return session.person
 
             try:
-                await threads.run(admitted)
+                who = await self.handler.admission(request).run(admitted)
                 kind = request.query_params.get("kind", "")
-                await threads.run(self.service.onboarding.clean_uploads)
-                found = await kept(request.stream(), kind, self.service.settings, threads)
+                async with self.handler.uploading(who):
+                    share = self.handler.lanes.reading.of(who.name)
+                    await share.run(self.service.onboarding.clean_uploads)
+                    found = await kept(request.stream(), kind, self.service.settings, share)
             except NotSignedIn:
                 return RedirectResponse(f"{HOME}/sign-in", 303)
             except WhitecrowError as error:
@@ -241,34 +245,39 @@ class Site:
 
         async def endpoint(request: Request) -> Response:
             form = Form()
-            if method == "POST":
-                try:
-                    # Who is it, before anything of the body is read?
-                    session = await self.handler.threads.run(lambda: self.visitor(request))
+            try:
+                # Who is it, before anything of the body is read?
+                session = await self.handler.admission(request).run(lambda: self.visitor(request))
+                if method == "POST":
                     form = await read_form(request, most)
-                except NotSignedIn:
-                    return RedirectResponse(f"{HOME}/sign-in", 303)
-                except InvalidInput as error:
-                    return self._refused(request, error)
-                if session.lacks_factor and not first:
-                    return RedirectResponse(_SET_UP, 303)
+            except NotSignedIn:
+                return RedirectResponse(f"{HOME}/sign-in", 303)
+            except WhitecrowError as error:
+                return self._refused(request, error)
+            if session.lacks_factor and not first:
+                return RedirectResponse(_SET_UP, 303)
+            free = self.handler.lanes.free.of(session.person.name)
 
             def job() -> Response:
                 return self._visit(request, form, work, method, roles, first)
 
-            if not asks or session.person.role not in roles:
-                return await self.handler.threads.run(job)
-            who, name = session.person, request.path_params["name"]
-            kind = str(request.path_params["kind"])
+            who, kind = session.person, str(request.path_params.get("kind", ""))
             try:
+                if not asks or who.role not in roles:
+                    return await free.run(job)
+                name = request.path_params["name"]
                 written = strict_json(form.one("question").encode())
                 if not isinstance(written, dict) or written.get("kind") != kind:
                     raise InvalidInput("The form is stale; load the page again.")
-                deadline, request.state.out = await self.handler.threads.run(
-                    lambda: self.handler.out(who, name, written)
-                )
+                deadline = None
+                try:
+                    deadline, request.state.out = await self.handler.prepared(
+                        who, lambda: self.handler.out(who, name, written)
+                    )
+                except (BudgetExhausted, PolicyViolation) as error:  # the page of the form says so
+                    request.state.out = error
                 if request.state.out is not None:
-                    return await self.handler.threads.run(job)
+                    return await free.run(job)
                 async with self.handler.slot(request, who, name, kind, deadline):
                     return await self.handler.in_slot(job)
             except WhitecrowError as error:
@@ -313,7 +322,8 @@ class Site:
         return self.rendered(request, found, session)
 
     def _refused(self, request: Request, error: WhitecrowError) -> Response:
-        page = Page("refused.html", {"reason": str(error)}, http_status(error))
+        values = {"reason": str(error)}
+        page = Page("refused.html", values, http_status(error), retry_after(error))
         return self.plain(request, page)
 
     def visitor(self, request: Request) -> Session:

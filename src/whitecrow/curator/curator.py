@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +21,7 @@ from whitecrow.curator.series import next_step, series_order
 from whitecrow.data import Card, Records
 from whitecrow.errors import InvalidInput, NotAllowed, PolicyViolation
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
-from whitecrow.ledger.lookup import ReplyTime, stored
+from whitecrow.ledger.values import ToldAt
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.look import notebook
 from whitecrow.neighbours import Engine
@@ -274,8 +273,11 @@ class Curator(Asks, Custody, Rehearsal):
         analyst: str | None = None,
         actor: str = "",
         progress: Progress | None = None,
+        told_at: ToldAt | None = None,
     ) -> Release:
         """Answer a question, or refuse it; the chain keeps ``actor``, who acts for the analyst.
+
+        ``told_at``, where a reply is held back, says from when on what is written may be told.
 
         Raises
         ------
@@ -286,7 +288,7 @@ class Curator(Asks, Custody, Rehearsal):
         """
         who = analyst or self.analyst
         price = self.price(question)
-        order = replace(self._order(question, price, who), actor=actor)
+        order = replace(self._order(question, price, who), actor=actor, told_at=told_at)
         if type_of(question).series is None:
             found, snapshot = self._reserve(order)
             charged = isinstance(found, Reservation)
@@ -299,23 +301,6 @@ class Curator(Asks, Custody, Rehearsal):
             answer, snapshot, charged = next_step(self, question, order, progress)
         said = self._wording.said(question, price, self.card, self._identity.revision)
         return released(question, price, who, answer, snapshot, said, charged=charged)
-
-    def stored(self, question: Question, *, analyst: str, deadline: ReplyTime) -> Release | None:
-        """Return an answer that is out already, free; None if there is none, or not yet due.
-
-        Nothing is computed or written. ``deadline`` is the published reply time of the question:
-        before its first reply was due, an answer that is there would tell how long it took.
-        """
-        if type_of(question).series is not None:  # what is kept of a series is shown by asking
-            return None
-        price = self.price(question)
-        order = self._order(question, price, analyst)
-        found = stored(self._ledger, self.name, order.digest, analyst, self._rule(order))
-        if found is None or not found.out(datetime.now(UTC), deadline):
-            return None
-        said = self._wording.said(question, price, self.card, self._identity.revision)
-        answer, snapshot = found.outcome.answer, found.snapshot
-        return released(question, price, analyst, answer, snapshot, said, charged=False)
 
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
         """Open a publication that is kept current: its price is paid once, updates are free.

@@ -159,7 +159,7 @@ def released_profile(ledger: Ledger, account: str, entry: str) -> TableProfile:
 def _profiles(
     ledger: Ledger, account: str, word: str, *, analyst: str | None = None
 ) -> list[tuple[Entry, TableProfile]]:
-    """Profiles among the answers that hold a word: the database looks, we read only those."""
+    """Profiles among the answers that may be told and hold a word: the database looks for it."""
     found = ledger.read(
         account,
         lambda one: one.some_entries(
@@ -170,5 +170,5 @@ def _profiles(
     return [
         (entry, TableProfile.from_json(answer))
         for entry, answer in answers
-        if isinstance(answer, Mapping) and answer.get("form") == PROFILE_FORM
+        if isinstance(answer, Mapping) and answer.get("form") == PROFILE_FORM and entry.told
     ]

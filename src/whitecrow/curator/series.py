@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from whitecrow.curator.execution import Answer, behind, failure
 from whitecrow.curator.opening import custodian_file
 from whitecrow.errors import LedgerBusy
-from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, Reservation
+from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress, Question, series_digest
@@ -50,7 +50,7 @@ def series_order(order: ChargeRequest, question: Question, curator: Curator) -> 
     if type_of(question).series is None:
         return order
     _, kept = _kept(curator, question)
-    shown = _shown(curator, question, kept)
+    shown = _shown(curator, question, kept, order)
     return _spends(order, question, curator, _runs(curator, kept, shown))[-1]
 
 
@@ -59,14 +59,14 @@ def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
     return states.load(series_digest(question, curator.card)) or (-1, {})
 
 
-def _shown(curator: Curator, question: Question, kept: Kept) -> Any:
+def _shown(curator: Curator, question: Question, kept: Kept, order: ChargeRequest) -> Any:
     """Return the answer at the question's step; None where it is not closed yet."""
     series = type_of(question).series
     assert series is not None
     show = partial(series.show, question, curator.card, kept)
     shown = behind(question.kind, custodian_file(curator.ledger), lambda: Answer(show()))
     if shown is None:
-        States(curator.ledger, curator.name).fail()
+        States(curator.ledger, curator.name).fail(told_at=order.told_at)
         raise failure()
     return shown.value
 
@@ -116,13 +116,13 @@ def next_step(
     lost, charged = 0, False
     while lost < _TRIES:
         version, kept = _kept(curator, question)
-        shown = _shown(curator, question, kept)
+        shown = _shown(curator, question, kept, order)
         runs = _runs(curator, kept, shown)
         held, snapshot = _paid(curator, _spends(order, question, curator, runs))
         charged = charged or bool(held)
         try:
             if shown is None:
-                closed = _closed(curator, question, kept, held, progress)
+                closed = _closed(curator, question, kept, order, held, progress)
                 key, state = series_digest(question, curator.card), {**closed, RUNS: runs}
                 lost += not States(ledger, name).save(key, version + 1, state)
             for one in held:
@@ -131,7 +131,7 @@ def next_step(
             for one in held:
                 one.release()
         if shown is not None:
-            _sounded(ledger, name, question, shown, series_digest(question, curator.card))
+            _sounded(curator, question, shown, order)
             return shown, snapshot, charged
     raise LedgerBusy("Another process keeps closing steps of this series; try again.")
 
@@ -159,6 +159,7 @@ def _closed(
     curator: Curator,
     question: Question,
     kept: Kept,
+    order: ChargeRequest,
     held: list[Reservation],
     progress: Progress | None,
 ) -> Kept:
@@ -178,12 +179,14 @@ def _closed(
     for one in held:
         curator.ledger.fail(curator.name, one)
     if not held:
-        States(curator.ledger, curator.name).fail()
+        States(curator.ledger, curator.name).fail(told_at=order.told_at)
     raise failure()
 
 
-def _sounded(ledger: Ledger, name: str, question: Question, answer: Any, series: str) -> None:
+def _sounded(curator: Curator, question: Question, answer: Any, order: ChargeRequest) -> None:
     """Let the chain keep an alarm that was released, for the dataset's timeline."""
     alarm = question.alarm(answer)
     if alarm is not None:
-        sound(ledger, name, series=series, period=alarm[0], says=alarm[1])
+        (period, says), series = alarm, series_digest(question, curator.card)
+        ledger, name = curator.ledger, curator.name
+        sound(ledger, name, series=series, period=period, says=says, told_at=order.told_at)

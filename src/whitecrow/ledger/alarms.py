@@ -7,12 +7,20 @@ from whitecrow.ledger.schema import entries
 from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry
+from whitecrow.ledger.values import Entry, ToldAt
 
 __all__ = ["alarms", "sound"]
 
 
-def sound(ledger: Ledger, dataset: str, *, series: str, period: str, says: str) -> bool:
+def sound(
+    ledger: Ledger,
+    dataset: str,
+    *,
+    series: str,
+    period: str,
+    says: str,
+    told_at: ToldAt | None = None,
+) -> bool:
     """Record an alarm that was released; once for each series and period.
 
     Parameters
@@ -23,6 +31,8 @@ def sound(ledger: Ledger, dataset: str, *, series: str, period: str, says: str) 
         The digest under which the series was charged.
     period, says : str
         When the series gave the alarm, and what it says: as released, no facts.
+    told_at : ToldAt, optional
+        From when on it may be told.
 
     Returns
     -------
@@ -38,15 +48,16 @@ def sound(ledger: Ledger, dataset: str, *, series: str, period: str, says: str) 
         if any(said.items() <= entry.content.items() for entry in _recorded(account)):
             return False
         reserved = account.entry(paid.seq)
-        account.append("alarm", analyst="" if reserved is None else reserved.analyst, body=said)
+        whose = "" if reserved is None else reserved.analyst
+        account.append("alarm", analyst=whose, body=said, told_at=told_at)
         return True
 
     return ledger.write(dataset, act)
 
 
 def alarms(ledger: Ledger, dataset: str) -> list[Entry]:
-    """Return the alarms of an account, the oldest first."""
-    return ledger.read(dataset, _recorded)
+    """Return the alarms of an account that may be told by now, the oldest first."""
+    return [alarm for alarm in ledger.read(dataset, _recorded) if alarm.told]
 
 
 def _recorded(account: AccountTransaction) -> list[Entry]:

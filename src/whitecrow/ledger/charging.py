@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,7 @@ from whitecrow.ledger.account import Account, Located, admissible, admit, in_uni
 from whitecrow.ledger.batch import Batch
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import AnalystAccount, Reservation
+from whitecrow.ledger.values import AnalystAccount, Reservation, ToldAt
 from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.terms import LINES, Budget
@@ -38,6 +38,8 @@ class ChargeRequest:
         The ball a located question looks at; its price must be pure.
     actor : str
         Who sent it, where that is not the analyst: somebody who acts for them.
+    told_at : ToldAt, optional
+        From when on what comes of it may be told; the entry that closes it has that moment.
     """
 
     analyst: str
@@ -46,6 +48,7 @@ class ChargeRequest:
     price: Guarantee
     location: Location | None = None
     actor: str = ""
+    told_at: ToldAt | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.schema import FAILED, entries
 from whitecrow.ledger.store import CLOSED, Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry
+from whitecrow.ledger.values import Entry, ToldAt
 
 __all__ = ["failures", "halt", "refuse_if_closed", "review"]
 
@@ -61,12 +61,12 @@ def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = 
     ledger.write(dataset, act)
 
 
-def halt(ledger: Ledger, dataset: str) -> None:
+def halt(ledger: Ledger, dataset: str, *, told_at: ToldAt | None = None) -> None:
     """Record a failure beside a reservation: the update of a publication that was paid before."""
 
     def act(account: AccountTransaction) -> None:
         account.failures += 1
-        account.append("halt", analyst="", body={})
+        account.append("halt", analyst="", body={}, told_at=told_at)
 
     ledger.write(dataset, act)
 

@@ -48,6 +48,18 @@ def acts(*kinds: str) -> Any:
     )
 
 
+NOT_TOLD = (
+    select(entries.c.seq, entries.c.previous)
+    .where(
+        entries.c.dataset == bindparam("account"),
+        entries.c.seq > bindparam("after"),
+        entries.c.at > bindparam("now"),
+    )
+    .order_by(entries.c.seq)
+    .limit(1)
+)
+
+
 @lru_cache(maxsize=32)
 def closing_of(count: int) -> Any:
     return select(entries).where(

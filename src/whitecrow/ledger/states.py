@@ -17,7 +17,7 @@ from whitecrow.ledger.failures import halt, refuse_if_closed
 from whitecrow.ledger.schema import LOST, publishers
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import canonical
+from whitecrow.ledger.values import ToldAt, canonical
 from whitecrow.ledger.witness.heads import state_name
 from whitecrow.ledger.witness.watching import watched
 
@@ -81,9 +81,9 @@ class States:
             )
         return row
 
-    def fail(self) -> None:
+    def fail(self, *, told_at: ToldAt | None = None) -> None:
         """Record that an update failed, which closes the dataset until the custodian has looked."""
-        halt(self._ledger, self._dataset)
+        halt(self._ledger, self._dataset, told_at=told_at)
 
     def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
         """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""

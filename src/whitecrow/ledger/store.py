@@ -193,7 +193,7 @@ class Ledger:
                     taken.append(claim)
                     if not found.fresh:
                         found = replace(found, epoch=account.take_up(found.seq))
-                found = replace(found, claim=claim)
+                found = replace(found, claim=claim, told_at=order.told_at)
             return found, account.snapshot({} if share is None else {order.analyst: share})
 
         try:
@@ -252,6 +252,7 @@ class Ledger:
                 digest=held.digest,
                 closes=held.seq,
                 body=body if answered else {},
+                told_at=held.told_at,
             )
             if answered:
                 account.close_reservation(held.seq)

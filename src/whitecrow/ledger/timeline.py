@@ -121,6 +121,7 @@ def timeline(ledger: Ledger, dataset: str, *, analyst: str | None = None) -> Tim
 def _told(account: AccountTransaction, analyst: str | None) -> Timeline:
     rows = account.session.rows(_ACTS, account=account.id)
     acts = [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
+    acts = [entry for entry in acts if entry.told]
     caps = [
         (entry.at, Budget.of(entry.content["budget"]))
         for entry in acts

@@ -27,6 +27,7 @@ from whitecrow.ledger.values import (
     RecordedOutcome,
     Records,
     Reservation,
+    ToldAt,
     canonical,
 )
 from whitecrow.privacy import (
@@ -148,13 +149,16 @@ class AccountTransaction:
         analyst: str = "",
         digest: str = "",
         closes: int | None = None,
+        told_at: ToldAt | None = None,
     ) -> Entry:
         """Write one entry, move the end of the chain, and write its sums and promise."""
+        now = datetime.now(UTC)
+        at = now if told_at is None else told_at(now)
         entry = Entry.sealed(
             dataset=self.name,
             seq=self.seq + 1,
             kind=kind,
-            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            at=_moment(at),
             analyst=analyst,
             digest=digest,
             closes=closes,
@@ -350,6 +354,15 @@ class AccountTransaction:
         rows = self.session.rows(sql.UNSETTLED, account=self.id)
         return [_entry(row, self.name) for row in rows]
 
+    def told_end(self, after: int) -> tuple[int, str]:
+        """Number and hash of the last entry that may be told by now, as may all before it.
+
+        All up to ``after`` may: the search begins there.
+        """
+        now = _moment(datetime.now(UTC))
+        first = self.session.one(sql.NOT_TOLD, account=self.id, after=after, now=now)
+        return (self.seq, self.head) if first is None else (first.seq - 1, first.previous)
+
     def entry(self, seq: int) -> Entry | None:
         """One entry."""
         row = self.session.one(sql.ONE, account=self.id, at_seq=seq)
@@ -359,6 +372,11 @@ class AccountTransaction:
 def names(session: Session) -> tuple[str, ...]:
     """The names of all datasets."""
     return tuple(row.name for row in session.rows(sql.NAMES))
+
+
+def _moment(at: datetime) -> str:
+    """Write a moment so that the order of texts is that of moments."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _parsed(written: str) -> Any:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -27,8 +28,12 @@ __all__ = [
     "RecordedOutcome",
     "Records",
     "Reservation",
+    "ToldAt",
     "canonical",
 ]
+
+ToldAt = Callable[[datetime], datetime]
+"""Given when something is written, from when on it may be told; by default from then on."""
 
 GENESIS = "0" * 64
 """What the first entry names as its predecessor."""
@@ -69,7 +74,8 @@ class Entry:
         failure), ``void`` (the custodian gives a spend back), ``alarm`` (a series gave one),
         ``closure`` (entries were lost in a restore: nothing is answered any more).
     at : str
-        When, in UTC.
+        When, in UTC. What a service replies to at a published moment has that moment: when a
+        computation ended is written nowhere.
     analyst : str
         Who asked, or whom it concerns.
     digest : str
@@ -101,6 +107,11 @@ class Entry:
     def seal(self) -> str:
         """Return the hash that this entry must carry."""
         return _hash(vars(self))
+
+    @property
+    def told(self) -> bool:
+        """Whether it may be told: earlier, that it is there would tell how long it took."""
+        return datetime.fromisoformat(self.at) <= datetime.now(UTC)
 
     @property
     def content(self) -> Mapping[str, Any]:
@@ -208,6 +219,8 @@ class Reservation:
         take it up may close it.
     claim : Claim, optional
         The right to compute the answer.
+    told_at : ToldAt, optional
+        From when on what comes of it may be told.
     """
 
     seq: int
@@ -216,6 +229,7 @@ class Reservation:
     fresh: bool = False
     epoch: int = 0
     claim: Claim | None = field(default=None, compare=False, repr=False)
+    told_at: ToldAt | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
         """Give up the right to compute."""

@@ -73,6 +73,13 @@ class Attempts:
 
     def _count(self, counters: Sequence[_Counter]) -> None:
         now = time.time()
+        # Read first: whoever is locked out already has nobody else wait for the place to write.
+        with self._store.transaction(write=False) as connection:
+            for who, most, window, _ in counters:
+                locked = (failures.c.who == who, failures.c.since >= now - window)
+                row = connection.execute(select(failures).where(*locked)).one_or_none()
+                if row is not None and row.number >= most:
+                    raise TooMany(after=max(1, math.ceil(row.since + window - now)))
         with self._store.transaction(counted=False) as connection:
             add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
             for who, most, window, begins_anew in counters:

@@ -1,23 +1,26 @@
 """Taking a request in: who sent it, how often they may, and what they get back.
 
 A person is known by their headers before anything of a body is read. Everything that waits
-(database, computation) runs in a thread, once per request.
+(database, computation) runs in a thread of the lane for its sort of work, where people take turns.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from whitecrow.errors import (
     NotSignedIn,
+    TooMany,
     WhitecrowError,
     http_status,
     public_name,
@@ -28,6 +31,7 @@ from whitecrow.question import Question, Release
 from whitecrow.questions import kinds
 from whitecrow.server import _schemas as schemas
 from whitecrow.server._buckets import Buckets
+from whitecrow.server._lanes import Lane, Share
 from whitecrow.server._limits import Limits
 from whitecrow.server._metrics import Metrics
 from whitecrow.server._overruns import overrun
@@ -36,13 +40,36 @@ from whitecrow.server._proxies import counted_address
 from whitecrow.server._scheduling import Schedule
 from whitecrow.server._service import Service
 from whitecrow.server._strangers import Asked
-from whitecrow.server._threads import Threads
 
 __all__ = ["BEARER", "RequestHandler", "encoded", "kind_of", "refusal"]
 
+T = TypeVar("T")
+
+_UPLOADS, _UPLOADS_EACH = 4, 2
+
 BEARER = HTTPBearer(auto_error=False, description="A token of whitecrow: wc_...")
-_AT_ONCE = 40  # threads for what is not an ask
-_ASKS = 1000  # more than there are slots: whoever has a slot never waits for a thread
+
+
+class Lanes:
+    """The sorts of work, each in threads of its own: none waits for another."""
+
+    def __init__(self) -> None:
+        # By address, whose many people take turns with those of other addresses.
+        self.admission = Lane(16, share=16, waiting=500)
+        self.passwords = Lane(1, share=1, waiting=8, crowd=64)
+        """Sign-in and invitations, by address: to hash a password takes long and much memory, and
+        whoever sends it is not known yet."""
+        self.provider = Lane(8, share=2, waiting=8, crowd=64)
+        """What waits for the provider of single sign-on: by address."""
+        self.reading = Lane(16, share=4, waiting=64)
+        """What looks something up, or writes it down: by person."""
+        self.free = Lane(4, share=1, waiting=16, crowd=256)
+        """What computes and costs nothing: prices, plans, advice, dummies, pages: by person."""
+        self.probes = Lane(2, share=2, waiting=64)
+        self.preparing = Lane(256, share=1, waiting=64)
+        """Whether a question may be asked; waits while a dataset is being loaded: by person."""
+        self.computing = Lane(1000, share=1000, waiting=1000)
+        """More than there are slots: whoever has a slot never waits for a thread."""
 
 
 class RequestHandler:
@@ -68,8 +95,8 @@ class RequestHandler:
         self.schedule = Schedule(
             at_once=settings.asks_at_once, slots=settings.slots, waiting=settings.asks_waiting
         )
-        # Asks may compute for long: they have threads of their own, one for each that is admitted.
-        self._asking, self.threads = Threads(_ASKS), Threads(_AT_ONCE)
+        self.lanes = Lanes()
+        self._uploads: Counter[str] = Counter()
         self._counting: set[asyncio.Future[None]] = set()
 
     def person(
@@ -91,39 +118,70 @@ class RequestHandler:
         request.state.person, request.state.who = found.name, found
         return found
 
+    def admission(self, request: Request) -> Share:
+        """Where it is found out who sent a request."""
+        return self.lanes.admission.of(counted_address(request))
+
+    def passwords(self, request: Request) -> Share:
+        """Where the passwords of people who are not signed in yet are looked at."""
+        return self.lanes.passwords.of(counted_address(request))
+
+    def provider(self, request: Request) -> Share:
+        """Where the provider of single sign-on is spoken to."""
+        return self.lanes.provider.of(counted_address(request))
+
     async def admit(self, request: Request, *, scope: str = "") -> Person:
         """Return who sent a request, by its headers alone: nothing of its body is read yet."""
+        known: Person | None = getattr(request.state, "who", None)
+        if known is not None:
+            return known
         bearer = await BEARER(request)
-        return await self.threads.run(lambda: self.person(request, bearer, scope=scope))
+        return await self.admission(request).run(lambda: self.person(request, bearer, scope=scope))
 
     async def act(
         self,
         request: Request,
-        bearer: HTTPAuthorizationCredentials | None,
         work: Callable[[Person], Any],
         *,
         status: int = 200,
+        free: bool = False,
+        scope: str = "",
+        media: str = "application/json",
     ) -> Response:
-        """Authenticate the caller, run an action in a thread, and reply with what it found."""
+        """Authenticate the caller, run an action in their share of a lane, and reply.
 
-        def job() -> bytes:
-            found = work(self.person(request, bearer))
-            return encoded({} if found is None else found)
+        ``free`` is for what computes and costs nothing.
+        """
+        try:
+            who = await self.admit(request, scope=scope)
+        except WhitecrowError as error:
+            return refusal(error)
+        lane = self.lanes.free if free else self.lanes.reading
+        return await _replied(lane.of(who.name), lambda: work(who), status, media)
 
-        return await _replied(self.threads, job, status)
-
-    async def look(self, job: Callable[[], bytes], media: str) -> Response:
-        """Run a job that needs no sign-in, and reply with its result."""
-        return await _replied(self.threads, job, 200, media)
+    async def probe(self, work: Callable[[], Any]) -> Response:
+        """Reply to whoever watches over the service; anybody may."""
+        return await _replied(self.lanes.probes.of("anybody"), work)
 
     async def stranger(self, request: Request, work: Callable[[], Any]) -> Response:
-        """Do something for somebody who is not signed in yet, as often as an address may."""
+        """Speak to the provider for somebody who is not signed in, as often as an address may."""
 
-        def job() -> bytes:
+        def job() -> Any:
             self.limits.take(f"address {counted_address(request)}")
-            return encoded(work())
+            return work()
 
-        return await _replied(self.threads, job)
+        return await _replied(self.provider(request), job)
+
+    @asynccontextmanager
+    async def uploading(self, who: Person) -> AsyncIterator[None]:
+        """Take a file in: few at once, for their pieces come as fast as they can be sent."""
+        if self._uploads[who.name] >= _UPLOADS_EACH or self._uploads.total() >= _UPLOADS:
+            raise TooMany(after=10)
+        self._uploads[who.name] += 1
+        try:
+            yield
+        finally:
+            self._uploads[who.name] -= 1
 
     async def ask(self, request: Request, name: str) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
@@ -141,69 +199,97 @@ class RequestHandler:
         def answer() -> Response:
             # Again: a token may have ended while its question waited.
             still = who if bearer is None else self.service.bearer(bearer.credentials)
-            return reply(self.answered(still, name, question))
+            return reply(self.answered(request, still, name, question))
 
-        question, deadline, out = await self.threads.run(read)
+        question, deadline, out = await self.prepared(who, read)
         if out is not None:
             return reply(out)
         async with self.slot(request, who, name, kind_of(question), deadline):
             return await self.in_slot(answer)
 
+    async def prepared(self, who: Person, job: Callable[[], T]) -> T:
+        """Find out what may be known of a question before it gets a slot."""
+        return await self.lanes.preparing.of(who.name).run(job)
+
     def out(self, who: Person, name: str, question: Asked) -> tuple[float | None, Release | None]:
-        """The reply time of a question, and its answer if that is out: it waits for nothing."""
+        """The reply time of a question, and its answer if that is out: it waits for nothing.
+
+        What public facts refuse is refused here: a slot would be kept until its reply is due. Where
+        replies are not padded a slot is given back at once, and asking refuses.
+        """
         deadline = self.service.deadline(who, name, question)
         if deadline is None:
             return None, None
-        found = self.service.stored(who, name, question, deadline)
+        with self._counted_refusals(question):
+            found = self.service.stored(who, name, question)
         if found is not None:
             self.metrics.asked(kind_of(question), "free")
         return deadline, found
 
     def askable(self, who: Person, name: str, question: Asked) -> Question:
         """Refuse at once what public facts refuse: it needs no slot, and its time tells nothing."""
-        try:
+        with self._counted_refusals(question):
             return self.service.askable(who, name, question)
+
+    @contextmanager
+    def _counted_refusals(self, question: Asked) -> Iterator[None]:
+        try:
+            yield
         except WhitecrowError as error:
             self.metrics.asked(kind_of(question), public_name(error))
             raise
 
-    def slot(
+    @asynccontextmanager
+    async def slot(
         self, request: Request, who: Person, name: str, kind: str, deadline: float | None
-    ) -> AbstractAsyncContextManager[None]:
-        """A slot for an ask, kept until its reply is due."""
+    ) -> AsyncIterator[None]:
+        """A slot for an ask, kept until its reply is due; what came of it is counted then."""
 
         def late() -> None:
-            counting = self.threads.run(lambda: overrun(self.service.store, name, kind))
+            counting = self.lanes.reading.run(
+                "overruns", lambda: overrun(self.service.store, name, kind)
+            )
             self._counting.add(task := asyncio.ensure_future(counting))
             task.add_done_callback(self._counting.discard)
 
-        return self.schedule.slot(who.name, name, kind, deadline, request.receive, late)
+        try:
+            async with self.schedule.slot(who.name, name, kind, deadline, request.receive, late):
+                request.state.began = datetime.now(UTC)
+                yield
+        finally:
+            outcome = getattr(request.state, "outcome", None)
+            if outcome is not None:
+                self.metrics.asked(kind, outcome)
 
     async def in_slot(self, job: Callable[[], Response]) -> Response:
         """Run what a slot was taken for, in a thread that waits for nothing else."""
         try:
-            return await self._asking.run(job)
+            return await self.lanes.computing.run("slots", job)
         except WhitecrowError as error:
             return refusal(error)
 
-    def answered(self, person: Person, name: str, question: Asked) -> Release:
-        """Answer a question, and count what came of it."""
-        kind = kind_of(question)
+    def answered(self, request: Request, person: Person, name: str, question: Asked) -> Release:
+        """Answer a question in the slot of a request, which counts what came of it."""
         try:
-            release = self.service.ask(person, name, question)
+            release = self.service.ask(person, name, question, began=request.state.began)
         except WhitecrowError as error:
-            self.metrics.asked(kind, public_name(error))
+            request.state.outcome = public_name(error)
             raise
-        self.metrics.asked(kind, "charged" if release.charged else "free")
+        request.state.outcome = "charged" if release.charged else "free"
         return release
 
 
 async def _replied(
-    threads: Threads, job: Callable[[], bytes], status: int = 200, media: str = "application/json"
+    share: Share, work: Callable[[], Any], status: int = 200, media: str = "application/json"
 ) -> Response:
-    """Do a job in a thread and reply with what it returns, or with its refusal."""
+    """Do some work in a thread and reply with what it returns, or with its refusal."""
+
+    def job() -> bytes:
+        found = work()
+        return found if isinstance(found, bytes) else encoded({} if found is None else found)
+
     try:
-        body = await threads.run(job)
+        body = await share.run(job)
     except WhitecrowError as error:
         return refusal(error)
     return Response(body, status, media_type=media)

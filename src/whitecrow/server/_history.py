@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.opening import advanced
-from whitecrow.ledger.timeline import timeline
 from whitecrow.server._events import told
 from whitecrow.server._members import need
 from whitecrow.server._people import Person
@@ -38,7 +37,7 @@ class History:
         """
         self._service.listing(who, name)
         mine = who.name if who.role == "analyst" else None
-        return timeline(self._service.ledger, name, analyst=mine).to_json()
+        return self._service.told.timeline(name, analyst=mine).to_json()
 
     @told("data.change", "dataset")
     def advance(

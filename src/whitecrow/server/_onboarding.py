@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Card, CsvFormat, TableChoice
-from whitecrow.curator.drafts import Draft, drafts, reviewed
+from whitecrow.curator.drafts import Draft, reviewed
 from whitecrow.curator.models import ModelAdvice, compared
 from whitecrow.errors import InvalidInput
 from whitecrow.server import _uploads as uploads
@@ -73,7 +73,7 @@ class Onboarding:
         """The cards that profiles of a dataset drafted, the newest first."""
         need(who, "custodian")
         self._service.listing(who, name)
-        return drafts(self._service.ledger, name)
+        return self._service.told.drafts(name)
 
     def accept(
         self, who: Person, name: str, draft: Mapping[str, Any] | str, *, reason: str = ""
@@ -108,7 +108,7 @@ class Onboarding:
                 f"A service advises over at most {MOST_COMPARED} columns; name those that matter."
             )
         mine = who.name if who.role == "analyst" else None
-        found = drafts(self._service.ledger, name, analyst=mine, limit=1)
+        found = self._service.told.drafts(name, analyst=mine, limit=1)
         profile = found[0].profile if found else None
         # As it is written: 0.01 and not the double next to it.
         share = str(contamination)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from whitecrow.server._store import Store
 from whitecrow.server._tables import overruns
@@ -18,14 +19,17 @@ __all__ = ["counted", "overrun"]
 
 def overrun(store: Store, dataset: str, kind: str) -> None:
     """Count a reply that left at a later multiple of its deadline than the first."""
-    which = (overruns.c.dataset == dataset, overruns.c.kind == kind)
     now = time.time()
     with store.transaction(counted=False) as connection:
-        more = update(overruns).where(*which).values(number=overruns.c.number + 1, newest=now)
-        if not connection.execute(more).rowcount:
-            connection.execute(
-                insert(overruns).values(dataset=dataset, kind=kind, number=1, newest=now)
+        add = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+        connection.execute(
+            add(overruns)
+            .values(dataset=dataset, kind=kind, number=1, newest=now)
+            .on_conflict_do_update(
+                index_elements=["dataset", "kind"],
+                set_={"number": overruns.c.number + 1, "newest": now},
             )
+        )
 
 
 def counted(store: Store, dataset: str) -> dict[str, int]:

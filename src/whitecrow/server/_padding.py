@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+from datetime import datetime, timedelta
 
-__all__ = ["due", "wait"]
+from whitecrow.ledger.values import ToldAt
+
+__all__ = ["due", "told_at", "wait"]
 
 
 def due(elapsed: float, deadline: float) -> float:
@@ -17,6 +20,26 @@ def due(elapsed: float, deadline: float) -> float:
     (0.25, 0.5)
     """
     return deadline * max(1, math.ceil(elapsed / deadline))
+
+
+def told_at(began: datetime, deadline: float, margin: float) -> ToldAt:
+    """From when on others may be told what an ask wrote: when its reply is due.
+
+    Parameters
+    ----------
+    began : datetime
+        When the slot of the ask began.
+    deadline : float
+        Its published reply time.
+    margin : float
+        How many seconds the clocks of those who read may differ from this one.
+    """
+
+    def moment(written: datetime) -> datetime:
+        elapsed = (written - began).total_seconds()
+        return began + timedelta(seconds=due(elapsed, deadline) + margin)
+
+    return moment
 
 
 async def wait(started: float, deadline: float | None) -> None:

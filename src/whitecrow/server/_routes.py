@@ -48,12 +48,14 @@ class StrictRoute(APIRoute):
                 return await handle(request)
             handler: RequestHandler = request.app.state.handler
             try:
-                await handler.admit(request, scope=self.scope)
+                who = await handler.admit(request, scope=self.scope)
             except WhitecrowError as error:
                 return refusal(error)
             settings = handler.service.settings
             most = settings.largest_body if large else settings.largest_question
-            return await handle(schemas.StrictRequest(request, handler.threads, most))
+            return await handle(
+                schemas.StrictRequest(request, handler.lanes.free.of(who.name), most)
+            )
 
         return strictly
 
@@ -113,11 +115,11 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def ready() -> Response:
         """Whether the database takes writes: if not, send people elsewhere for a while."""
 
-        def look() -> bytes:
+        def look() -> dict[str, str]:
             readiness.check()
-            return encoded({"status": "ready"})
+            return {"status": "ready"}
 
-        return await handler.look(look, "application/json")
+        return await handler.probe(look)
 
     @router.get(
         "/metrics", responses=replies(media="text/plain", also=(401, 403, 429)), tags=["service"]
@@ -125,13 +127,13 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def metrics(request: Request, bearer: Bearer) -> Response:
         """Numbers for Prometheus, for custodians, auditors and their tokens of scope metrics."""
 
-        def look() -> bytes:
-            who = handler.person(request, bearer, scope="metrics")
+        def look(who: Person) -> bytes:
             if who.role not in _MONITORS:
                 raise Forbidden("The numbers are for custodians and auditors.")
             return handler.metrics.text()
 
-        return await handler.look(look, "text/plain; version=0.0.4")
+        media = "text/plain; version=0.0.4"
+        return await handler.act(request, look, scope="metrics", media=media)
 
     async def testify(
         request: Request, bearer: Bearer, ledger: str, body: schemas.Witnessed
@@ -139,7 +141,6 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """Be told how far another instance's ledger is; one that goes back is refused."""
         return await handler.act(
             request,
-            bearer,
             lambda who: service.witnessing.keep(who, ledger, body.public, body.statement),
         )
 
@@ -156,11 +157,9 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def testimony(request: Request, bearer: Bearer, ledger: str) -> Response:
         """What a ledger has told its witness here, as it was signed."""
 
-        def look() -> bytes:
-            who = handler.person(request, bearer, scope="witness")
-            return encoded(service.witnessing.read(who, ledger))
-
-        return await handler.look(look, "application/json")
+        return await handler.act(
+            request, lambda who: service.witnessing.read(who, ledger), scope="witness"
+        )
 
     @router.post("/v1/sign-in/device", responses=replies("device", "code"), tags=["people"])
     async def device(request: Request) -> Response:
@@ -182,18 +181,18 @@ def router_of(handler: RequestHandler) -> APIRouter:
     @router.get("/v1/me", responses=replies("name", "role"), tags=["people"])
     async def me(request: Request, bearer: Bearer) -> Response:
         """Who you are."""
-        return await handler.act(request, bearer, lambda who: who.to_json())
+        return await handler.act(request, lambda who: who.to_json())
 
     @router.get("/v1/datasets", responses=replies("datasets"), tags=["datasets"])
     async def datasets(request: Request, bearer: Bearer) -> Response:
         """The datasets you may know of."""
-        return await handler.act(request, bearer, lambda who: {"datasets": service.datasets(who)})
+        return await handler.act(request, lambda who: {"datasets": service.datasets(who)})
 
     @creating(router, "/v1/datasets", "name", "card", tag="datasets", also=(409,))
     async def register(request: Request, bearer: Bearer, body: schemas.Registration) -> Response:
         """List a dataset (custodian); its records are read in the background."""
         return await handler.act(
-            request, bearer, lambda who: service.register(who, **dict(body)), status=201
+            request, lambda who: service.register(who, **dict(body)), status=201
         )
 
     @router.get(
@@ -203,16 +202,14 @@ def router_of(handler: RequestHandler) -> APIRouter:
     )
     async def dataset(request: Request, bearer: Bearer, name: str) -> Response:
         """A dataset's card, policy, deadlines and what remains."""
-        return await handler.act(request, bearer, lambda who: service.dataset(who, name))
+        return await handler.act(request, lambda who: service.dataset(who, name))
 
     @router.patch("/v1/datasets/{name}", responses=replies("name", "card"), tags=["datasets"])
     async def amend(
         request: Request, bearer: Bearer, name: str, body: schemas.Amendment
     ) -> Response:
         """Change budget, policy, card or readers (custodian); the chain keeps the reason."""
-        return await handler.act(
-            request, bearer, lambda who: service.amend(who, name, **dict(body))
-        )
+        return await handler.act(request, lambda who: service.amend(who, name, **dict(body)))
 
     @router.get("/v1/datasets/{name}/drafts", responses=replies("drafts"), tags=["datasets"])
     async def drafts(request: Request, bearer: Bearer, name: str) -> Response:
@@ -221,7 +218,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         def look(who: Person) -> dict[str, Any]:
             return {"drafts": [one.to_json() for one in service.onboarding.drafts(who, name)]}
 
-        return await handler.act(request, bearer, look)
+        return await handler.act(request, look)
 
     @router.post(
         "/v1/datasets/{name}/drafts", responses=replies("card", "edited"), tags=["datasets"]
@@ -232,7 +229,6 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """Put a drafted card in force, as it is or edited (custodian); the chain keeps which."""
         return await handler.act(
             request,
-            bearer,
             lambda who: service.onboarding.accept(who, name, body.draft, reason=body.reason),
         )
 
@@ -241,9 +237,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         request: Request, bearer: Bearer, name: str, body: schemas.Removal
     ) -> Response:
         """Take a dataset off the list; its account stays (custodian)."""
-        return await handler.act(
-            request, bearer, lambda who: service.remove(who, name, reason=body.reason)
-        )
+        return await handler.act(request, lambda who: service.remove(who, name, reason=body.reason))
 
     @router.post("/v1/datasets/{name}/revisions", responses=replies(), tags=["datasets"])
     async def advance(
@@ -251,7 +245,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     ) -> Response:
         """Record that the records changed: the next revision of the account (custodian)."""
         return await handler.act(
-            request, bearer, lambda who: service.history.advance(who, name, **dict(body))
+            request, lambda who: service.history.advance(who, name, **dict(body))
         )
 
     @router.get(
@@ -261,7 +255,9 @@ def router_of(handler: RequestHandler) -> APIRouter:
     )
     async def timeline(request: Request, bearer: Bearer, name: str) -> Response:
         """Revisions, publications, alarms and the budget over time, as far as you may know."""
-        return await handler.act(request, bearer, lambda who: service.history.timeline(who, name))
+        return await handler.act(
+            request, lambda who: service.history.timeline(who, name), free=True
+        )
 
     @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
     async def allow(
@@ -270,7 +266,6 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """Cap what one analyst may spend (custodian)."""
         return await handler.act(
             request,
-            bearer,
             lambda who: service.allow(who, name, body.analyst, body.budget, reason=body.reason),
         )
 
@@ -289,7 +284,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
             found = service.price(who, name, question, public).to_json()
             return {**found, "deadline": service.deadline(who, name, question)}
 
-        return await handler.act(request, bearer, work)
+        return await handler.act(request, work, free=True)
 
     @router.post(
         "/v1/datasets/{name}/advice",
@@ -306,8 +301,8 @@ def router_of(handler: RequestHandler) -> APIRouter:
         """
         return await handler.act(
             request,
-            bearer,
             lambda who: service.onboarding.advise(who, name, **dict(body)).to_json(),
+            free=True,
         )
 
     @router.post(
@@ -320,7 +315,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     ) -> Response:
         """Answer a question about made-up records: free, and it says nothing of anybody."""
         return await handler.act(
-            request, bearer, lambda who: service.dummy(who, name, question).to_json()
+            request, lambda who: service.dummy(who, name, question).to_json(), free=True
         )
 
     @router.post(
@@ -331,7 +326,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def plan(request: Request, bearer: Bearer, name: str, body: schemas.Batch) -> Response:
         """What a batch of questions would cost together."""
         return await handler.act(
-            request, bearer, lambda who: service.plan(who, name, body.questions)
+            request, lambda who: service.plan(who, name, body.questions), free=True
         )
 
     @router.get(
@@ -342,11 +337,11 @@ def router_of(handler: RequestHandler) -> APIRouter:
     async def detector(request: Request, bearer: Bearer, name: str, entry: str) -> Response:
         """The file of a detector that you learned, by its entry; whitecrow score opens it."""
 
-        def look() -> bytes:
-            who = handler.person(request, bearer)
-            return service.detector(who, name, entry).to_bytes()
-
-        return await handler.look(look, "application/octet-stream")
+        return await handler.act(
+            request,
+            lambda who: service.detector(who, name, entry).to_bytes(),
+            media="application/octet-stream",
+        )
 
     @router.get(
         "/v1/datasets/{name}/ledger",
@@ -373,7 +368,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
                 who, name, after=after, limit=limit, skip=skip, newest_first=newest_first
             )
 
-        return await handler.act(request, bearer, look)
+        return await handler.act(request, look)
 
     @router.get(
         "/v1/datasets/{name}/ledger/verification",
@@ -382,20 +377,22 @@ def router_of(handler: RequestHandler) -> APIRouter:
     )
     async def verify(request: Request, bearer: Bearer, name: str, full: bool = False) -> Response:
         """Check the chain and the sums since the newest checkpoint, or all (custodian, auditor)."""
-        return await handler.act(request, bearer, lambda who: service.verify(who, name, full=full))
+        return await handler.act(
+            request, lambda who: service.verify(who, name, full=full), free=True
+        )
 
     @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
     async def void(request: Request, bearer: Bearer, name: str, body: schemas.Voiding) -> Response:
         """Give back a spend that never led to an answer (custodian)."""
         return await handler.act(
-            request, bearer, lambda who: service.void(who, name, body.entry, reason=body.reason)
+            request, lambda who: service.void(who, name, body.entry, reason=body.reason)
         )
 
     @router.post("/v1/datasets/{name}/ledger/reviews", responses=replies(), tags=["ledger"])
     async def review(request: Request, bearer: Bearer, name: str, body: schemas.Review) -> Response:
         """Say that a failure was looked at, so that the dataset takes questions (custodian)."""
         return await handler.act(
-            request, bearer, lambda who: service.review(who, name, body.entry, reason=body.reason)
+            request, lambda who: service.review(who, name, body.entry, reason=body.reason)
         )
 
     add_people(router, handler)

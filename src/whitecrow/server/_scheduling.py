@@ -99,9 +99,10 @@ class Schedule:
             try:
                 yield
             finally:
-                if late is not None and deadline and loop.time() - started > deadline:
-                    late()
+                was_late = deadline is not None and loop.time() - started > deadline
                 await padding.wait(started, deadline)
+                if late is not None and was_late:  # counted when it may be known
+                    late()
 
     @asynccontextmanager
     async def _through(

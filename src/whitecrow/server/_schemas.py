@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from whitecrow.errors import InvalidInput
 from whitecrow.questions import kinds, question_type
-from whitecrow.server._threads import Threads
+from whitecrow.server._lanes import Share
 
 __all__ = [
     "Acceptance",
@@ -125,13 +125,13 @@ class StrictRequest(Request):
     ----------
     request : Request
         Of somebody who is known.
-    threads : Threads
+    threads : Share
         Where it is parsed.
     most : int
         How many bytes its body may have.
     """
 
-    def __init__(self, request: Request, threads: Threads, most: int) -> None:
+    def __init__(self, request: Request, threads: Share, most: int) -> None:
         super().__init__(request.scope, request.receive)
         self._threads, self._most = threads, most
 

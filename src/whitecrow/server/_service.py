@@ -8,6 +8,7 @@ the one for a thing that does not exist.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
@@ -26,7 +27,6 @@ from whitecrow.server._curator_pool import CuratorPool
 from whitecrow.server._dummies import Dummies
 from whitecrow.server._events import Events, sinks_of, told
 from whitecrow.server._history import History
-from whitecrow.server._in_force import in_force_since
 from whitecrow.server._logs import LOG
 from whitecrow.server._members import Members, need
 from whitecrow.server._onboarding import Onboarding
@@ -47,6 +47,7 @@ from whitecrow.server._strangers import (
     well_formed,
 )
 from whitecrow.server._tables import migrate
+from whitecrow.server._told import Told
 from whitecrow.server._trail import Trail
 from whitecrow.server._witnessing import Witnessing
 
@@ -79,7 +80,7 @@ class Service(Replies):
         self.ledger.database.label = "of this service"  # analysts do not read where it lies
         self.store = Store(settings.database)
         migrate(self.store)
-        self.reply_times_since = in_force_since(self.store, settings)
+        self.told = Told(self.ledger)
         self.events = Events(sinks_of(settings.events))
         self.people = People(self.store, longest=settings.longest_token_days)
         self.sessions = Sessions(self.store, settings)
@@ -184,13 +185,19 @@ class Service(Replies):
         self.listing(who, name)
         return question_from(written)
 
-    def ask(self, who: Person, name: str, written: Asked) -> Release:
-        """Answer a question, or refuse it; the chain names whoever asked, custodians too."""
+    def ask(
+        self, who: Person, name: str, written: Asked, *, began: datetime | None = None
+    ) -> Release:
+        """Answer a question, or refuse it; the chain names whoever asked, custodians too.
+
+        ``began`` is when its slot did; its reply, and all that comes of it, is due from then on.
+        """
         need(who, "analyst", "custodian")
         curator = self.curator(who, name)
         question = question_from(written)
         try:
-            return curator.ask(question, analyst=who.name, actor=who.acting)
+            told_at = self.told_at(who, name, question, began or datetime.now(UTC))
+            return curator.ask(question, analyst=who.name, actor=who.acting, told_at=told_at)
         except WhitecrowError:
             raise
         except Exception:
@@ -262,16 +269,17 @@ class Service(Replies):
         if who.role == "analyst":
             return {**found, "questions": self.asked(who, name, limit=limit, skip=skip)}
         self.events.tell("ledger.export", actor=who.name, acting=who.acting, dataset=name)
-        entries = self.ledger.entries(
+        total, head = self.told.end(name)
+        entries = self.told.entries(
             name, after=after, before=before, limit=limit, newest_first=newest_first
         )
         return {
             **found,
-            "head": snapshot.head,
-            "total": snapshot.seq,
+            "head": head,
+            "total": total,
             "analysts": views.shares(snapshot),
-            "unsettled": [entry.seq for entry in self.ledger.unsettled(name)],
-            "failures": [entry.seq for entry in failures.failures(self.ledger, name)],
+            "unsettled": [entry.seq for entry in self.told.unsettled(name)],
+            "failures": [entry.seq for entry in self.told.failures(name)],
             "entries": [entry.to_json() for entry in entries],
         }
 
@@ -280,11 +288,7 @@ class Service(Replies):
     ) -> list[dict[str, Any]]:
         """A person's own newest questions and what became of them, the oldest of them first."""
         self.listing(who, name)
-        history = self.ledger.history(name, who.name, limit=limit, skip=skip)
-        since = self.unchanged_since(name)
-        return views.own(
-            (one, self.told(who, name, one, end, since=since)) for one, end in history[::-1]
-        )
+        return views.own(self.told.history(name, who.name, limit=limit, skip=skip)[::-1])
 
     def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
         """Check the account's chain and sums, since the newest checkpoint or from the beginning.
@@ -301,13 +305,16 @@ class Service(Replies):
             actor=who.name,
             least=_MANY_ENTRIES,
         )
-        return found.to_json()
+        if not found.ok:
+            return found.to_json()
+        total, head = self.told.end(name)
+        return {**found.to_json(), "entries": total, "head": head}
 
     def unsettled(self, who: Person, name: str) -> list[dict[str, Any]]:
         """The spends without an answer and the failures nobody has reviewed, in their order."""
         need(who, "custodian", "auditor")
         self.listing(who, name)
-        waiting = [*self.ledger.unsettled(name), *failures.failures(self.ledger, name)]
+        waiting = [*self.told.unsettled(name), *self.told.failures(name)]
         return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
 
     @told("spend.void", "dataset")
@@ -315,6 +322,7 @@ class Service(Replies):
         """Give back a spend that never led to an answer."""
         need(who, "custodian")
         self.listing(who, name)
+        self.told.refuse_early(name, seq)
         self.ledger.void(name, seq, reason=reason, actor=who.signature)
 
     @told("failure.review", "dataset")
@@ -322,6 +330,7 @@ class Service(Replies):
         """Say that a failure was looked at; after the last one the dataset is open again."""
         need(who, "custodian")
         self.listing(who, name)
+        self.told.refuse_early(name, seq)
         failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
 
     @told("allowance.change", "dataset")

@@ -142,13 +142,19 @@ class Sessions:
             record(connection, act)
 
     def accept(self, code: str, password: str) -> str:
-        """Let somebody who was invited choose their password; returns their name."""
-        hashed = self._hashed(password)
+        """Let somebody who was invited choose their password; returns their name.
+
+        The code is looked up before the password is hashed, which takes long: strangers have no
+        code. That a refusal is quick tells nothing, for nobody guesses 256 random bits.
+        """
         key, now = _hash(code), time.time()
+        invited = select(invitations).where(invitations.c.hash == key, invitations.c.expires > now)
+        with self._store.transaction(write=False) as connection:
+            if connection.execute(invited).first() is None:
+                raise NotSignedIn(_NO_INVITATION)
+        hashed = self._hashed(password)
         with self._store.transaction() as connection:
-            found = connection.execute(
-                select(invitations).where(invitations.c.hash == key, invitations.c.expires > now)
-            ).one_or_none()
+            found = connection.execute(invited).one_or_none()
             if found is None:
                 raise NotSignedIn(_NO_INVITATION)
             row = lock(connection, found.person)

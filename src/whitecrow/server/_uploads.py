@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 
 from whitecrow.errors import InvalidInput, LedgerUnusable, invalid
+from whitecrow.server._lanes import Share
 from whitecrow.server._settings import Settings
-from whitecrow.server._threads import Threads
 
 __all__ = ["UPLOADS", "clean", "kept"]
 
@@ -32,7 +32,7 @@ _ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
 async def kept(
-    pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Threads
+    pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share
 ) -> str:
     """Write a body to a new file of the data folder, piece by piece; return the file's name.
 
