@@ -47,11 +47,13 @@ def prepared(url: str, analysts: Sequence[str], *, budget: str) -> dict[str, str
 class Running:
     """A service that runs; all its processes are one group."""
 
-    def __init__(self, database: str, port: int, options: Sequence[str]) -> None:
+    def __init__(
+        self, database: str, port: int, options: Sequence[str], data: Path = DATA.parent
+    ) -> None:
         self.url = f"http://127.0.0.1:{port}"
         command = ["-c", "from whitecrow.cli import main; main()", "serve", "--ledger", database]
         self._process = subprocess.Popen(
-            [sys.executable, *command, "--port", str(port), "--data", str(DATA.parent), *options],
+            [sys.executable, *command, "--port", str(port), "--data", str(data), *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -113,9 +115,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(database: str, *options: str, port: int | None = None) -> Iterator[Running]:
+def running(
+    database: str, *options: str, port: int | None = None, data: Path = DATA.parent
+) -> Iterator[Running]:
     """Run a service while the block lasts."""
-    service = Running(database, port or free_port(), options)
+    service = Running(database, port or free_port(), options, data)
     try:
         service.wait_until_ready()
         yield service

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -93,6 +94,8 @@ def run(listening: list[socket.socket], certificate: str | None, key: str | None
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = uvicorn.Server(config)
+    # A single worker has nobody who would start it anew: it ends as if it were told to, with grace.
+    signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
     with contextlib.suppress(KeyboardInterrupt):
         if len(listening) > 1:
             Workers(config, listening).run()

@@ -389,6 +389,11 @@ class Curator(Asks, Custody, Rehearsal):
     # Revisions
 
     @property
+    def identity(self) -> Identity:
+        """Which records this curator holds."""
+        return self._identity
+
+    @property
     def revision(self) -> int:
         """Which revision of the account's records this curator holds; 0 if there is no other."""
         return self._identity.revision

@@ -37,6 +37,21 @@ READ_ONLY = {"whitecrow_write": False}
 """Execution options of a connection whose transaction only reads; others begin for writing."""
 
 
+_POSTGRESQL = {
+    "connect_timeout": 10,
+    # A server that has vanished without a word is noticed within half a minute.
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""How connections notice that nobody is at their other end."""
+
+_STATEMENTS = "-c statement_timeout=120s"
+"""No statement takes as long, unless its server hangs; changes of the schema may."""
+
+
 def parsed(url: str | Path) -> URL:
     """Read a database URL, or a file name as the SQLite store in that file."""
     if isinstance(url, Path) or "://" not in str(url):
@@ -76,7 +91,10 @@ def engine_for(url: URL, *, patience: float) -> Engine:
             "max_overflow": -1,
             # A connection that the server has ended meanwhile is replaced before it is used.
             "pool_pre_ping": True,
-            "connect_args": {"connect_timeout": 10},
+            "connect_args": {
+                **{name: one for name, one in _POSTGRESQL.items() if name not in url.query},
+                "options": f"{_STATEMENTS} {url.query.get('options', '')}".strip(),
+            },
         }
     else:
         options["connect_args"] = {"timeout": patience, "check_same_thread": False}

@@ -77,6 +77,7 @@ class Versions:
             If they are newer; nothing is touched then.
         """
         if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock})")
         found, table = self.found(connection), self.column.table
         if found == self.newest:

@@ -84,7 +84,8 @@ def create_app(
 async def _http(request: Request, error: Exception) -> Response:
     """FastAPI's own refusals, in the one form."""
     assert isinstance(error, HTTPException)
-    body = {"error": {"type": "InvalidInput", "reason": str(error.detail)}}
+    kind = "TooMany" if error.status_code == 429 else "InvalidInput"
+    body = {"error": {"type": kind, "reason": str(error.detail)}}
     headers = dict(error.headers or {})
     if error.status_code in (408, 413):  # the rest of the body is not read
         headers["Connection"] = "close"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,9 @@ from whitecrow.server._processes import DatasetProcess, LoadFailed
 __all__ = ["CHANGED", "CuratorPool", "State"]
 
 _LOOK_AGAIN_SECONDS = 1.0
+_RETRY_SECONDS = (5.0, 300.0)
+"""A load that failed is tried again after so long, and twice as long each time up to the second:
+what was away (a database, a disk, a warehouse) comes back."""
 _PATIENT = 4
 """A computation is ended after so many times what is lent to it: others may use the processor."""
 
@@ -46,12 +50,16 @@ class State:
         How far the stage is. The numbers of rows behind it are facts and stay here.
     reason : str
         Why it failed, for the custodian only.
+    tries : int
+        How often its load has failed.
     """
 
     revision: int
     stage: str = "waiting"
     percent: int = 0
     reason: str = ""
+    tries: int = 0
+    retry_at: float = field(default=float("inf"), repr=False)
     curator: Curator | None = field(default=None, repr=False)
     process: DatasetProcess | None = field(default=None, repr=False)
     settled: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -60,6 +68,18 @@ class State:
     def died(self) -> bool:
         """Whether the records were loaded, and their process is no more."""
         return self.stage == "ready" and self.process is not None and not self.process.alive
+
+    @property
+    def over(self) -> bool:
+        """Whether it is to be loaded anew: its process died, or its load failed a while ago."""
+        return self.died or time.monotonic() >= self.retry_at
+
+    def failed(self, reason: str) -> None:
+        """Note that the load failed, and when to try again."""
+        first, most = _RETRY_SECONDS
+        self.stage, self.reason = "failed", reason
+        self.tries += 1
+        self.retry_at = time.monotonic() + min(most, first * 2 ** min(self.tries - 1, 20))
 
     def to_json(self) -> dict[str, Any]:
         """Return what the custodian sees."""
@@ -127,8 +147,10 @@ class CuratorPool:
         """How far the load of a dataset is."""
         with self._lock:
             state = self._states.get(listing.name)
-            if state is None or state.revision < listing.revision or state.died:
-                old, state = state, State(listing.revision)
+            if state is None or state.revision < listing.revision or state.over:
+                again = state is not None and state.revision == listing.revision
+                tries = state.tries if again and state is not None else 0
+                old, state = state, State(listing.revision, tries=tries)
                 self._states[listing.name] = state
                 if old is not None and old.process is not None:
                     # Asks under way still use it: it ends when they have.
@@ -223,11 +245,11 @@ class CuratorPool:
         except DataChanged as error:
             state.stage, state.reason = "changed", str(error)
         except (WhitecrowError, LoadFailed) as error:
-            state.stage, state.reason = "failed", str(error)
+            state.failed(str(error))
         except Exception:  # noqa: BLE001 - may say more than the custodian's page should
             said = f"the dataset {listing.name} could not be loaded"
             write_down(self._catalogue.log, said, traceback.format_exc())
-            state.stage, state.reason = "failed", "see the custodian's log"
+            state.failed("see the custodian's log")
         finally:
             if state.curator is None and state.process is not None:
                 state.process.kill()

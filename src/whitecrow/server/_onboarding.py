@@ -112,6 +112,7 @@ class Onboarding:
         profile = found[0].profile if found else None
         # As it is written: 0.01 and not the double next to it.
         share = str(contamination)
-        return well_formed(
-            lambda: curator.advise_model(share, columns=over, metric=metric, profile=profile, **how)
-        )
+        how |= {"columns": list(over), "metric": metric}
+        bought = None if profile is None else profile.to_json()
+        advice = self._service.aside.advice(curator, who.name, share, bought, how)
+        return ModelAdvice.from_json(advice)

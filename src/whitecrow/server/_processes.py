@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
-import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from whitecrow.curator.execution import CUSTODIAN_LOG, Answer, write_down
-from whitecrow.curator.wire import Wire
 from whitecrow.data import Card, SqlQuery
 from whitecrow.data._intake import Intake
 from whitecrow.errors import ComputationFailed, InvalidInput, NotReady
@@ -25,14 +20,11 @@ from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
 from whitecrow.questions import added_modules
 from whitecrow.server._catalogue import Listing
+from whitecrow.server._children import Child, environment
 
-__all__ = ["DatasetProcess", "LoadFailed", "MadeUp", "environment", "sketched"]
+__all__ = ["DatasetProcess", "LoadFailed", "MadeUp", "sketched"]
 
 _START_SECONDS = 24 * 3600.0
-_END_SECONDS = 10.0
-_PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
-"""Of the service's own environment; what else there is may hold passwords."""
-
 _SKETCH_SECONDS, _SKETCH_BYTES = 20, 2 << 30
 _SKETCHES = threading.BoundedSemaphore(2)
 """How many sources are looked at at once: each may take its share of memory."""
@@ -87,22 +79,9 @@ class DatasetProcess:
         self.intake: Intake | None = None
         """What became of the rows at load: facts, for the custodian's page only."""
         self._closing = False
-        self._ending = threading.Lock()
-        pairs = [socket.socketpair() for _ in range(2)]
-        lifeline, self._life = os.pipe()
-        theirs = [end.fileno() for _, end in pairs] + [lifeline]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "whitecrow.curator.computation", *map(str, theirs)],
-            pass_fds=theirs,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,  # the traceback of a crash may quote records
-        )
-        os.close(lifeline)
-        for _, end in pairs:
-            end.close()
-        self._wires = {"light": Wire(pairs[0][0]), "heavy": Wire(pairs[1][0])}
+        self._child = Child("whitecrow.curator.computation", 2)
+        light, heavy = self._child.wires
+        self._wires = {"light": light, "heavy": heavy}
         self._turns = {lane: threading.Lock() for lane in self._wires}
         self._setup = {
             "name": listing.name,
@@ -146,7 +125,7 @@ class DatasetProcess:
     @property
     def alive(self) -> bool:
         """Whether it can be asked."""
-        return not self._closing and self._process.poll() is None
+        return not self._closing and self._child.alive
 
     def answer(
         self,
@@ -190,7 +169,7 @@ class DatasetProcess:
                 return self._wires[lane].receive(self._longest)
             except (EOFError, OSError) as error:  # it died, or took too long
                 how = self._end_of(error)
-                self._end()
+                self._child.end()
         if self._closing:
             # Not a failure of the question: its spend stands, and asking again goes on with it.
             raise NotReady(_STOPPING)
@@ -198,18 +177,10 @@ class DatasetProcess:
         return None
 
     def _end_of(self, error: Exception) -> str:
-        """Say how the process ended, for the custodian: by which signal, above all."""
+        """Say how the process ended, for the custodian."""
         if isinstance(error, TimeoutError):
             return f"took longer than {self._longest:g} seconds and was ended"
-        try:
-            status = self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "stopped listening and was ended"
-        if status >= 0:
-            return f"ended with the status {status}"
-        with contextlib.suppress(ValueError):  # a signal without a name
-            return f"was ended by signal {-status} ({signal.Signals(-status).name})"
-        return f"was ended by signal {-status}"
+        return self._child.ended()
 
     def retire(self) -> None:
         """End it when nothing is being computed."""
@@ -222,27 +193,7 @@ class DatasetProcess:
     def kill(self) -> None:
         """End it at once; what is being computed stays unanswered, its spend kept."""
         self._closing = True
-        self._end()
-
-    def _end(self) -> None:
-        with self._ending:
-            self._process.kill()
-            self._process.wait()
-            for wire in self._wires.values():
-                wire.close()
-            if self._life >= 0:
-                os.close(self._life)
-                self._life = -1
-
-
-def environment() -> dict[str, str]:
-    """What a process that reads records gets of the service's environment."""
-    shown = {
-        key: value
-        for key, value in os.environ.items()
-        if key in _PASSED_ON or not key.startswith("WHITECROW_")
-    }
-    return {**shown, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._child.end()
 
 
 def sketched(

@@ -1,7 +1,8 @@
 """Whether the service can do its work: its database must take a write, and soon.
 
-Only one probe runs at a time, and what it found holds for a second: whoever asks often gets no more
-writes than whoever asks rarely.
+One probe runs at a time, and what it found holds for a second: whoever asks often gets no more
+writes than whoever asks rarely. One that hangs is given up, and another begins: a connection that
+was lost must not decide for ever.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from whitecrow.server._store import Store
 __all__ = ["Readiness"]
 
 _HOLDS_SECONDS = 1.0
+_MOST_HUNG = 8
+"""Each holds a thread and a connection until the database's own limits end it."""
+
 _LEAST_FREE = 16 * 2**20
 """Bytes. Less than that, and the store may not be able to grow by the next answers."""
 
@@ -46,10 +50,10 @@ class _Probe:
         finally:
             self.done.set()
 
-    @property
-    def stale(self) -> bool:
-        """Whether it is time to try again."""
-        return self.done.is_set() and time.monotonic() - self.began > _HOLDS_SECONDS
+    def stale(self, patience: float) -> bool:
+        """Whether it is time to try again; one that has not ended in time has failed."""
+        holds = _HOLDS_SECONDS if self.done.is_set() else _HOLDS_SECONDS + patience
+        return time.monotonic() - self.began > holds
 
 
 class Readiness:
@@ -69,13 +73,19 @@ class Readiness:
         self._store, self._path, self._patience = store, path, patience
         self._lock = threading.Lock()
         self._last: _Probe | None = None
+        self._hung: list[_Probe] = []
 
     def check(self) -> None:
         """Return if the database takes writes; raise :class:`NotReady` if it does not."""
         with self._lock:
-            if self._last is None or self._last.stale:
-                self._last = _Probe(self._store, self._path)
+            self._hung = [probe for probe in self._hung if not probe.done.is_set()]
             probe = self._last
+            if probe is None:
+                probe = _Probe(self._store, self._path)
+            elif probe.stale(self._patience) and len(self._hung) < _MOST_HUNG:
+                self._hung.append(probe)
+                probe = _Probe(self._store, self._path)
+            self._last = probe
         left = probe.began + self._patience - time.monotonic()
         if not probe.done.wait(max(0.0, left)):
             raise NotReady(_SLOW)

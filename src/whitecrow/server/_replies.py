@@ -1,46 +1,79 @@
-"""When a reply may leave, what may leave at once, and what is made up: nothing here spends."""
+"""Prices and plans, when a reply may leave, what may leave at once: nothing here spends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator import Curator
 from whitecrow.curator.beforehand import known_answer
 from whitecrow.detector import Detector
-from whitecrow.errors import NotKnown
+from whitecrow.errors import InvalidInput, NotKnown
 from whitecrow.ledger.values import ToldAt
-from whitecrow.question import Release
+from whitecrow.question import Description, Question, Release
 from whitecrow.server import _padding as padding
 from whitecrow.server import _views as views
+from whitecrow.server._aside import Aside
 from whitecrow.server._catalogue import Listing
 from whitecrow.server._curator_pool import CuratorPool
 from whitecrow.server._dummies import Dummies
 from whitecrow.server._members import need
 from whitecrow.server._people import Person
 from whitecrow.server._settings import Settings
-from whitecrow.server._strangers import Asked, question_from, well_formed
+from whitecrow.server._strangers import Asked, priced_question, question_from, well_formed
 from whitecrow.server._told import Told
 
 __all__ = ["Replies"]
+
+MOST_QUESTIONS = 2000
+"""How long a plan may be."""
+
+_FEW_QUESTIONS = 8
+"""A plan of so few is quick: it needs no other process."""
 
 _CLOCKS_SECONDS = 1.0
 """How much the clocks of several machines may differ."""
 
 
 class Replies:
-    """The part of a service that knows when an answer is out."""
+    """The part of a service that says what questions cost, and when their answers are out."""
 
     settings: Settings
     pool: CuratorPool
     dummies: Dummies
+    aside: Aside
     told: Told
 
     if TYPE_CHECKING:
 
         def listing(self, who: Person, name: str) -> Listing: ...
         def curator(self, who: Person, name: str) -> Curator: ...
+
+    def price(
+        self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
+    ) -> Description:
+        """Say what a question would cost and how accurate it would be."""
+        need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        return well_formed(lambda: curator.describe(question_from(written), **public))
+
+    def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Say what a batch would cost together."""
+        need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        if len(written) > MOST_QUESTIONS:
+            raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
+        if len(written) <= _FEW_QUESTIONS:
+            batch = [priced_question(curator, one) for one in written]
+            return curator.plan(batch, analyst=who.name).to_json()
+        return self.aside.plan(curator, who.name, list(written))
+
+    def askable(self, who: Person, name: str, written: Asked) -> Question:
+        """Read a question; refuse one that this person may not ask, or that is malformed."""
+        need(who, "analyst", "custodian")
+        self.listing(who, name)
+        return question_from(written)
 
     def deadline(self, who: Person, name: str, written: Asked) -> float | None:
         """The published reply time of a question about a dataset."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, TooMany, http_status, retry_after
 from whitecrow.questions import kinds, question_type
 from whitecrow.server._lanes import Share
 
@@ -144,9 +144,11 @@ class StrictRequest(Request):
         raw = await self.body()
         try:
             return await self._threads.run(lambda: strict_json(raw))
-        except InvalidInput as error:
+        except (InvalidInput, TooMany) as error:
             # FastAPI turns any other exception into its own 400.
-            raise HTTPException(422, str(error)) from None
+            after = retry_after(error)
+            headers = None if after is None else {"Retry-After": str(after)}
+            raise HTTPException(http_status(error), str(error), headers) from None
 
 
 def _schemas(*, public: bool) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import current_name, engine_names
 from whitecrow.place.balls import Balls
-from whitecrow.question import Description, Question, Release
+from whitecrow.question import Release
 from whitecrow.server import _views as views
+from whitecrow.server._aside import Aside
 from whitecrow.server._catalogue import Catalogue, Listing
 from whitecrow.server._curator_pool import CuratorPool
 from whitecrow.server._dummies import Dummies
@@ -42,7 +43,6 @@ from whitecrow.server._strangers import (
     Asked,
     card_from,
     policy_from,
-    priced_question,
     question_from,
     well_formed,
 )
@@ -52,9 +52,6 @@ from whitecrow.server._trail import Trail
 from whitecrow.server._witnessing import Witnessing
 
 __all__ = ["Service"]
-
-MOST_QUESTIONS = 2000
-"""How long a plan may be."""
 
 MOST_ENTRIES = 1000
 """How many entries of a ledger, or questions of an analyst, are told at once."""
@@ -99,7 +96,7 @@ class Service(Replies):
             lent=Limits(settings.longest_seconds, settings.most_bytes),
             records_at_most=settings.records_at_most,
         )
-        self.dummies = Dummies(self.ledger, settings)
+        self.dummies, self.aside = Dummies(self.ledger, settings), Aside(settings)
 
     def start(self) -> None:
         """Load what is compiled; begin to load the datasets in the background."""
@@ -113,6 +110,7 @@ class Service(Replies):
         """Stop, and give the database back."""
         self.pool.close()
         self.dummies.close()
+        self.aside.close()
         self.store.close()
         self.ledger.close()
         self.events.close()
@@ -161,29 +159,6 @@ class Service(Replies):
         return self.pool.curator(self.listing(who, name))
 
     # Asking
-
-    def price(
-        self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
-    ) -> Description:
-        """Say what a question would cost and how accurate it would be."""
-        need(who, "analyst", "custodian")
-        curator = self.curator(who, name)
-        return well_formed(lambda: curator.describe(question_from(written), **public))
-
-    def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Say what a batch would cost together, and what of it would be refused to this person."""
-        need(who, "analyst", "custodian")
-        curator = self.curator(who, name)
-        if len(written) > MOST_QUESTIONS:
-            raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
-        batch = [priced_question(curator, one) for one in written]
-        return curator.plan(batch, analyst=who.name).to_json()
-
-    def askable(self, who: Person, name: str, written: Asked) -> Question:
-        """Read a question; refuse one that this person may not ask, or that is malformed."""
-        need(who, "analyst", "custodian")
-        self.listing(who, name)
-        return question_from(written)
 
     def ask(
         self, who: Person, name: str, written: Asked, *, began: datetime | None = None
