@@ -36,6 +36,8 @@ def application() -> FastAPI:
     from whitecrow.server._logs import configure
 
     configure()
+    # Threads that compute let those that reply go on after a millisecond, not after five.
+    sys.setswitchinterval(0.001)
     settings = Settings.from_text(os.environ[SETTINGS])
     pages: Any = None
     if settings.console and importlib.util.find_spec("whitecrow.console") is not None:

@@ -63,7 +63,7 @@ class Lanes:
         """What waits for the provider of single sign-on: by address."""
         self.reading = Lane(16, share=4, waiting=64)
         """What looks something up, or writes it down: by person."""
-        self.free = Lane(4, share=1, waiting=16, crowd=256)
+        self.free = Lane(4, share=1, waiting=8, crowd=256)
         """What computes and costs nothing: prices, plans, advice, dummies, pages: by person."""
         self.probes = Lane(2, share=2, waiting=64)
         self.preparing = Lane(256, share=1, waiting=64)

@@ -68,9 +68,7 @@ class Lane:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._changed:
-            waiting = len(self._queues.get(who, ()))
-            if waiting >= self._waiting or self._queued >= self._crowd:
-                raise TooMany(after=_AFTER_SECONDS)
+            self._refuse_if_full(who)
             self._queues.setdefault(who, deque()).append(_Job(loop, future, work))
             self._queued += 1
             if self._idle < self._queued and self._made < self._most:
@@ -78,6 +76,15 @@ class Lane:
                 threading.Thread(target=self._work, name="whitecrow-lane", daemon=True).start()
             self._changed.notify()
         return await future
+
+    def refuse_if_full(self, who: str) -> None:
+        """Raise now what :meth:`run` would: before a body is read that would be refused."""
+        with self._changed:
+            self._refuse_if_full(who)
+
+    def _refuse_if_full(self, who: str) -> None:
+        if len(self._queues.get(who, ())) >= self._waiting or self._queued >= self._crowd:
+            raise TooMany(after=_AFTER_SECONDS)
 
     def _work(self) -> None:
         while True:

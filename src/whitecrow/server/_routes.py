@@ -49,8 +49,11 @@ class StrictRoute(APIRoute):
             handler: RequestHandler = request.app.state.handler
             try:
                 who = await handler.admit(request, scope=self.scope)
+                handler.lanes.free.refuse_if_full(who.name)
             except WhitecrowError as error:
-                return refusal(error)
+                reply = refusal(error)
+                reply.headers["Connection"] = "close"  # the body is not read
+                return reply
             settings = handler.service.settings
             most = settings.largest_body if large else settings.largest_question
             return await handle(
