@@ -137,12 +137,12 @@ class _Study:
             self._service = Running(self.database, self._port, _OPTIONS)
         else:
             module = "spawn_main" if what == "worker" else "whitecrow.curator.computation"
-            pids = [pid for pid, said in self._processes() if module in said]
-            if not pids:  # it is being started anew
-                what = "nobody"
-            else:
-                with suppress(ProcessLookupError):
-                    os.kill(self._random.choice(pids), signal.SIGKILL)
+            pids: list[int] = []
+            while not pids:  # it may be being started anew
+                time.sleep(0.1)
+                pids = [pid for pid, said in self._processes() if module in said]
+            with suppress(ProcessLookupError):
+                os.kill(self._random.choice(pids), signal.SIGKILL)
         self.finding.killed[what] += 1
 
     def _processes(self) -> Iterator[tuple[int, str]]:

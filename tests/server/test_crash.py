@@ -8,6 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from benchmarks.postgres import missing
+from benchmarks.server_kills import studied
 from benchmarks.service import Running, free_port, in_folder, prepared, running
 
 import whitecrow as wc
@@ -79,3 +81,19 @@ def test_a_killed_service_comes_back_with_every_answer(tmp_path: Path, workers: 
     # Every question was charged once and answered once, whatever its client had to repeat.
     assert kinds.count("reserve") == kinds.count("settle") == len(told)
     assert len({entry.digest for entry in entries if entry.kind == "reserve"}) == len(told)
+
+
+@pytest.mark.study
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(("kills", "stops"), [(200, 40), (100, 0)])
+def test_nothing_is_lost_doubled_or_free_when_processes_and_the_database_die(
+    tmp_path: Path, kills: int, stops: int
+) -> None:
+    """Two workers, padding on: 300 kills, and 40 stops of PostgreSQL as by a power cut."""
+    if stops and missing():
+        pytest.skip(missing())
+    finding = studied(tmp_path, kills=kills, stops=stops, postgres=bool(stops))
+    assert finding.verified
+    assert (finding.lost, finding.doubled, finding.free) == (0, 0, 0)
+    assert len(finding.told) > kills
+    assert finding.killed.total() == kills + stops

@@ -107,6 +107,7 @@ def test_a_lane_that_stands_still_holds_up_no_other_sort_of_work(house: House, n
         there: {"admission", "reading"},
         f"{there}/ledger": {"admission", "reading"},
         f"{there}/price": {"admission", "free"},
+        f"{there}/plan": {"admission", "planning"},
         f"{there}/ask": {"admission", "preparing", "computing"},
     }
 
@@ -119,8 +120,10 @@ def test_a_lane_that_stands_still_holds_up_no_other_sort_of_work(house: House, n
         headers = house.headers("ana")
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as web:
             for path, lanes_needed in needs.items():
-                method = "POST" if path.endswith(("price", "ask")) else "GET"
+                method = "POST" if path.endswith(("price", "ask", "plan")) else "GET"
                 body = {"json": identify(1)} if method == "POST" else {}
+                if path.endswith("plan"):
+                    body = {"json": {"questions": [identify(i) for i in range(3)]}}
                 sent = asyncio.ensure_future(web.request(method, path, headers=headers, **body))
                 done, _ = await asyncio.wait({sent}, timeout=0.3 if name in lanes_needed else 20)
                 if name in lanes_needed:

@@ -156,7 +156,10 @@ def crowds(
 def _alike(found: list[dict[str, list[float]]]) -> dict[str, float]:
     from scipy.stats import ks_2samp
 
-    return {what: float(ks_2samp(*(one[what] for one in found)).pvalue) for what in found[0]}
+    return {
+        what: float(ks_2samp(*(one[what] for one in found), method="asymp").pvalue)
+        for what in found[0]
+    }
 
 
 @pytest.mark.study

@@ -64,12 +64,28 @@ class Lanes:
         self.reading = Lane(16, share=4, waiting=64)
         """What looks something up, or writes it down: by person."""
         self.free = Lane(4, share=1, waiting=8, crowd=256)
-        """What computes and costs nothing: prices, plans, advice, dummies, pages: by person."""
+        """What computes a little and costs nothing: prices, pages: by person."""
+        self.planning = Lane(1, share=1, waiting=8, crowd=256)
+        """Plans and advice, which another process computes, one after the other: by person."""
+        self.dummies = Lane(4, share=1, waiting=8, crowd=256)
+        """Made-up answers, which wait for processes of their own: by person."""
         self.probes = Lane(2, share=2, waiting=64)
         self.preparing = Lane(256, share=1, waiting=64)
         """Whether a question may be asked; waits while a dataset is being loaded: by person."""
         self.computing = Lane(1000, share=1000, waiting=1000)
         """More than there are slots: whoever has a slot never waits for a thread."""
+
+
+_DATASET = "/v1/datasets/{name}"
+_LANE_OF = {
+    f"{_DATASET}/price": "free",
+    f"{_DATASET}/timeline": "free",
+    f"{_DATASET}/ledger/verification": "free",
+    f"{_DATASET}/plan": "planning",
+    f"{_DATASET}/advice": "planning",
+    f"{_DATASET}/dummy": "dummies",
+}
+"""Which lane the work of a route belongs to; that of all others is to look something up."""
 
 
 class RequestHandler:
@@ -144,20 +160,20 @@ class RequestHandler:
         work: Callable[[Person], Any],
         *,
         status: int = 200,
-        free: bool = False,
         scope: str = "",
         media: str = "application/json",
     ) -> Response:
-        """Authenticate the caller, run an action in their share of a lane, and reply.
-
-        ``free`` is for what computes and costs nothing.
-        """
+        """Authenticate the caller, run an action in their share of the route's lane, and reply."""
         try:
             who = await self.admit(request, scope=scope)
         except WhitecrowError as error:
             return refusal(error)
-        lane = self.lanes.free if free else self.lanes.reading
-        return await _replied(lane.of(who.name), lambda: work(who), status, media)
+        return await _replied(self.share(request, who), lambda: work(who), status, media)
+
+    def share(self, request: Request, who: Person) -> Share:
+        """A person's share of the lane that a request belongs to."""
+        lane: Lane = getattr(self.lanes, _LANE_OF.get(request.scope["route"].path, "reading"))
+        return lane.of(who.name)
 
     async def probe(self, work: Callable[[], Any]) -> Response:
         """Reply to whoever watches over the service; anybody may."""

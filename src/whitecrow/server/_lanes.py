@@ -78,7 +78,7 @@ class Lane:
         return await future
 
     def refuse_if_full(self, who: str) -> None:
-        """Raise now what :meth:`run` would: before a body is read that would be refused."""
+        """Raise now what :meth:`run` would."""
         with self._changed:
             self._refuse_if_full(who)
 
@@ -139,6 +139,10 @@ class Share:
     async def run(self, work: Callable[[], T]) -> T:
         """Run a job when it is this person's turn."""
         return await self.lane.run(self.who, work)
+
+    def refuse_if_full(self) -> None:
+        """Raise now what :meth:`run` would: before a body is read that would be refused."""
+        self.lane.refuse_if_full(self.who)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

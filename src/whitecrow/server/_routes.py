@@ -49,16 +49,15 @@ class StrictRoute(APIRoute):
             handler: RequestHandler = request.app.state.handler
             try:
                 who = await handler.admit(request, scope=self.scope)
-                handler.lanes.free.refuse_if_full(who.name)
+                share = handler.share(request, who)
+                share.refuse_if_full()
             except WhitecrowError as error:
                 reply = refusal(error)
                 reply.headers["Connection"] = "close"  # the body is not read
                 return reply
             settings = handler.service.settings
             most = settings.largest_body if large else settings.largest_question
-            return await handle(
-                schemas.StrictRequest(request, handler.lanes.free.of(who.name), most)
-            )
+            return await handle(schemas.StrictRequest(request, share, most))
 
         return strictly
 
@@ -258,9 +257,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     )
     async def timeline(request: Request, bearer: Bearer, name: str) -> Response:
         """Revisions, publications, alarms and the budget over time, as far as you may know."""
-        return await handler.act(
-            request, lambda who: service.history.timeline(who, name), free=True
-        )
+        return await handler.act(request, lambda who: service.history.timeline(who, name))
 
     @router.put("/v1/datasets/{name}/allowances", responses=replies(), tags=["datasets"])
     async def allow(
@@ -287,7 +284,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
             found = service.price(who, name, question, public).to_json()
             return {**found, "deadline": service.deadline(who, name, question)}
 
-        return await handler.act(request, work, free=True)
+        return await handler.act(request, work)
 
     @router.post(
         "/v1/datasets/{name}/advice",
@@ -305,7 +302,6 @@ def router_of(handler: RequestHandler) -> APIRouter:
         return await handler.act(
             request,
             lambda who: service.onboarding.advise(who, name, **dict(body)).to_json(),
-            free=True,
         )
 
     @router.post(
@@ -317,9 +313,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
         request: Request, bearer: Bearer, name: str, question: schemas.Written
     ) -> Response:
         """Answer a question about made-up records: free, and it says nothing of anybody."""
-        return await handler.act(
-            request, lambda who: service.dummy(who, name, question).to_json(), free=True
-        )
+        return await handler.act(request, lambda who: service.dummy(who, name, question).to_json())
 
     @router.post(
         "/v1/datasets/{name}/plan",
@@ -328,9 +322,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     )
     async def plan(request: Request, bearer: Bearer, name: str, body: schemas.Batch) -> Response:
         """What a batch of questions would cost together."""
-        return await handler.act(
-            request, lambda who: service.plan(who, name, body.questions), free=True
-        )
+        return await handler.act(request, lambda who: service.plan(who, name, body.questions))
 
     @router.get(
         "/v1/datasets/{name}/detectors/{entry}",
@@ -380,9 +372,7 @@ def router_of(handler: RequestHandler) -> APIRouter:
     )
     async def verify(request: Request, bearer: Bearer, name: str, full: bool = False) -> Response:
         """Check the chain and the sums since the newest checkpoint, or all (custodian, auditor)."""
-        return await handler.act(
-            request, lambda who: service.verify(who, name, full=full), free=True
-        )
+        return await handler.act(request, lambda who: service.verify(who, name, full=full))
 
     @router.post("/v1/datasets/{name}/ledger/voids", responses=replies(), tags=["ledger"])
     async def void(request: Request, bearer: Bearer, name: str, body: schemas.Voiding) -> Response:
