@@ -102,7 +102,7 @@ def test_bodies_are_parsed_off_the_event_loop(
     call = Caller(house)
     assert call("ana", "POST", ASK, json=identify()).status_code == 200
     assert call("ana", "POST", "/v1/datasets/clinic/price", json=identify()).status_code == 200
-    assert where == ["whitecrow-request"] * 2
+    assert where == ["whitecrow-lane"] * 2
 
 
 def _told(url: str, sent: bytes, patience: float = 20.0) -> bytes:
