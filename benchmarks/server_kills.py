@@ -4,7 +4,7 @@ Six analysts ask fresh questions of a service with two workers, whose replies ar
 processes are killed without a warning (a worker, one that computes, or all of them at once), and
 PostgreSQL is stopped as by a power cut and started again. A custodian reviews the failures that the
 killed computations leave. In the end the account must hold every answer that anybody was told,
-exactly once, each with its charge.
+exactly once, each with its charge: `lost_doubled_or_free` counts those for which that is not so.
 """
 
 from __future__ import annotations

@@ -26,6 +26,8 @@ NAMES = (
     "ledger_size",
     "screen",
     "server",
+    "server_fairness",
+    "server_kills",
     "deadlines",
     "duckdb",
     "spark",

@@ -256,9 +256,8 @@ class Ledger:
             )
             if answered:
                 account.close_reservation(held.seq)
-            return RecordedOutcome(
-                held.seq, entry.seq, answered, body.get("answer") if answered else None
-            )
+            answer = body.get("answer") if answered else None
+            return RecordedOutcome(held.seq, entry.seq, answered, answer)
 
         outcome = watched(self, dataset, act)
         if self.witness is not None:
