@@ -31,9 +31,7 @@ _FORGOTTEN_SECONDS = 86_400.0
 _ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
 
-async def kept(
-    pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share
-) -> str:
+async def kept(pieces: AsyncIterator[bytes], kind: str, settings: Settings, threads: Share) -> str:
     """Write a body to a new file of the data folder, piece by piece; return the file's name.
 
     A file that did not arrive whole is removed.
