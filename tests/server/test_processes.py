@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import signal
 import threading
@@ -19,7 +20,7 @@ from benchmarks.service import in_folder, prepared, running
 import whitecrow as wc
 from whitecrow import questions
 from whitecrow.curator import Curator
-from whitecrow.curator.execution import FAILED, Elsewhere
+from whitecrow.curator.execution import CUSTODIAN_LOG, FAILED, Elsewhere
 from whitecrow.limits import Limits
 from whitecrow.server._processes import DatasetProcess
 
@@ -93,12 +94,22 @@ def test_more_records_than_the_services_bound_are_not_loaded_and_the_custodian_i
 
 
 @pytest.mark.parametrize(
-    ("manner", "limits", "longest"),
+    ("manner", "limits", "longest", "told"),
     [
-        ("memory", {"bytes": 1e6}, 60.0),
-        ("busy", {"seconds": 0.5}, 60.0),
-        ("wait", {}, 1.0),
-        ("die", {}, 60.0),
+        ("memory", {"bytes": 1e6}, 60.0, "MemoryError"),
+        (
+            "busy",
+            {"seconds": 0.5},
+            60.0,
+            "clinic, heavy the process that computed was ended by signal 24 (SIGXCPU)",
+        ),
+        ("wait", {}, 1.0, "clinic, heavy the process that computed took longer than"),
+        (
+            "die",
+            {},
+            60.0,
+            "clinic, heavy the process that computed was ended by signal 9 (SIGKILL)",
+        ),
     ],
 )
 def test_a_computation_that_breaks_a_limit_is_one_constant_failure(
@@ -108,7 +119,12 @@ def test_a_computation_that_breaks_a_limit_is_one_constant_failure(
     manner: str,
     limits: dict[str, float],
     longest: float,
+    told: str,
 ) -> None:
+    causes: list[str] = []
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", lambda record: causes.append(record.getMessage()))
+    monkeypatch.setattr(CUSTODIAN_LOG, "handlers", [handler])
     house = opened(longest_seconds=longest)
     call = Caller(house)
     assert call("ana", "POST", "/v1/datasets/clinic/ask", json=_rough("fine")).status_code == 200
@@ -122,6 +138,7 @@ def test_a_computation_that_breaks_a_limit_is_one_constant_failure(
     kinds = [entry.kind for entry in house.service.ledger.entries("clinic")]
     assert kinds.count("reserve") == 2
     assert kinds.count("settle") == 1
+    assert told in " ".join(" ".join(causes).split())
 
 
 def test_a_process_that_died_is_replaced(roughly: None, opened: Callable[..., House]) -> None:
