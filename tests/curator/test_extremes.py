@@ -13,7 +13,6 @@ from extremes import Family, Search, in_child
 import whitecrow as wc
 
 STUDY_PARTS = 100
-STUDY_ASKS = 50_000
 
 
 def test_a_lone_record_in_41_columns_is_counted_like_an_empty_table() -> None:
@@ -32,9 +31,8 @@ def test_a_lone_record_in_41_columns_is_counted_like_an_empty_table() -> None:
         assert isinstance(curator.ask(question).answer, int)
 
 
-@pytest.mark.parametrize("seed", [2024, 2025])
-def test_no_extreme_question_fails_or_crashes_for_some_records(seed: int) -> None:
-    found = in_child(seed, 250)
+def test_no_extreme_question_fails_or_crashes_for_some_records() -> None:
+    found = in_child(2024, 250)
     assert not found.findings, found.findings[0]
     assert found.answers == 7 * found.questions >= 250
 
@@ -43,13 +41,13 @@ def test_no_extreme_question_fails_where_the_database_counts(tmp_path: Path) -> 
     search = Search()
     draw = random.Random(7)
     while search.questions < 20:
-        search.run(Family(draw, folder=tmp_path), 9)
+        search.run(Family(draw, folder=tmp_path), 10)
     assert not search.findings, search.findings[0]
 
 
 def test_thousands_of_columns_fail_for_no_records() -> None:
     search = Search()
-    search.run(Family(random.Random(5), wide=3000), 19)
+    search.run(Family(random.Random(5), wide=3000), 14)
     assert search.questions
     assert not search.findings, search.findings[0]
 
@@ -68,12 +66,11 @@ def test_fifty_thousand_extreme_asks_fail_for_no_records(
 ) -> None:
     """``pytest tests/curator/test_extremes.py --study``: each part asks its share in a child.
 
-    An ask is one question over one database. One part in ten has cards of 2,000 columns.
+    An ask is one question over one database. Four parts have cards of 2,000 columns.
     """
-    wide = part % 10 == 9
-    found = in_child(
-        1_000 + part, 100 if wide else STUDY_ASKS // STUDY_PARTS * 11 // 10, wide=2000 * wide
-    )
+    wide = part % 25 == 24
+    asks = 70 if wide else 530
+    found = in_child(1_000 + part, asks, wide=2000 * wide)
     for name in ("questions", "refused", "answers"):
         record_property(name, getattr(found, name))
     assert not found.findings, found.findings[0]
