@@ -436,8 +436,12 @@ def measure(kind: int, a: Any, b: Any, scales: Any) -> Any:
 
 
 def measures(form: Form, columns: NDArray[np.float64], record: NDArray[np.float64]) -> Any:
-    """Return the measure between one record and many, given column by column."""
+    """Return the measure between one record and many, given column by column.
+
+    One beyond the largest number is infinite, as in compiled loops, and no radius is.
+    """
     total = np.zeros(columns.shape[1:])
-    for c, scale in enumerate(form.scales):
-        total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
+    with np.errstate(over="ignore"):
+        for c, scale in enumerate(form.scales):
+            total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
     return total
