@@ -1,4 +1,4 @@
-"""What a question is charged: the spend, the caps it must fit, and what a batch would cost."""
+"""What a question is charged: the spend, the caps it must fit, what came of it; and a batch."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.errors import BudgetExhausted
+from whitecrow.errors import AccountConflict, BudgetExhausted, LedgerBusy
 from whitecrow.ledger.account import Account, Located, admissible, admit, in_unit
 from whitecrow.ledger.batch import Batch
 from whitecrow.ledger.spatial import Ball, Geometry, Location, SpatialIndex, Weighed
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import AnalystAccount, Reservation, ToldAt
+from whitecrow.ledger.values import AnalystAccount, RecordedOutcome, Reservation, ToldAt
 from whitecrow.plan import Plan
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow.terms import LINES, Budget
 
-__all__ = ["ChargeRequest", "Quote", "charge", "quote", "weigh"]
+__all__ = ["ChargeRequest", "Quote", "charge", "quote", "record", "weigh"]
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,41 @@ def charge(
     if weighed is not None:
         index.add(ball, weighed)
     return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
+
+
+def record(
+    account: AccountTransaction, held: Reservation, kind: str, body: Mapping[str, Any]
+) -> RecordedOutcome:
+    """Store what came of a reservation: an answer, or (``kind`` is not "settle") a failure."""
+    account.must_be_open()
+    known = account.outcome(held.digest)
+    if known is None or known.seq != held.seq:
+        raise AccountConflict(
+            "This question's spend was given back while it was being computed; nothing was "
+            "released. Ask again."
+        )
+    if isinstance(known, RecordedOutcome):
+        return known
+    # Locks can be lost with what holds them; the count of those who took the reservation
+    # up cannot. Were both to store, the faster of two draws would be released.
+    if account.epoch(held.seq) != held.epoch:
+        raise LedgerBusy(
+            "Another process has taken this question up; its answer will be the one. "
+            "Nothing was released here; ask again: it is not charged twice."
+        )
+    answered = kind == "settle" and not account.failures
+    account.failures += not answered
+    entry = account.append(
+        "settle" if answered else "fail",
+        analyst=held.analyst,
+        digest=held.digest,
+        closes=held.seq,
+        body=body if answered else {},
+        told_at=held.told_at,
+    )
+    if answered:
+        account.close_reservation(held.seq)
+    return RecordedOutcome(held.seq, entry.seq, answered, body.get("answer") if answered else None)
 
 
 def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import AccountSnapshot, RecordedOutcome
-from whitecrow.ledger.witness.watching import watched
 
 __all__ = ["Stored", "stored"]
 
@@ -51,7 +50,7 @@ def stored(
         assert closed is not None
         return Stored(outcome if closed.told else None, snapshot)
 
-    known = watched(ledger, dataset, look, within=ledger.read)
+    known = ledger.watched(dataset, look, reads=True)
     if known is not None and known.outcome is not None and ledger.witness is not None:
         ledger.witness.cover(dataset, known.outcome.by)
     return known

@@ -19,7 +19,6 @@ from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.values import ToldAt, canonical
 from whitecrow.ledger.witness.heads import state_name
-from whitecrow.ledger.witness.watching import watched
 
 __all__ = ["States", "keep"]
 
@@ -60,7 +59,7 @@ class States:
         if not self._released:
             row = ledger.read(self._dataset, look)
         else:  # whoever loads it may show it
-            row = watched(ledger, self._dataset, look, within=ledger.read)
+            row = ledger.watched(self._dataset, look, reads=True)
             self._cover(key, row)
         return None if row is None else (row.version, json.loads(row.state))
 
@@ -101,7 +100,7 @@ class States:
         if not self._released:
             return self._ledger.write(self._dataset, swap)
         # Afresh: each version is told before the next one is written.
-        saved = watched(self._ledger, self._dataset, swap, afresh=True)
+        saved = self._ledger.watched(self._dataset, swap, afresh=True)
         witness = self._ledger.witness
         if saved and witness is not None:
             witness.cover(state_name(self._dataset, key), version + 1, fresh=True)

@@ -21,7 +21,7 @@ from whitecrow.errors import AccountConflict, DatasetClosed, InvalidInput, Ledge
 from whitecrow.ledger import acts
 from whitecrow.ledger.account import admissible
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.charging import ChargeRequest, Quote, charge, quote, weigh
+from whitecrow.ledger.charging import ChargeRequest, Quote, charge, quote, record, weigh
 from whitecrow.ledger.database import Database, Session
 from whitecrow.ledger.locks import Claim, claims_of
 from whitecrow.ledger.migration import migrate
@@ -37,7 +37,6 @@ from whitecrow.ledger.values import (
     canonical,
 )
 from whitecrow.ledger.witness.guard import guard_of
-from whitecrow.ledger.witness.watching import watched
 from whitecrow.privacy import Unit
 from whitecrow.terms import Budget
 
@@ -55,6 +54,10 @@ Held = tuple[Reservation | RecordedOutcome, AccountSnapshot]
 
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
+
+
+class _Reappointed(Exception):
+    """The ledger has another witness, or none, than when its guard was made."""
 
 
 class Ledger:
@@ -113,6 +116,36 @@ class Ledger:
         if connection is None:
             return self.database.write(act)
         return act(self.database.joined(connection))
+
+    def watched(
+        self,
+        dataset: str,
+        act: Callable[[AccountTransaction], T],
+        *,
+        reads: bool = False,
+        afresh: bool = False,
+    ) -> T:
+        """Change an account, or (``reads``) look at it, under the witness that the ledger has now.
+
+        It may get another while it is open, or be replaced by a copy that has another: the
+        transaction sees it before anything is decided, and begins again. With ``afresh`` the
+        witness is told first of all that is new.
+        """
+
+        def look(account: AccountTransaction) -> T:
+            if account.appointed != (None if self.witness is None else self.witness.ledger):
+                raise _Reappointed
+            return act(account)
+
+        while True:
+            if self.witness is not None:
+                self.witness.check(afresh=afresh)
+            try:
+                return self.read(dataset, look) if reads else self.write(dataset, look)
+            except _Reappointed:
+                former, self.witness = self.witness, guard_of(self.database)
+                if former is not None:
+                    former.retire()
 
     # A question's way
 
@@ -197,7 +230,7 @@ class Ledger:
             return found, account.snapshot({} if share is None else {order.analyst: share})
 
         try:
-            return watched(self, dataset, act)
+            return self.watched(dataset, act)
         except BaseException:
             let_go()
             raise
@@ -227,39 +260,7 @@ class Ledger:
     def _close(
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
-        def act(account: AccountTransaction) -> RecordedOutcome:
-            account.must_be_open()
-            known = account.outcome(held.digest)
-            if known is None or known.seq != held.seq:
-                raise AccountConflict(
-                    "This question's spend was given back while it was being computed; nothing was "
-                    "released. Ask again."
-                )
-            if isinstance(known, RecordedOutcome):
-                return known
-            # Locks can be lost with what holds them; the count of those who took the reservation
-            # up cannot. Were both to store, the faster of two draws would be released.
-            if account.epoch(held.seq) != held.epoch:
-                raise LedgerBusy(
-                    "Another process has taken this question up; its answer will be the one. "
-                    "Nothing was released here; ask again: it is not charged twice."
-                )
-            answered = kind == "settle" and not account.failures
-            account.failures += not answered
-            entry = account.append(
-                "settle" if answered else "fail",
-                analyst=held.analyst,
-                digest=held.digest,
-                closes=held.seq,
-                body=body if answered else {},
-                told_at=held.told_at,
-            )
-            if answered:
-                account.close_reservation(held.seq)
-            answer = body.get("answer") if answered else None
-            return RecordedOutcome(held.seq, entry.seq, answered, answer)
-
-        outcome = watched(self, dataset, act)
+        outcome = self.watched(dataset, lambda account: record(account, held, kind, body))
         if self.witness is not None:
             self.witness.cover(dataset, outcome.by, fresh=True)
         return outcome
@@ -412,7 +413,7 @@ class Ledger:
             closed = [None] * len(asked) if account.closure else account.last_words(asked)
             return list(zip(asked, closed, strict=True))
 
-        found = watched(self, dataset, look, within=self.read)
+        found = self.watched(dataset, look, reads=True)
         if self.witness is not None:
             self.witness.tell(dataset, [closed for _, closed in found])
         return found
