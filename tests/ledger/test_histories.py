@@ -135,10 +135,27 @@ MUTANTS: dict[str, tuple[object, str, Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+RARE = ("publications without fingerprints", "stored answers are not compared")
+"""They need several things in a row; test_restores.py has each of them as one short history."""
+
+
+@pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_a_ledger_that_forgets_is_found(
     name: str, memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _find(name, 4 * QUICK, memory, monkeypatch)
+
+
+@pytest.mark.study
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", RARE)
+def test_a_ledger_that_rarely_forgets_is_found(
+    name: str, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _find(name, 2000, memory, monkeypatch)
+
+
+def _find(name: str, most: int, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MUTANTS[name])
     with pytest.raises(AssertionError, match=r"twice|two draws|forgotten|closed, and answers"):
-        _live(range(4 * QUICK), memory)
+        _live(range(most), memory)
