@@ -231,7 +231,8 @@ def test_a_service_restored_from_a_backup_does_not_start_and_nothing_is_answered
 ) -> None:
     """Two instances: the second is the witness of the first."""
     database = tmp_path / "service.db"
-    settings = Settings(database=f"sqlite:///{database}", data=str(DATA.parent), rate=0)
+    store = f"sqlite:///{database}"
+    settings = Settings(database=store, data=str(DATA.parent), rate=0, patience=120.0)
     service = Service(settings)
     custodian = service.people.add("custodian", "custodian")
     card = CARD.read_text(encoding="utf-8")
