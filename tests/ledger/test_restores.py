@@ -20,6 +20,7 @@ from whitecrow.ledger import Budget, Ledger, Reservation
 from whitecrow.ledger.backup import backup
 from whitecrow.ledger.lookup import stored
 from whitecrow.ledger.states import States
+from whitecrow.ledger.timeline import timeline
 from whitecrow.ledger.verification import verify
 from whitecrow.ledger.witness import SigningKey, Statement, appoint, dismiss, setup_of
 from whitecrow.ledger.witness.places import FilePlace
@@ -95,6 +96,9 @@ def test_an_account_that_lost_entries_is_closed_to_everything(
         # The custodian may still say who may look, and everybody may check.
         ledger.amend("clinic", reason="the study is over", readers=())
         assert ledger.snapshot("clinic").closure == 5
+        told = timeline(ledger, "clinic", analyst="bo")
+        assert [event.kind for event in told.events] == ["opened", "closed"]
+        assert set(told.budget[-1].amounts.values()) == {0}
         assert verify(ledger, "clinic", full=True).ok
     shown = CliRunner().invoke(whitecrow, ["ledger", "show", store.removeprefix("sqlite:///")])
     assert "CLOSED for good by entry 5" in shown.output
@@ -107,7 +111,7 @@ def test_an_entry_after_the_closure_is_found_by_a_check(tmp_path: Path) -> None:
     forged: dict[str, dict[str, object]] = {
         "amend": {"reason": "open it", "budget": Budget.of("5").to_json()},
         "settle": {"answer": 1},
-        "closure": {"reason": "again"},
+        "closure": {"reason": "again", "budget": Budget.of("0").to_json()},
     }
     for kind, body in forged.items():
         with Ledger(store) as ledger:

@@ -226,6 +226,21 @@ def test_a_long_file_is_written_anew_while_others_append(
         assert marks(one)["clinic"].seq == 41
 
 
+def test_a_file_that_two_ledgers_share_keeps_what_both_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written anew by the one that tells much, it still holds the few words of the other."""
+    monkeypatch.setattr("whitecrow.ledger.witness.places._LARGE", 2000)
+    place = tmp_path / "witness"
+    with begun(f"sqlite:///{tmp_path / 'quiet.db'}", str(place), tmp_path) as quiet:
+        asked(quiet, "a")
+        with begun(f"sqlite:///{tmp_path / 'busy.db'}", str(place), tmp_path) as busy:
+            for i in range(20):
+                asked(busy, str(i))
+        assert place.stat().st_size < 5000
+        assert asked(quiet, "b", 5).answer == 5
+
+
 def test_a_publication_that_went_back_is_noticed(place: str, tmp_path: Path) -> None:
     """Its state is no entry of the chain, and its noise must not be drawn twice."""
     store = f"sqlite:///{tmp_path / 'ledger.db'}"

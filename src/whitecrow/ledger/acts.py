@@ -15,7 +15,16 @@ from whitecrow.ledger.values import AnalystAccount, Entry, RecordedOutcome, Rese
 from whitecrow.privacy import guarantee
 from whitecrow.terms import Budget
 
-__all__ = ["allow", "amend", "card_digest", "close", "custodian_act", "void", "voidable"]
+__all__ = [
+    "allow",
+    "amend",
+    "card_digest",
+    "close",
+    "custodian_act",
+    "nothing_left",
+    "void",
+    "voidable",
+]
 
 
 def custodian_act(
@@ -85,9 +94,14 @@ def amend(
 def close(account: AccountTransaction, body: Mapping[str, Any]) -> None:
     """Close an account for good: nothing is reserved, claimed, promised or given back any more."""
     if not account.closure:
-        account.budget = Budget.of("0")
+        account.budget = nothing_left(account.budget)
         account.closure = account.seq + 1
-        account.append("closure", body=body)
+        account.append("closure", body={**body, "budget": account.budget.to_json()})
+
+
+def nothing_left(budget: Budget) -> Budget:
+    """Return the caps of a closed account; what was spent is still read at the same delta."""
+    return Budget.of({"epsilon": 0, "delta": budget.delta})
 
 
 def allow(

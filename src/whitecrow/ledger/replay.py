@@ -10,7 +10,7 @@ from typing import Any
 
 from whitecrow.errors import BudgetExhausted
 from whitecrow.ledger.account import Account, Located, admit
-from whitecrow.ledger.acts import card_digest
+from whitecrow.ledger.acts import card_digest, nothing_left
 from whitecrow.ledger.spatial import Ball
 from whitecrow.ledger.transaction import AccountTransaction, joint_terms, terms_of
 from whitecrow.ledger.values import GENESIS, AccountSnapshot, AnalystAccount, Entry, canonical
@@ -162,7 +162,9 @@ class Replay:
             raise Wrong("the state it keeps is not what the entries before it make")
 
     def _close_for_good(self, entry: Entry, content: Mapping[str, Any]) -> None:
-        self._closure, self._budget = entry.seq, Budget.of("0")
+        self._closure, self._budget = entry.seq, nothing_left(self._budget)
+        if Budget.of(content["budget"]) != self._budget:
+            raise Wrong("it closes the account and leaves it a budget")
 
     def _register(self, entry: Entry, content: Mapping[str, Any]) -> None:
         self._budget = Budget.of(content["budget"])

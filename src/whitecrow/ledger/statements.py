@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, or_, select, text, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, text, update
 
 from whitecrow.ledger.schema import (
     accounts,
@@ -71,7 +71,7 @@ def closing_of(count: int) -> Any:
 _FIELDS = tuple(column.name for column in entries.columns)
 
 # Whoever opens an account sees with it which witness the ledger has at this moment.
-_APPOINTED = select(witness.c.ledger).scalar_subquery().label("appointed")
+_APPOINTED = select(func.min(witness.c.ledger)).scalar_subquery().label("appointed")
 READ = select(datasets, _APPOINTED).where(datasets.c.name == bindparam("dataset_name"))
 NAMES = select(datasets.c.name).order_by(datasets.c.name)
 LOCK = READ.with_for_update(of=datasets)

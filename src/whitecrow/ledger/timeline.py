@@ -125,7 +125,7 @@ def _told(account: AccountTransaction, analyst: str | None) -> Timeline:
     caps = [
         (entry.at, Budget.of(entry.content["budget"]))
         for entry in acts
-        if entry.kind in ("open", "amend") and "budget" in entry.content
+        if entry.kind in ("open", "amend", "closure") and "budget" in entry.content
     ]
     start, walked = _walked(account, analyst)
     asked = [entry for entry in walked if entry.kind == "reserve"]
@@ -211,6 +211,9 @@ def _events(entry: Entry, analyst: str | None) -> Iterator[Event]:
         yield Event(entry.at, "promise", f"promised anew: {', '.join(changed)}", **words)
     elif entry.kind == "alarm" and mine:
         yield Event(entry.at, "alarm", f"{content['period']}: {content['says']}", **words)
+    elif entry.kind == "closure":
+        says = "entries were lost in a restore; the account is closed for good"
+        yield Event(entry.at, "closed", says, **words)
     elif entry.kind == "halt" and analyst is None:
         yield Event(entry.at, "closed", "an update failed; the dataset was closed", **words)
     elif entry.kind == "reserve" and mine:
@@ -232,4 +235,4 @@ def _revision(at: str, said: dict[str, Any], words: dict[str, str]) -> Event:
     return Event(at, "revision", text, **words)
 
 
-_ACTS = acts("open", "amend", "data", "alarm", "halt").order_by(entries.c.seq)
+_ACTS = acts("open", "amend", "data", "alarm", "halt", "closure").order_by(entries.c.seq)

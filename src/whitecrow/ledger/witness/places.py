@@ -94,7 +94,7 @@ class FilePlace:
             self._learn([statement])
             self._seen = (self._seen[0], self._seen[1] + len(line))
             if self._seen[1] > _LARGE:
-                self._compact()
+                self._compact(file)
             return True
 
     def close(self) -> None:
@@ -148,9 +148,12 @@ class FilePlace:
         if statements:
             self._held = Evidence.up_to(self._last[_NEWEST], marks)
 
-    def _compact(self) -> None:
-        """Write the file anew with the statements that still matter; ours alone are in it."""
-        kept = {one.to_text(): None for one in self._last.values()}
+    def _compact(self, file: int) -> None:
+        """Write the file anew with the statements that still matter, and all of other ledgers."""
+        os.lseek(file, 0, os.SEEK_SET)
+        lines = _read_all(file).decode("utf-8", errors="replace").splitlines()
+        others = [line for line in lines if Statement.from_text(line).ledger != self._ledger]
+        kept = dict.fromkeys([*others, *(one.to_text() for one in self._last.values())])
         new = self._path.with_name(f"{self._path.name}.new")
         text = "".join(f"{one}\n" for one in kept).encode()
         file = os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)

@@ -21,7 +21,7 @@ __all__ = ["Setup", "setup_of"]
 KEY_FILE = "WHITECROW_WITNESS_KEY_FILE"
 """The environment variable that says where the key is on this machine."""
 
-_SETUP = select(witness)
+_SETUP = select(witness).order_by(witness.c.ledger)
 
 
 @dataclass(frozen=True)
