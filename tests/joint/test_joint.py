@@ -57,12 +57,12 @@ def a_processor_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_gpu, "find_device", lambda: NUMPY)
 
 
-def test_a_few_hundred_sequences_of_all_questions_keep_what_the_account_says(
+def test_many_sequences_of_all_questions_keep_what_the_account_says(
     tmp_path: Path,
 ) -> None:
-    found = fuzz(0, 200, tmp_path)
+    found = fuzz(0, 150, tmp_path)
     assert found.violations == []
-    assert found.seen["spoken of"] > 140
+    assert found.seen["spoken of"] > 105
     # A statement that is never reached would be checked by nothing.
     assert found.seen["used up"] > 0
     assert [name for name in EVERYTHING if not found.seen[name]] == []
@@ -155,23 +155,27 @@ def labels_burned_after_the_numbers_left(patch: pytest.MonkeyPatch) -> None:
 
 
 PLACES = ("identify", "screen")
-SEAMS: list[tuple[Callable[[pytest.MonkeyPatch], None], dict[str, Any]]] = [
-    (contributions_in_file_order, {"kinds": (*PLACES, "count", "lookahead"), "user": 1}),
-    (conditions_without_parameters, {"kinds": ("explain",), "user": None}),
-    (places_on_the_globe_compared_raw, {"kinds": ("identify",), "user": None}),
-    (one_account_for_two_tables, {"kinds": PLACES, "revisions": 2, "user": None}),
+SEAMS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, dict[str, Any]]] = [
+    (contributions_in_file_order, 1, {"kinds": (*PLACES, "count", "lookahead"), "user": 1}),
+    (conditions_without_parameters, 1, {"kinds": ("explain",), "user": None}),
+    (places_on_the_globe_compared_raw, 240, {"kinds": ("identify",), "user": None}),
+    (one_account_for_two_tables, 300, {"kinds": PLACES, "revisions": 2, "user": None}),
 ]
+"""What is broken, the sequence to begin with, and what is drawn."""
 
 
-@pytest.mark.parametrize(("spoil", "drawn"), SEAMS, ids=[spoil.__name__ for spoil, _ in SEAMS])
+@pytest.mark.parametrize(
+    ("spoil", "first", "drawn"), SEAMS, ids=[spoil.__name__ for spoil, _, _ in SEAMS]
+)
 def test_a_seam_that_was_broken_is_found(
     spoil: Callable[[pytest.MonkeyPatch], None],
+    first: int,
     drawn: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spoil(monkeypatch)
-    broken = fuzz(1, 600, tmp_path, stop=True, **drawn).violations
+    broken = fuzz(first, 600, tmp_path, stop=True, **drawn).violations
     assert broken
     monkeypatch.undo()
     monkeypatch.setattr(_gpu, "find_device", lambda: NUMPY)

@@ -216,7 +216,7 @@ def steps(
         found.append(Step(question, place, random.choice(there.engines), revision))
         if random.random() < 0.05:
             found.append(found[-1])  # asked twice: free
-    if len(there.revisions) > 1 and _monitor in makers and random.random() < 0.4:
+    if len(there.revisions) > 1 and _monitor in makers and random.random() < 0.6:
         place = random.randrange(len(there.cards))
         series = _monitor(random, there.unit, there.cards[place])
         found.append(Step(series, place, random.choice(there.engines), 0))
