@@ -22,12 +22,14 @@ from whitecrow.privacy.guarantees import (
     SensitivePrivacy,
     Unit,
     ZeroConcentrated,
-    guarantee,
+    Zone,
+    ZoneColumn,
+    intersect,
     of_revision,
     reading,
 )
 from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, unrounded
-from whitecrow.privacy.zones import Zone, ZoneColumn, intersect
+from whitecrow.privacy.written import guarantee
 
 __all__ = [
     "ConditionalPrivacy",

@@ -28,8 +28,8 @@ from whitecrow.privacy.guarantees import (
     Guarantee,
     SensitivePrivacy,
     ZeroConcentrated,
+    intersect,
 )
-from whitecrow.privacy.zones import intersect
 
 __all__ = ["Totals", "compose", "totals"]
 

@@ -16,9 +16,9 @@ from whitecrow.privacy.guarantees import (
     Guarantee,
     SensitivePrivacy,
     ZeroConcentrated,
+    Zone,
 )
 from whitecrow.privacy.sentences import clause
-from whitecrow.privacy.zones import Zone
 
 __all__ = [
     "at_any_stop",

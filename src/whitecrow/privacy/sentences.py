@@ -13,7 +13,7 @@ from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.numbers import rounded_up, unrounded
 
 if TYPE_CHECKING:
-    from whitecrow.privacy.zones import Zone
+    from whitecrow.privacy.guarantees import Zone
 
 __all__ = ["UNITS", "Shown", "clause", "odds", "who"]
 
