@@ -109,7 +109,7 @@ def _floating(arrow: pa.DataType) -> Kind:
         str(arrow),
         ordinary,
         pa.array(odd, from_pandas=False),
-        *("number", "bounded", "integer", "category", "text"),
+        *("number", "bounded", "integer", "category", "text", "date"),
     )
 
 
@@ -289,8 +289,12 @@ def _pandas_of_arrow(table: pa.Table, folder: Path) -> object:
 
 
 def _pandas_objects(table: pa.Table, folder: Path) -> object:
+    import pandas
+
     with _storing():
-        return _without_runs(table).to_pandas().astype({"v": object})
+        # One by one: as a whole, pandas ends the process for some moments.
+        objects = pandas.Series(table["v"].to_pylist(), dtype=object)
+        return pandas.DataFrame({ROW: table[ROW].to_pylist(), "v": objects})
 
 
 def _polars(table: pa.Table, folder: Path) -> object:

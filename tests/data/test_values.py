@@ -129,6 +129,13 @@ def test_floats_have_one_zero_one_nan_and_one_text(arrow):
     assert read(pa.table({"v": array}), card).codes("v").tolist() == [0, 0, 1]
 
 
+def test_whole_numbers_with_one_missing_are_days_as_they_are_without(tmp_path):
+    """Pandas makes floats of them."""
+    card = Card("c", (Column("v", "date"),))
+    for values in ([1, 2], [1, 2, None], [1, 2, 2.5, 1e300, float("inf")]):
+        assert read(pandas.DataFrame({"v": values}), card).values("v").tolist() == [1, 2]
+
+
 def test_a_signalling_nan_is_missing_and_tells_nobody():
     """Warnings are errors here: numpy tells of an operation on such a number."""
     for width, bits in ((np.uint64, 0x7FF0000000000001), (np.uint32, 0x7F800001)):

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from whitecrow.card import Card, Column
-from whitecrow.data._columns import FIRST_DAY, convert, decoded
+from whitecrow.data._columns import FIRST_DAY, check_schema, convert, decoded
 from whitecrow.data._sources import open_source
+from whitecrow.data._values import text_array
 from whitecrow.errors import InvalidInput
 
 __all__ = ["Asked", "read_asked"]
@@ -91,6 +92,7 @@ def read_asked(
         raise InvalidInput(f"The file {file.name!r} has no column {key!r} to be the key.")
     wanted = [name for name in names if name != key] if columns is None else list(columns)
     _check_names(file, names, wanted, card)
+    check_schema(Card("asked", tuple(map(card.column, wanted))), table.schema)
     keys: list[Any] = []
     records: list[dict[str, Any] | None] = []
     why: list[str] = []
@@ -99,7 +101,7 @@ def read_asked(
         if key is None:
             keys += range(len(keys) + 1, len(keys) + batch.num_rows + 1)
         else:
-            keys += batch.column(0).to_pylist()
+            keys += _keys(decoded(batch.column(0)), key)
         records += found
         why += reasons
     if not records:
@@ -113,6 +115,13 @@ def read_asked(
     if key is not None and len(set(map(str, keys))) < len(keys):
         raise InvalidInput(f"The key {key!r} names more than one row alike; name another.")
     return Asked(keys, records, wanted)
+
+
+def _keys(array: Any, key: str) -> list[Any]:
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"The key {key!r} holds what is no name; make it text.") from None
 
 
 def _check_names(file: Path, names: list[str], wanted: list[str], card: Card) -> None:
@@ -180,15 +189,18 @@ def _from_lines(file: Path) -> Any:
     import pyarrow
 
     try:
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+        rows = [
+            json.loads(line)
+            for line in file.read_text(encoding="utf-8").split("\n")
+            if line.strip()
+        ]
     except (ValueError, UnicodeDecodeError):
         rows = [None]
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidInput(f"The file {file.name!r} must hold one JSON object on each line.")
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [[_text(row.get(name)) for row in rows] for name in names]
-    arrays = [pyarrow.array(values, pyarrow.string()) for values in columns]
-    return open_source(pyarrow.table(arrays, names=names))
+    return open_source(pyarrow.table(list(map(text_array, columns)), names=names))
 
 
 def _text(value: Any) -> str | None:

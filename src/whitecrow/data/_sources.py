@@ -185,7 +185,12 @@ def _as_table(source: object) -> Any:
         if not frame.implementation.is_pandas_like():
             return frame.to_arrow()
         # Objects may be of any type: a type inferred from them would change with one value.
-        readers = {nw.Object: _of_objects, nw.String: _of_strings, nw.Categorical: _of_categories}
+        readers: dict[Any, Callable[[Any], Any]] = {
+            nw.Object: _of_objects,
+            nw.String: _of_strings,
+            nw.Categorical: _of_categories,
+            nw.Enum: _of_categories,
+        }
         plain = {
             name: readers[type(kind)](frame[name].to_native())
             for name, kind in frame.schema.items()
@@ -207,10 +212,10 @@ def _of_objects(series: Any) -> Any:
 def _of_strings(series: Any) -> Any:
     import pyarrow
 
-    try:
-        return pyarrow.array(series, from_pandas=True)
-    except (UnicodeError, pyarrow.ArrowException):
-        return _of_objects(series)
+    # Where the frame does not say so itself, that all are texts was told from the values.
+    return (
+        _of_objects(series) if series.dtype == object else pyarrow.array(series, from_pandas=True)
+    )
 
 
 def _of_categories(series: Any) -> Any:

@@ -6,8 +6,9 @@ type                                as a number; as a day; as text
 null                                missing
 bool                                0 or 1; not a day; ``true`` or ``false``
 int8 to uint64                      the nearest double; days since 1970-01-01; its digits
-float16, float32, float64           its double, NaN is missing and -0.0 is 0.0; not a day; the
-                                    shortest digits of that double, a whole one without its point
+float16, float32, float64           its double, NaN is missing and -0.0 is 0.0; days since
+                                    1970-01-01 if whole; the shortest digits of that double, a whole
+                                    one without its point
 decimal32 to decimal256             the nearest double, from the exact decimal; not a day; its
                                     digits
 date32, date64                      not a number; the day (of milliseconds: rounded down); ISO
@@ -258,8 +259,8 @@ def days(array: Any) -> Doubles:
         whole = pyarrow.array(read, pyarrow.int64()).take(coded.indices)
     else:
         whole = _whole_days(array)
-    found = np.array(_doubles(whole.cast(pyarrow.float64(), safe=False)))
-    found[(found < FIRST_DAY) | (found > LAST_DAY)] = np.nan
+    found = np.array(numbers(whole))
+    found[(found < FIRST_DAY) | (found > LAST_DAY) | (found != np.floor(found))] = np.nan
     return found
 
 
