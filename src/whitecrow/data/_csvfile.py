@@ -251,7 +251,7 @@ def _closed(
         if quote.start() < after:
             continue  # in a record that was looked at
         # Every line from the last of these to this one is closed, so a record starts here.
-        start = _line_start(block, quote.start())
+        start = _line_start(block, after, quote.start())
         after = _record_end(block, start, mark, most)
         if after > start:
             continue
@@ -271,8 +271,10 @@ def _has_lines(block: bytes, number: int, start: int = 0) -> bool:
     return len(block) - start > _LONGEST or sum(1 for _ in ends) == number
 
 
-def _line_start(block: bytes, place: int) -> int:
-    return 1 + max(block.rfind(b"\n", 0, place), block.rfind(b"\r", 0, place))
+def _line_start(block: bytes, first: int, place: int) -> int:
+    """Return where the line of a place starts; a line starts at ``first``, too."""
+    ends = (block.rfind(end, first, place) for end in (b"\n", b"\r"))
+    return max(first, *(end + 1 for end in ends))
 
 
 def _line_end(block: bytes, place: int) -> int:
