@@ -54,6 +54,7 @@ NOT_TOLD = (
         entries.c.dataset == bindparam("account"),
         entries.c.seq > bindparam("after"),
         entries.c.at > bindparam("now"),
+        entries.c.at < bindparam("latest"),
     )
     .order_by(entries.c.seq)
     .limit(1)

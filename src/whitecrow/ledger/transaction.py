@@ -21,6 +21,7 @@ from whitecrow.ledger.account import Account
 from whitecrow.ledger.database import Session
 from whitecrow.ledger.values import (
     GENESIS,
+    LONGEST_WAIT,
     AccountSnapshot,
     AnalystAccount,
     Entry,
@@ -359,8 +360,9 @@ class AccountTransaction:
 
         All up to ``after`` may: the search begins there.
         """
-        now = _moment(datetime.now(UTC))
-        first = self.session.one(sql.NOT_TOLD, account=self.id, after=after, now=now)
+        now = datetime.now(UTC)
+        window = {"now": _moment(now), "latest": _moment(now + LONGEST_WAIT)}
+        first = self.session.one(sql.NOT_TOLD, account=self.id, after=after, **window)
         return (self.seq, self.head) if first is None else (first.seq - 1, first.previous)
 
     def entry(self, seq: int) -> Entry | None:

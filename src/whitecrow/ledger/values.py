@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ from whitecrow.terms import LINES, Budget, Policy, Remaining, policy_of
 
 __all__ = [
     "GENESIS",
+    "LONGEST_WAIT",
     "AccountSnapshot",
     "AnalystAccount",
     "Entry",
@@ -34,6 +35,10 @@ __all__ = [
 
 ToldAt = Callable[[datetime], datetime]
 """Given when something is written, from when on it may be told; by default from then on."""
+
+LONGEST_WAIT = timedelta(hours=2)
+"""No reply is due later. What is stamped beyond was written by a clock that was wrong, and must not
+be hidden until that day."""
 
 GENESIS = "0" * 64
 """What the first entry names as its predecessor."""
@@ -111,7 +116,8 @@ class Entry:
     @property
     def told(self) -> bool:
         """Whether it may be told: earlier, that it is there would tell how long it took."""
-        return datetime.fromisoformat(self.at) <= datetime.now(UTC)
+        now = datetime.now(UTC)
+        return not now < datetime.fromisoformat(self.at) < now + LONGEST_WAIT
 
     @property
     def content(self) -> Mapping[str, Any]:
