@@ -316,3 +316,16 @@ def test_late_replies_are_counted_for_the_custodian_alone(
         assert told("ana") is None
         numbers = requests.get(f"{url}/metrics", headers=house.headers("auditor"), timeout=30)
         assert "overrun" not in numbers.text
+
+
+def test_a_price_that_no_account_can_hold_takes_no_slot(opened: Callable[..., House]) -> None:
+    """It is refused from public facts; its published reply time would be more than a minute."""
+    house = _loaded(opened, by_cost=True)
+    body = {"kind": "profile", "epsilon": "1/796479"}
+    assert (house.service.deadline(house.service.people.get("ana"), "clinic", body) or 0) > 60
+    with listening(house) as url:
+        started = time.perf_counter()
+        headers = house.headers("ana")
+        there = f"{url}/v1/datasets/clinic/ask"
+        reply = requests.post(there, json=body, headers=headers, timeout=200)
+        assert (reply.status_code, time.perf_counter() - started < 30) == (422, True), reply.text

@@ -118,7 +118,7 @@ class _Watched:
                 if now != last:
                     self._changes[page].append(time.perf_counter())
                 last = now
-                time.sleep(0.03)
+                time.sleep(0.1)
 
 
 @pytest.fixture
