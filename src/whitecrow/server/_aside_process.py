@@ -1,7 +1,7 @@
 """The process that computes what costs nothing: started by the service, and by nobody else.
 
 Plans and advice come from public facts and the accounts. They take long and are free, so they must
-not compute among the threads that reply, which take turns by one lock. This process has the lowest
+not compute among the threads that reply, which take turns by one lock. This process has a low
 priority, and holds no records.
 """
 
@@ -48,7 +48,7 @@ def main(wire: int, life: int) -> None:
     """
     for stopping in (signal.SIGINT, signal.SIGTERM):  # the service decides, once it has replied
         signal.signal(stopping, signal.SIG_IGN)
-    os.nice(19)
+    os.nice(10)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     end = Wire(socket.socket(fileno=wire))
     said = end.receive()

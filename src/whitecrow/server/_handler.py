@@ -59,8 +59,8 @@ class Lanes:
         self.passwords = Lane(1, share=1, waiting=8, crowd=64)
         """Sign-in and invitations, by address: to hash a password takes long and much memory, and
         whoever sends it is not known yet."""
-        self.provider = Lane(8, share=2, waiting=8, crowd=64)
-        """What waits for the provider of single sign-on: by address."""
+        self.provider = Lane(16, share=8, waiting=64)
+        """What may wait for the provider of single sign-on: by address."""
         self.reading = Lane(16, share=4, waiting=64)
         """What looks something up, or writes it down: by person."""
         self.free = Lane(4, share=1, waiting=8, crowd=256)
@@ -152,7 +152,10 @@ class RequestHandler:
         if known is not None:
             return known
         bearer = await BEARER(request)
-        return await self.admission(request).run(lambda: self.person(request, bearer, scope=scope))
+        # Tokens that are not ours are the provider's, whose keys may have to be fetched.
+        ours = bearer is None or bearer.credentials.startswith("wc_")
+        lane = self.admission(request) if ours else self.provider(request)
+        return await lane.run(lambda: self.person(request, bearer, scope=scope))
 
     async def act(
         self,
