@@ -7,7 +7,7 @@ of this kind may leave at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import failure
 from whitecrow.ledger.lookup import stored
@@ -17,7 +17,7 @@ from whitecrow.questions import type_of
 if TYPE_CHECKING:
     from whitecrow.curator.curator import Curator
 
-__all__ = ["known_answer"]
+__all__ = ["known_answer", "public_facts"]
 
 
 def known_answer(curator: Curator, question: Question, *, analyst: str) -> Release | None:
@@ -46,3 +46,10 @@ def known_answer(curator: Curator, question: Question, *, analyst: str) -> Relea
     said = curator._wording.said(question, price, curator.card, curator.revision)
     answer = known.outcome.answer
     return released(question, price, analyst, answer, known.snapshot, said, charged=False)
+
+
+def public_facts(curator: Curator) -> dict[str, Any]:
+    """What another process must know to price questions as this curator does, as plain JSON."""
+    held = curator._identity
+    facts = {"revision": held.revision, "since": held.since, "steady": held.steady}
+    return {"name": curator.name, "card": curator.card.to_json(), **facts}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from whitecrow.asks import Asks
+from whitecrow.curator.beforehand import known_answer
 from whitecrow.curator.custody import Custody
 from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind, failure
 from whitecrow.curator.identity import Identity
@@ -302,6 +303,13 @@ class Curator(Asks, Custody, Rehearsal):
         said = self._wording.said(question, price, self.card, self._identity.revision)
         return released(question, price, who, answer, snapshot, said, charged=charged)
 
+    def stored(self, question: Question, *, analyst: str | None = None) -> Release | None:
+        """Return an answer that may be told already, free; None if the question has to be asked.
+
+        Nothing is computed or written; what asking would refuse from public facts is refused.
+        """
+        return known_answer(self, question, analyst=analyst or self.analyst)
+
     def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
         """Open a publication that is kept current: its price is paid once, updates are free.
 
@@ -387,11 +395,6 @@ class Curator(Asks, Custody, Rehearsal):
         return " ".join(self.totals().statements())
 
     # Revisions
-
-    @property
-    def identity(self) -> Identity:
-        """Which records this curator holds."""
-        return self._identity
 
     @property
     def revision(self) -> int:

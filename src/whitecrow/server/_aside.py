@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from whitecrow.curator import Curator
+from whitecrow.curator.beforehand import public_facts
 from whitecrow.errors import NotReady, from_json
 from whitecrow.questions import added_modules
 from whitecrow.server._children import Child
@@ -53,16 +54,12 @@ class Aside:
     def _done(
         self, work: str, curator: Curator, analyst: str, given: Mapping[str, Any]
     ) -> dict[str, Any]:
-        settings, identity = self._settings, curator.identity
+        settings = self._settings
         asked = {
+            **public_facts(curator),
             "work": work,
             "given": given,
-            "name": curator.name,
             "analyst": analyst,
-            "card": curator.card.to_json(),
-            "revision": identity.revision,
-            "since": identity.since,
-            "steady": identity.steady,
             "lent": [settings.longest_seconds, settings.most_bytes],
             "records_at_most": settings.records_at_most,
         }

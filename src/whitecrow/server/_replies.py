@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator import Curator
-from whitecrow.curator.beforehand import known_answer
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput, NotKnown
 from whitecrow.ledger.values import ToldAt
@@ -98,7 +97,7 @@ class Replies:
         """
         need(who, "analyst", "custodian")
         curator, question = self.curator(who, name), question_from(written)
-        return well_formed(lambda: known_answer(curator, question, analyst=who.name))
+        return well_formed(lambda: curator.stored(question, analyst=who.name))
 
     def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
         """Answer a question about made-up records: free, and no record of the data is near it."""
