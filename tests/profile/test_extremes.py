@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
 
 import whitecrow as wc
+from whitecrow.curator.models import advise_model
+from whitecrow.histogram.columns import Numbers
+from whitecrow.histogram.table import TableProfile
 
 EXTREMES = {
     "nothing": [],
@@ -102,3 +107,60 @@ def test_a_price_too_small_to_draw_noise_for_is_refused() -> None:
     curator = wc.Curator.open(pyarrow.table({"x": [1.0]}), ledger="sqlite://")
     with pytest.raises(wc.InvalidInput, match="larger price"):
         curator.price(wc.Profile(epsilon="1e-18"))
+
+
+def _profile(counts: tuple[int, ...], edges: tuple[float, ...], kind: str, delta: int) -> Any:
+    return TableProfile(
+        (Numbers("x", kind, edges, counts, 0, 1.0),),
+        sum(counts),
+        wc.Card("t", (wc.Column("x", kind),)),
+        wc.DifferentialPrivacy(1, Fraction(delta, 10**6)),
+        "",
+        {},
+    )
+
+
+@pytest.mark.parametrize("kind", ["number", "integer"])
+@pytest.mark.parametrize("delta", [0, 1])
+def test_bounds_go_no_farther_than_where_the_last_populated_cell_begins_or_ends(
+    kind: str, delta: int
+) -> None:
+    edges = (-8.0, 0.0, 16.0, 2.0**500)
+    last = {"number": 16.0, "integer": 15.0}[kind]
+    assert _profile((0, 50, 50, 0, 0), edges, kind, delta).bounds("x") == (-8.0, last)
+    # Cells without an end: it is known only where they begin.
+    assert _profile((0, 50, 50, 0, 50), edges, kind, delta).bounds("x") == (-8.0, 2.0**500)
+    assert _profile((50, 50, 50, 0, 0), edges, kind, delta).bounds("x") == (-8.0, last)
+    lower, upper = _profile((0, 0, 0, 0, 50), edges, kind, delta).bounds("x")
+    assert 0.0 < lower < upper < 2.0**501
+    assert _profile((50,), (), kind, delta).bounds("x") is None
+
+
+def test_noise_is_seldom_taken_for_records() -> None:
+    """Forty columns of nothing at all: 4 deviations were exceeded by some cell nearly always."""
+    wide = 0
+    for number in range(8):
+        data = pyarrow.table({f"c{n}": pyarrow.array([], pyarrow.float64()) for n in range(40)})
+        curator = wc.Curator.open(data, ledger="sqlite://", name=f"nothing {number}")
+        found = curator.profile(epsilon=1).answer
+        wide += any(found.bounds(name) is not None for name in found.names)
+    assert wide <= 6  # one in eight is expected: seven or more come once in 10^5
+
+
+@pytest.mark.parametrize(
+    "bounds", [(-1.7976931348623157e308, 1.7976931348623157e308), (0, 1e308), (0.0, 5e-324)]
+)
+@pytest.mark.parametrize("kind", ["number", "integer"])
+def test_advice_on_extreme_bounds_is_given_or_refused(
+    kind: str, bounds: tuple[float, float]
+) -> None:
+    if kind == "integer":
+        bounds = (bounds[0], max(1.0, bounds[1]))
+    card = wc.Card(
+        "t", (wc.Column("x", kind, *bounds, scale=1.0), wc.Column("y", lower=0, upper=1))
+    )
+    for metric in ("standardised", "euclidean"):
+        try:
+            assert advise_model(card, "1/100", metric=metric, records=1000).model.radius > 0
+        except wc.InvalidInput as refused:
+            assert "radius" in str(refused)  # noqa: PT017 - refused in words, or answered

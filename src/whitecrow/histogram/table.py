@@ -115,7 +115,8 @@ class TableProfile:
         if lower == upper or line.single(lower, upper):
             # One value: bounds need some room, and the next numbers of its size give it.
             most = sys.float_info.max
-            room = 1.0 if line.whole else max(abs(lower), 2.0**-1000) / 8.0
+            near = line.whole and abs(lower) < 2.0**52
+            room = 1.0 if near else max(abs(lower), 2.0**-1000) / 8.0
             lower, upper = max(lower - room, -most), min(upper + room, most)
         return lower, upper
 
