@@ -182,6 +182,23 @@ def test_text_finds_the_cells_of_odd_columns(storing):
     assert np.array([score for _, score in sorted(found)]).tobytes() == local.tobytes()
 
 
+@pytest.mark.parametrize("conforming", ["on", "off"])
+def test_text_means_the_same_whatever_a_session_makes_of_backslashes(storing, conforming):
+    """A category that ends in a backslash would end no text, and another would be another."""
+    words = ("a\\", "it's \\' = ", "\\n", "plain")
+    card = Card("odd", (Column("word", "category", categories=words),))
+    detector = trained(card, np.repeat(np.arange(4.0), (900, 60, 30, 10))[:, None], 3)
+    records = pa.table({"number": np.arange(4.0), "word": list(words)})
+    url, name = storing("postgresql", records).rsplit("::", 1)
+    with psycopg.connect(url) as asked, asked.cursor() as cursor:
+        cursor.execute(f"SET standard_conforming_strings = {conforming}")
+        cursor.execute("SET escape_string_warning = off")
+        cursor.execute(detector.sql("postgresql", name, keep=["number"]))
+        found = np.array([score for _, score in sorted(cursor.fetchall())])
+    assert found.tobytes() == detector.scores(records).tobytes()
+    assert len(set(found.tolist())) > 2
+
+
 def test_scores_on_spark_are_the_local_ones_bit_for_bit(detectors, records, spark):
     frame = spark.createDataFrame(records)
     for detector in detectors:
