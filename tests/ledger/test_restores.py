@@ -217,6 +217,7 @@ def test_only_vouching_dismisses_a_witness_that_is_gone_and_the_chain_keeps_it(
     with begun(store, str(place), tmp_path) as ledger:
         asked(ledger, "a", 1)
     place.unlink()
+    assert f"Witness {place}." in " ".join(terminal(store).output.split())
     assert terminal(store, "--dismiss", "--not-restored").exit_code == 2  # without a reason
     done = terminal(store, "--dismiss", "--not-restored", "--reason", "its disk died")
     assert done.exit_code == 0, done.output

@@ -9,7 +9,7 @@ import click
 
 from whitecrow.cli.opened import opened_ledger
 from whitecrow.cli.screen_output import Output
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, LedgerUnusable
 
 if TYPE_CHECKING:
     from whitecrow.ledger import Ledger
@@ -94,7 +94,11 @@ def witness(
             said = f"Closed for good, since they lost entries: {names}. The others go on."
             output.show({"closed": list(closed)}, said)
             return
-        _show(output, setup, witnesses.lost(ledger.database, setup), "")
+        try:
+            lost = witnesses.lost(ledger.database, setup)
+        except LedgerUnusable as away:  # whoever is to bring it back must know where it was
+            raise LedgerUnusable(f"Witness {witnesses.shown(setup.address)}. {away}") from None
+        _show(output, setup, lost, "")
 
 
 @click.command("backup", epilog="Example: whitecrow ledger backup patients.parquet copy.db")

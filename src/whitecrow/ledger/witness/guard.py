@@ -181,7 +181,8 @@ class Guard:
 
     def _write(self, fetch: Callable[[], list[Job[None]]]) -> None:
         """Tell the witness all that is new, for everybody who waits."""
-        assert self._opened is not None
+        if self._opened is None:  # retired while somebody waited
+            raise LedgerBusy("The ledger has got another witness at this moment; ask again.")
         place, key = self._opened
         fetch()  # before the heads are read: whoever joined has stored their answer
         for _ in range(TRIES):
