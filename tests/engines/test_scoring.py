@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from pyarrow import compute as pc
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column
@@ -108,6 +110,22 @@ def test_scores_in_duckdb_are_the_local_ones_bit_for_bit(detectors, records):
     for detector in detectors:
         text = detector.sql("duckdb", 'the "records"', keep=["number"])
         same(connection.execute(text).fetchall(), detector.scores(records))
+
+
+def test_statistics_of_a_file_change_no_score_in_duckdb(detectors, records, tmp_path):
+    """Where a file's statistics show no infinite value, DuckDB takes no value for NaN."""
+    finite = records.filter(pc.invert(pc.fill_null(pc.is_inf(records[ODD]), False)))
+    minus = pa.array([-math.nan if v != v else v for v in finite["bmi"].to_pylist()])
+    finite = finite.set_column(2, "bmi", minus)
+    parquet.write_table(finite, tmp_path / "records.parquet")
+    connection = duckdb.connect()
+    connection.execute(f"CREATE VIEW stored AS FROM '{tmp_path / 'records.parquet'}'")
+    for detector in detectors:
+        text = detector.sql("duckdb", "stored", keep=["number"])
+        scored = sorted(connection.execute(text).fetchall())
+        given = np.array([np.nan if score is None else score for _, score in scored])
+        assert given.tobytes() == np.asarray(detector.scores(finite)).tobytes()
+        assert np.isnan(given).any()
 
 
 def test_a_function_in_duckdb_gives_the_local_scores_bit_for_bit(detectors, records):

@@ -7,15 +7,14 @@ values with the edges of cells, and that division (and the mean, in a merged det
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.card import Column
 from whitecrow.data._columns import FIRST_DAY, LAST_DAY
-from whitecrow.data._dialect import DUCKDB, POSTGRES, Dialect
 from whitecrow.detector import scoring
+from whitecrow.detector._dialect import DUCKDB, POSTGRES, Dialect
 from whitecrow.detector.tables import SHIFT
 from whitecrow.errors import invalid
 
@@ -89,7 +88,7 @@ class _Text:
             wrong = f"{value} NOT BETWEEN {FIRST_DAY} AND {LAST_DAY}"
         else:
             value = self.dialect.to_double(raw)
-            wrong = f"{value} = {self._number(math.nan)}"
+            wrong = self.dialect.is_nan.format(value)
             if column.type == "integer":
                 # NaN and the infinite are not below.
                 small = f"ABS({value}) < {self._number(2.0**53)}"

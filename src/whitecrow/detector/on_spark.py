@@ -8,11 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.data._dialect import SPARK
 from whitecrow.data._parquet import File
 from whitecrow.data._sources import open_source
 from whitecrow.data.warehouse._files import Part, parts_of
-from whitecrow.data.warehouse._spark import session
+from whitecrow.data.warehouse._spark import quoted, session
 from whitecrow.errors import invalid
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def spark_scored(detector: Detector, data: Any, keep: Sequence[str] | None) -> A
         if parts:
             numbers = spark.range(0, len(parts), 1, len(parts))
             return numbers.mapInArrow(_FromFiles(parts, tuple(needed), work), schema)
-    chosen = data.select(*map(SPARK.named, needed))
+    chosen = data.select(*map(quoted, needed))
     return chosen.mapInArrow(work, schema)
 
 

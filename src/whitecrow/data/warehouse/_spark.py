@@ -201,7 +201,7 @@ class SparkWarehouse:
         if self._frame is None:
             rows, read = self._numbers(), FromFiles(self._parts, self.card).stored
         else:
-            rows, read = self._frame.select(*map(_quoted, self.card.names)), handed_over
+            rows, read = self._frame.select(*map(quoted, self.card.names)), handed_over
         columns = canonical_columns(self.card)
         if self.card.user_column is None:
             return rows.mapInArrow(Canonical(self.card), columns)
@@ -313,7 +313,8 @@ def _frame(spark: Any, source: object) -> tuple[Any, str]:
     return spark.table(str(source)), str(source)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Write the name of a column of Spark's."""
     doubled = name.replace("`", "``")
     return f"`{doubled}`"
 
