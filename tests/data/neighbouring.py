@@ -260,9 +260,9 @@ ENCODINGS: dict[str, Callable[[pa.Array], pa.Array]] = {
 def _storing() -> Iterator[None]:
     try:
         yield
-    except CannotStore:
+    except (CannotStore, KeyboardInterrupt):
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a writer raises
+    except BaseException as error:  # noqa: BLE001 - a library in Rust panics beside all exceptions
         raise CannotStore(str(error)) from None
 
 
