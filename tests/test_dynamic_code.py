@@ -32,7 +32,7 @@ LOOKUPS = {
     ("_moved.py", "__getattr__"): "public names of a module of ours",
     ("declaration/parameter.py", "__getattr__"): "what our own surfaces ask of a parameter",
     ("audit/shipped.py", "same_facts"): "fields of a dataclass",
-    ("detector/file.py", "_check"): "names of _NUMBERS",
+    ("detector/file.py", "_sound"): "names of _NUMBERS",
     ("detector/file.py", "_part"): "names of _NUMBERS",
     ("verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
     ("verify/monitor.py", "__getattr__"): "what our own steps ask of a question",

@@ -91,7 +91,7 @@ class Curator(Asks, Custody, Rehearsal):
             assert engine is not None
             assert not isinstance(dataset, Elsewhere)
             execution = InProcess(dataset, engine, log=custodian_file(ledger))
-        self._execution = execution
+        self._execution, self._log = execution, custodian_file(ledger)
         self._lent, self._records_at_most = lent, records_at_most
         self.name = name
         self.analyst = analyst
@@ -372,7 +372,7 @@ class Curator(Asks, Custody, Rehearsal):
             return released and Answer.of(question.entered(released.value, held.digest))
 
         try:
-            found = behind(question.kind, custodian_file(self._ledger), compute)
+            found = behind(question.kind, self._log, compute)
             if found is not None:
                 return self._ledger.settle(self.name, held, found.value)
             return self._ledger.fail(self.name, held)

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import Answer, behind, failure
-from whitecrow.curator.opening import custodian_file
 from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
@@ -64,7 +63,7 @@ def _shown(curator: Curator, question: Question, kept: Kept, order: ChargeReques
     series = type_of(question).series
     assert series is not None
     show = partial(series.show, question, curator.card, kept)
-    shown = behind(question.kind, custodian_file(curator.ledger), lambda: Answer(show()))
+    shown = behind(question.kind, curator._log, lambda: Answer(show()))
     if shown is None:
         States(curator.ledger, curator.name).fail(told_at=order.told_at)
         raise failure()
@@ -172,7 +171,7 @@ def _closed(
         limits = partial(curator.limits, step)
         return curator._execution.answer(step, limits=limits, progress=progress, kept=kept)
 
-    released = behind(question.kind, custodian_file(curator.ledger), compute)
+    released = behind(question.kind, curator._log, compute)
     if released is not None:
         closed: Kept = released.value
         return closed

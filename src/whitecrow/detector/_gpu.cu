@@ -68,6 +68,8 @@ extern "C" __global__ void count_cells(
     for (long long number = begin + threadIdx.x; number < end; number += blockDim.x) {
         const int cell = cell_of(
             coordinates, size, number, first, last, axis, offset, pace, stride);
+        if (cell < 0 || cell >= cells)
+            continue; // never, while coordinates are clamped: a wrong one must not write elsewhere
         if (fits)
             atomicAdd(here + cell, 1u);
         else
@@ -95,8 +97,12 @@ extern "C" __global__ void add_scores(
     long long total = 0;
     for (long long column = 0; column < width; ++column)
         total += coordinates[(2 * width + column) * size + number];
-    for (int table = 0; table < tables; ++table)
-        total += worth[base[table] + cell_of(coordinates, size, number, start[table],
-                                             start[table + 1], axis, offset, pace, stride)];
+    for (int table = 0; table < tables; ++table) {
+        const long long cells = base[table + 1] - base[table];
+        const int cell = cell_of(coordinates, size, number, start[table], start[table + 1], axis,
+                                 offset, pace, stride);
+        if (cell >= 0 && cell < cells)
+            total += worth[base[table] + cell];
+    }
     scores[number] = total;
 }
