@@ -21,7 +21,7 @@ from toy_question import Toy
 
 import whitecrow as wc
 from whitecrow.curator import execution
-from whitecrow.custodian import CUSTODIAN_LOG, behind
+from whitecrow.curator.execution import CUSTODIAN_LOG, behind
 from whitecrow.errors import ComputationFailed, LedgerBusy, NotAllowed
 from whitecrow.question import Question
 from whitecrow.questions import type_of

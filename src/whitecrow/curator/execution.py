@@ -8,16 +8,21 @@ the computation.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable, Mapping
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from whitecrow.custodian import CUSTODIAN_LOG, FAILED, behind, failure, write_down
+from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
 from whitecrow.data import Card, Records
 from whitecrow.data._progress import reporting
+from whitecrow.errors import NotReady
 from whitecrow.limits import Limits
 from whitecrow.neighbours import Engine
 from whitecrow.noise import Source
@@ -38,6 +43,7 @@ __all__ = [
 ]
 
 _STEPS = 20
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -142,3 +148,75 @@ def steady(progress: Progress | None) -> Progress | None:
         shown[what] = max(shown.get(what, -1), reached)
 
     return report
+
+
+def behind(what: str, log: Path | None, compute: Callable[[], T | None]) -> T | None:
+    """Run what is behind the boundary; None if anything went wrong, whatever it was.
+
+    Everything between a spend and the answer to it is run through this, and so everything takes one
+    path: an exception of any class, a refusal too, may be raised because of what a record is. Its
+    cause is the custodian's alone, and so is what is warned of on the way.
+
+    Parameters
+    ----------
+    what : str
+        What was computed, for the log.
+    log : Path or None
+        The custodian's file.
+    compute : callable
+        May return None, too: it failed, and has written down why.
+
+    Raises
+    ------
+    NotReady
+        The service is being stopped: nothing failed, and asking again goes on with the spend.
+    """
+    try:
+        with _warnings_withheld():
+            return compute()
+    except NotReady:
+        raise
+    except Exception:  # noqa: BLE001 - whatever it was, the analyst must not see it
+        with contextlib.suppress(Exception):  # no memory is left to describe the cause, say
+            write_down(log, what, traceback.format_exc())
+        return None
+
+
+_withholding = threading.Lock()
+_withheld: list[Callable[..., None]] = []
+"""How warnings were shown before; empty while nothing private runs."""
+_running = [0]
+
+
+@contextlib.contextmanager
+def _warnings_withheld() -> Iterator[None]:
+    """Let warnings go to the custodian's log: what numpy warns of may depend on the records.
+
+    Threads share the way warnings are shown, so the first to enter changes it and the last to leave
+    changes it back.
+    """
+    with _withholding:
+        _running[0] += 1
+        if _running[0] == 1:
+            _withheld.append(warnings.showwarning)
+            warnings.showwarning = _to_the_custodian
+    try:
+        yield
+    finally:
+        with _withholding:
+            _running[0] -= 1
+            if not _running[0]:
+                shown = _withheld.pop()
+                if warnings.showwarning is _to_the_custodian:  # else somebody has changed it since
+                    warnings.showwarning = shown
+
+
+def _to_the_custodian(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    CUSTODIAN_LOG.warning("%s:%s: %s: %s", filename, lineno, category.__name__, message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.custodian import behind, failure
+from whitecrow.custodian import failure, write_down
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, LedgerBusy, LedgerUnusable, invalid
 from whitecrow.noise import Source
@@ -190,16 +191,14 @@ class Publisher:
 
     def _advanced(self, day: Day) -> tuple[PublisherState, dict[str, Any]]:
         """Compute behind the boundary: the next state, and the same as the store keeps it."""
-
-        def compute() -> tuple[PublisherState, dict[str, Any]]:
+        try:
             state, _ = advance(self._state, day, self._source)
             return state, json.loads(json.dumps(to_store(state), allow_nan=False))
-
-        found = behind("publish", None, compute)
-        if found is None:
-            self._store.fail()
-            raise failure()
-        return found
+        except Exception:  # noqa: BLE001 - whatever it was may quote records or sums
+            cause = traceback.format_exc()
+        write_down(None, "publish", cause)
+        self._store.fail()
+        raise failure()
 
     def _reload(self) -> None:
         kept = self._store.load(self._key)
