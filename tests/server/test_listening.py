@@ -67,6 +67,8 @@ class _Worker:
     def is_alive(self, timeout: float = 0) -> bool:
         return self.alive
 
+    ping = is_ready = is_alive
+
     def start(self) -> None:
         pass
 
@@ -83,7 +85,7 @@ class _Worker:
 def test_a_worker_that_is_started_anew_gets_the_socket_of_the_one_that_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("uvicorn.supervisors.multiprocess.Process", _Worker)
+    monkeypatch.setattr("whitecrow.cli._workers.Process", _Worker)
     monkeypatch.setattr(signal, "signal", lambda *given: None)
     sockets = bound("127.0.0.1", 0, 3)
     try:
