@@ -92,8 +92,8 @@ def spoiled(draw: random.Random) -> bytes:
 
 def test_spoiled_files_are_read_or_refused_and_nothing_else() -> None:
     draw = random.Random(30)
-    read = [read_or_refused(spoiled(draw)) for _ in range(120)]
-    assert 1 < sum(read) < 119  # some changes are to notes
+    read = [read_or_refused(spoiled(draw)) for _ in range(80)]
+    assert 1 < sum(read) < 79  # some changes are to notes
 
 
 @pytest.mark.study
