@@ -89,9 +89,11 @@ def test_from_a_file_to_a_screened_file(folder: Path) -> None:
 
 def test_two_branches_make_one_detector(folder: Path) -> None:
     learned(folder)
+    other = (folder / "clinic.detector").rename(folder / "other.detector")
+    learned(folder, "--seed", "1")
     found = run(
         "merge",
-        folder / "clinic.detector",
+        other,
         folder / "clinic.detector",
         "--shared",
         "--out",
