@@ -39,6 +39,7 @@ from whitecrow.server import Service, Settings
 ANALYSTS, HOSTILE = 32, 60
 _HONEST_ADDRESS, _HOSTILE_ADDRESS = "127.0.0.1", "127.0.0.66"
 _THERE = "/v1/datasets/clinic"
+_A_TURN = 10**4  # more questions than an analyst asks in one
 _PASSWORD = "correct horse battery staple"  # noqa: S105 - of made-up people
 
 
@@ -204,7 +205,9 @@ async def _honest(
             started = time.perf_counter()
             status = await _exchange(reader, writer, request)
             times.append(time.perf_counter() - started)
-            if status != 200:
+            if status == 503 and first == _A_TURN:  # the dataset is still being loaded
+                await asyncio.sleep(0.5)
+            elif status != 200:
                 raise RuntimeError(f"an honest request was answered with {status}")
         await asyncio.sleep(max(0.0, 1.0 - sum(times[-2:])))
     writer.close()
@@ -217,7 +220,7 @@ def _be_honest(port: int, tokens: list[str], seconds: float, turn: int, light: b
         ask = _screen if light else _count
         found = await asyncio.gather(
             *(
-                _honest(port, token, who, until, turn * 10**4, ask)
+                _honest(port, token, who, until, turn * _A_TURN, ask)
                 for who, token in enumerate(tokens)
             )
         )
@@ -294,7 +297,7 @@ def _measured(
             times: list[float] = pool.apply(_be_honest, given)
             return times
 
-        honest()  # connections, compilers
+        honest()  # loads, connections, compilers
         for load in loads:
             found[load] = fairness = Fairness([], [])
             for _ in range(rounds):

@@ -37,7 +37,7 @@ __all__ = ["Finding", "studied"]
 ANALYSTS = tuple(f"analyst-{i}" for i in range(6))
 _MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
 _OPTIONS = ("--deadline", "screen=0.05", "--workers", "2", "--rate", "0", "--no-console")
-_PAUSE_SECONDS = (0.2, 1.5)
+_PATIENCE_SECONDS = 60.0
 
 
 def _question(who: int, i: int) -> wc.Screen:
@@ -92,11 +92,9 @@ class _Study:
             plan = ["kill"] * kills + ["stop"] * stops
             self._random.shuffle(plan)
             for what in plan:
-                time.sleep(self._random.uniform(*_PAUSE_SECONDS))
+                self._wait_for_answers()
                 self._stop_database() if what == "stop" else self._kill()
-            before, until = len(self.finding.told), time.monotonic() + 120
-            while len(self.finding.told) < before + 20 and time.monotonic() < until:
-                time.sleep(0.1)  # it goes on
+            self._wait_for_answers()  # it goes on
         finally:
             self._stop.set()
             for person in people:
@@ -104,6 +102,13 @@ class _Study:
             self._service.stop()
         self._check()
         return self.finding
+
+    def _wait_for_answers(self) -> None:
+        """Wait until people are answered again: what comes next hits them at work."""
+        before, until = len(self.finding.told), time.monotonic() + _PATIENCE_SECONDS
+        while len(self.finding.told) < before + 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(self._random.uniform(0.0, 0.5))
 
     def _ask(self, who: int) -> None:
         i = 0
