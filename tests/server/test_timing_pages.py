@@ -115,7 +115,7 @@ class _Watched:
             while not self._over.is_set():
                 reply = session.get(f"{self._there}/{path}", timeout=60)
                 now = read(reply.json()) if reply.status_code == 200 else last
-                if now != last:
+                if last is not None and now != last:
                     self._changes[page].append(time.perf_counter())
                 last = now
                 time.sleep(0.1)
@@ -159,7 +159,7 @@ def _alike(found: list[dict[str, list[float]]]) -> dict[str, float]:
     values = {}
     for what in found[0]:
         samples = [one[what] for one in found]
-        if any(samples):  # of some kinds of question the timeline says nothing
+        if min(map(len, samples)) >= 10:  # of some kinds of question the timeline says nothing
             values[what] = float(ks_2samp(*samples, method="asymp").pvalue)
     return values
 
