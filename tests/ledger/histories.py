@@ -1,9 +1,10 @@
 """Random histories of a ledger that is asked, copied, restored, forked, and watched by a witness.
 
-An oracle beside it knows what ever left. Whenever any copy of the ledger releases something new, it
-must know all that was released before by any copy, except in accounts that are closed for good
-there: then no question was drawn twice, no spend is forgotten, and no fork goes unnoticed. What was
-released before may be shown again, as it was, unless the account is closed.
+An oracle beside it knows what ever left. Whenever any copy of the ledger draws and releases, it
+must know all that was released before by any copy, except in accounts that are closed for good:
+then no question was drawn twice, no spend is forgotten, and no fork goes unnoticed. An answer that
+was stored while its witness was away may leave later, if its own account has forgotten nothing.
+What was released before may be shown again, as it was, unless the account is closed.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class SqliteStores:
 
     def copy(self, name: str, source: str) -> None:
         paths = (self._folder / f"{one}.db" for one in (source, name))
-        with closing(sqlite3.connect(next(paths))) as old, closing(sqlite3.connect(*paths)) as new:
+        old, new = (sqlite3.connect(path) for path in paths)
+        with closing(old), closing(new):
             old.backup(new)
 
     def remove(self, name: str) -> None:
@@ -241,6 +243,7 @@ class World:
         sound = copy is self.holder and not self.away
         try:
             outcome, _ = ledger.reserve(account, order(digest, place=place))
+            drawn = isinstance(outcome, Reservation)
             if isinstance(outcome, Reservation):
                 held = outcome
                 try:
@@ -250,7 +253,7 @@ class World:
         except LedgerOutdated:
             assert not sound, "the copy that its witness knows was refused"
             raise
-        self._answered(copy, ledger, account, digest, outcome)
+        self._answered(copy, ledger, account, digest, outcome, drawn=drawn)
 
     def reserve_alone(self) -> None:
         """Reserve, and die before settling."""
@@ -286,17 +289,19 @@ class World:
     def _publish(self, copy: Copy, ledger: Ledger, account: str) -> None:
         states = States(ledger, account)
         version, state = states.load("mean") or (-1, {"draws": []})
-        self._shown(copy, ledger, account, state["draws"])
+        self._shown(copy, ledger, account, state["draws"], drawn=False)
         draws = [*state["draws"], next(self.values)]
         if states.save("mean", version + 1, {"draws": draws}):
-            self._shown(copy, ledger, account, draws)
+            self._shown(copy, ledger, account, draws, drawn=True)
 
-    def _shown(self, copy: Copy, ledger: Ledger, account: str, draws: list[int]) -> None:
+    def _shown(
+        self, copy: Copy, ledger: Ledger, account: str, draws: list[int], *, drawn: bool
+    ) -> None:
         """What a publication drew was shown, just now or before."""
         published = self.released.published.setdefault(account, [])
         new = [draw for draw in draws if draw not in published]
         if new:
-            self._check(copy, ledger, account)
+            self._check(copy, ledger, account, drawn=drawn)
             published += new
             self.seen["published"] += len(new)
 
@@ -416,14 +421,21 @@ class World:
     # The oracle
 
     def _answered(
-        self, copy: Copy, ledger: Ledger, account: str, digest: str, outcome: RecordedOutcome
+        self,
+        copy: Copy,
+        ledger: Ledger,
+        account: str,
+        digest: str,
+        outcome: RecordedOutcome,
+        *,
+        drawn: bool = False,
     ) -> None:
         """An answer was shown to somebody."""
         if not outcome.answered:
             return
         assert not ledger.snapshot(account).closure, f"{account} is closed, and answers"
         if (account, digest) not in self.released.answers:
-            self._check(copy, ledger, account)
+            self._check(copy, ledger, account, drawn=drawn)
         reserved = ledger.read(account, lambda one: one.entry(outcome.seq))
         assert reserved is not None
         value = int(outcome.answer)
@@ -433,15 +445,16 @@ class World:
         assert charged == value, f"one charge, two draws: {charged} and {value}"
         self.seen["answered"] += 1
 
-    def _check(self, copy: Copy, ledger: Ledger, account: str) -> None:
-        """A copy releases something: it must know all that ever left."""
+    def _check(self, copy: Copy, ledger: Ledger, account: str, *, drawn: bool) -> None:
+        """A copy releases something: it must know all that ever left, or all of the account."""
         assert account not in self.released.closed, f"{account} is closed, and answers"
-        assert self._whole(ledger), "a copy answers that has forgotten answers, or is a fork"
-        if copy.witnessed:
+        whole = self._whole(ledger, None if drawn else account)
+        assert whole, "a copy answers that has forgotten answers, or is a fork"
+        if copy.witnessed and drawn:
             self.holder = copy
 
-    def _whole(self, ledger: Ledger) -> bool:
-        """Whether a copy knows all that ever left, but for what is closed there."""
+    def _whole(self, ledger: Ledger, only: str | None = None) -> bool:
+        """Whether a copy knows all that ever left (of one account), but for what is closed."""
 
         def look(account: AccountTransaction) -> tuple[set[int], bool]:
             settled = account.some_entries(kind="settle")
@@ -451,10 +464,14 @@ class World:
         for name in ledger.datasets():
             known[name] = ledger.read(name, look)
         for (account, _), value in self.released.answers.items():
+            if only not in (None, account):
+                continue
             values, is_closed = known.get(account, (set(), False))
             if value not in values and not is_closed:
                 return False
         for account, draws in self.released.published.items():
+            if only not in (None, account):
+                continue
             if not known.get(account, (set(), False))[1] and not _kept(ledger, account, draws):
                 return False
         return True
