@@ -1,6 +1,6 @@
 """The engine ``spark`` in one machine: growth, overhead against ``local``, and a checked model.
 
-Data are those of ``benchmarks.duckdb``, as Parquet in parts of 500,000 records: three columns for
+Data are those of ``benchmarks.disk``, as Parquet in parts of 500,000 records: three columns for
 ``count`` (the records with fewer neighbours than the cap, and how many each has; beta = 0.0048 n,
 cap = beta + 880), ten for ``learn`` at (1, 10^-6). Measured is from opening the files to the
 result, after one run at the smallest size, which starts the workers. Spark has 2 cores and 4 GiB.
@@ -31,7 +31,7 @@ import numpy as np
 from pyarrow import parquet
 
 from benchmarks.common import emit, parser, print_table
-from benchmarks.duckdb import BETA, learned, names, radius, write
+from benchmarks.disk import BETA, learned, names, radius, write
 from whitecrow.data import read
 from whitecrow.data.warehouse import open_remote
 from whitecrow.data.warehouse._spark import SparkWarehouse, session

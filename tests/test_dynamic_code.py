@@ -22,6 +22,7 @@ IMPORTS = {
     ("cli/__init__.py", "get_command"): "names of COMMANDS",
     ("questions.py", "_built_in"): "modules that BUILT_IN lists",
     ("curator/computation.py", "_opened"): "modules whose questions the parent process registered",
+    ("server/_aside_process.py", "main"): "modules whose questions the parent process registered",
     ("neighbours/_devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""
@@ -43,6 +44,7 @@ LOOKUPS = {
     ("ledger/spatial.py", "sheet"): "lines of LINES",
     ("ledger/verification.py", "_misplaced"): "lines of LINES",
     ("neighbours/_store.py", "save"): "names of _TABLES",
+    ("server/_handler.py", "share"): "values of _LANE_OF",
     ("server/_strangers.py", "question_from"): "names that a question declares",
     ("testing.py", "_declared"): "parameters of a question's own declaration",
 }

@@ -57,15 +57,17 @@ def fails(cause: type[BaseException]) -> Any:
     return act
 
 
-def failed_once(curator: wc.Curator, question: Question, log: Path) -> None:
-    """It is charged, told in one sentence, in the log, and the dataset is closed."""
+def failed_once(
+    curator: wc.Curator, question: Question, log: Path, *, computed: bool = True
+) -> None:
+    """It is charged if anything was computed, told in one sentence and logged; all is closed."""
     before = curator.remaining()["differential"]
     with pytest.raises(ComputationFailed) as told:
         curator.ask(question)
     assert str(told.value) == execution.FAILED
     assert told.value.__cause__ is None
     assert "record 7" in log.read_text(encoding="utf-8")
-    assert curator.remaining()["differential"] < before
+    assert (curator.remaining()["differential"] < before) == computed
     assert len(curator.failures()) == 1
     with pytest.raises(wc.Unavailable, match=r"custodian|failed"):
         curator.ask(Toy(99, "1/1000"))
@@ -116,7 +118,9 @@ def test_a_step_of_a_series_fails_as_any_question_does(
     broken = replace(code, series=replace(code.series, **{where: fails(wc.InvalidInput)}))
     for module in ("curator.series", "curator.execution"):
         monkeypatch.setattr(f"whitecrow.{module}.type_of", lambda question: broken)
-    failed_once(curator, _monitor(), tmp_path / "l.whitecrow.db-custodian.log")
+    # What was closed so far is looked at before anything is charged or computed.
+    written = tmp_path / "l.whitecrow.db-custodian.log"
+    failed_once(curator, _monitor(), written, computed=where != "show")
 
 
 def _monitor() -> wc.Monitor:

@@ -29,6 +29,7 @@ NAMES = (
     "server_fairness",
     "server_kills",
     "deadlines",
+    "disk",
     "duckdb",
     "spark",
     "gpu",

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,8 @@ class Decoded:
         The canonical values of each column; of no meaning where the record is left out.
     keep : bool array
         Which records pass the card.
+    whole : bool
+        Whether all of them do.
     wrong, mended : list of (str, bool array)
         By reason, which records are to be left out, and which values were filled or moved.
     ids : Arrow array of text or None
@@ -67,11 +68,7 @@ class Decoded:
             for mask in bad.values():
                 self.keep &= ~mask
             self.columns[column.name] = values
-
-    @cached_property
-    def whole(self) -> bool:
-        """Whether every record passes the card."""
-        return bool(self.keep.all())
+        self.whole = bool(self.keep.all())
 
     def wrong_first(self) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
         """Yield the records that are left out, each by its first reason."""

@@ -132,7 +132,7 @@ class File:
         names: Sequence[str],
         groups: Sequence[int] | None = None,
         *,
-        together: int = BATCH,
+        together: int | None = None,
         threads: bool = True,
     ) -> Iterator[Any]:
         """Read columns of all groups of rows, or of some, so many rows together."""
@@ -141,7 +141,7 @@ class File:
         wanted = [self.stored[name] for name in names if name in self.stored]
         with readable_as(self.path, "Parquet"), _file(self.path) as file:
             for batch in file.iter_batches(
-                together, row_groups=groups, columns=wanted, use_threads=threads
+                together or BATCH, row_groups=groups, columns=wanted, use_threads=threads
             ):
                 # By name: what is read of a nested column may stand between those wanted.
                 arrays = [

@@ -52,9 +52,7 @@ def open_remote(
     try:
         spark = SparkWarehouse(source, known, spark_master, _in_files(source, known))
         mark = spark.mark if spark.rows_stored is None else None
-        seen = spark.rejections
-        size = None if seen is None else seen.kept
-        return _dataset(spark.card, spark, size=size, rejections=seen, mark=mark)
+        return _dataset(spark.card, spark, size=spark.size, rejections=spark.rejections, mark=mark)
     except WhitecrowError:
         raise
     except Exception as error:  # noqa: BLE001 - a driver's own text may quote values

@@ -105,12 +105,14 @@ class SparkWarehouse:
         self.card = card or bare_card(schema, self.name)
         check_schema(self.card, schema)
         self._blocks: Any = None if self._by_itself else self._made_once()
+        self.size: int | None = None
         self.rejections: Rejections | None = None
         if self._blocks is not None:
             # What Spark cannot read fails here, and no question later on.
-            sizes = self._blocks.groupBy("kept").sum("size").toArrow().to_pylist()
-            kept = {each["kept"]: each["sum(size)"] for each in sizes}
-            self.rejections = Rejections(sum(kept.values()), kept.get(True, 0), {})
+            sums = self._blocks.groupBy("kept").sum("size").toArrow().to_pylist()
+            sizes = {each["kept"]: each["sum(size)"] for each in sums}
+            self.size = sizes.get(True, 0)
+            self.rejections = Rejections(sum(sizes.values()), sizes.get(True, 0), {})
 
     @property
     def rows_stored(self) -> int | None:
