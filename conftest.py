@@ -6,9 +6,14 @@ import ast
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parent
+
+# A busy machine is no fault of a property.
+hypothesis.settings.register_profile("without a clock", deadline=None)
+hypothesis.settings.load_profile("without a clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
