@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,24 @@ def test_sources_are_named_when_they_are_wrong(tmp_path: Path) -> None:
     assert refused.value.__cause__ is None
     with pytest.raises(InvalidInput, match="left out unless the engine is spark"):
         open_data(table(), engine="local", spark_master="local[2]")
+
+
+def test_a_full_disk_is_told_when_a_source_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({"a": np.arange(200_000.0)}), path)
+    code = f"""
+import resource, signal
+import whitecrow
+from whitecrow.data.warehouse import open_remote
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+try:
+    open_remote({str(path)!r})
+except whitecrow.Unavailable as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert said.stdout.startswith("There is no room on disk"), said.stderr
 
 
 def test_what_is_not_installed_is_named_before_anything_is_spent(

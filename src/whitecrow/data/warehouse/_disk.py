@@ -23,6 +23,7 @@ from whitecrow.data._reading import Loader, Progress, stored_batches
 from whitecrow.data.warehouse._protocol import Asked, Matrix, Work, Yields
 from whitecrow.data.warehouse._stored import Stored, blocks
 from whitecrow.data.warehouse._transport import divided, from_octets, to_octets
+from whitecrow.errors import Unreachable
 
 _TOGETHER = 1 << 20
 """Rows that are decoded before their columns are written."""
@@ -53,8 +54,14 @@ class _Spool:
         """Write at the end."""
         span = _Span(self._end, len(octets))
         rest = memoryview(octets)
-        while len(rest):
-            rest = rest[self._file.write(rest) :]
+        try:
+            while len(rest):
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            raise Unreachable(
+                "There is no room on disk for the columns of this source, 8 bytes for each value. "
+                "Let the variable TMPDIR name a folder that has it."
+            ) from None
         self._end += len(octets)
         return span
 
