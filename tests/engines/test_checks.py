@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -180,6 +182,19 @@ def test_sources_are_named_when_they_are_wrong(tmp_path: Path) -> None:
     assert refused.value.__cause__ is None
     with pytest.raises(InvalidInput, match="left out unless the engine is spark"):
         open_data(table(), engine="local", spark_master="local[2]")
+
+
+def test_columns_on_disk_have_no_name_and_are_gone_when_they_are_closed(opening: Opening) -> None:
+    there = opening("disk", table())[0]
+    number = there.warehouse._spool._file.fileno()
+    about = os.fstat(number)
+    assert about.st_nlink == 0  # nobody else can open it, and it ends with the process
+    assert about.st_size > 0
+    assert stat.S_IMODE(about.st_mode) == 0o600
+    assert not os.get_inheritable(number)
+    there.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
 
 
 def test_a_full_disk_is_told_when_a_source_is_opened(tmp_path: Path) -> None:
