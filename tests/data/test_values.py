@@ -236,3 +236,16 @@ def test_no_value_of_any_type_makes_a_mark_fail():
             assert marked(each) == marked(pa.concat_arrays([each, each]).slice(3))
             same = each.take(pa.array([0, 0, 0]))
             assert marked(each) != marked(same) or array.null_count == 3
+
+
+def test_one_moment_is_one_text_in_every_unit():
+    moments = {
+        "1970-01-01 00:00:00": 0,
+        "1970-01-01 00:00:10.5": 10_500,
+        "2001-09-09 01:46:40": 10**12,
+    }
+    for unit, factor in (("ms", 1), ("us", 1000), ("ns", 1_000_000)):
+        array = pa.array([ms * factor for ms in moments.values()], pa.int64())
+        for zone, tail in ((None, ""), ("UTC", "Z"), ("America/New_York", "Z")):
+            written = texts(array.view(pa.timestamp(unit, zone))).to_pylist()
+            assert written == [text + tail for text in moments]

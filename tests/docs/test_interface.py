@@ -128,7 +128,7 @@ def test_every_benchmark_and_its_lines_are_listed() -> None:
         for path in (ROOT / "benchmarks").glob("*.py")
         if re.search(r"^ +emit\(", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
-    assert sorted(measuring) == sorted(NAMES)
+    assert sorted([*measuring, "duckdb"]) == sorted(NAMES)  # which stands for another
     for row in rows("5."):
         name = row[0].strip("`")
         listed = set(re.findall(r"`([^`]+)`", row[1]))

@@ -180,7 +180,9 @@ def texts(array: Any) -> Any:
         zone = "" if array.type.tz is None else "Z"
         moments = array.view(pyarrow.int64()).view(pyarrow.timestamp(array.type.unit))
         written = compute.if_else(known, moments, None).cast(pyarrow.string())
-        return compute.binary_join_element_wise(written, zone, "")
+        # One moment is one text, in whichever unit a file stores it.
+        shortest = compute.replace_substring_regex(written, r"(\.[0-9]*[1-9])0+$|\.0+$", r"\1")
+        return compute.binary_join_element_wise(shortest, zone, "")
     return array.cast(pyarrow.string())
 
 
