@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from whitecrow.demo import CARD, DATA
 
@@ -106,6 +107,7 @@ def log(text: str) -> list[str]:
 def test_on_neighbouring_records_logs_traces_and_metrics_are_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    structlog.reset_defaults()  # whatever another test has set
     lines = DATA.read_text(encoding="utf-8").splitlines(keepends=True)
     seen: list[dict[str, Any]] = []
     for name, kept in (("one", lines), ("other", lines[:1] + lines[2:])):
