@@ -93,6 +93,7 @@ class Column:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise invalid("a column", "name", "a non-empty text", self.name)
+        _check_characters("a column", "name", self.name)
         owner = f"column '{self.name}'"
         if self.missing == "":
             self._settle_missing()
@@ -182,6 +183,8 @@ class Column:
         values = tuple(str(value) for value in _sequence(owner, "categories", self.categories))
         if not values:
             raise invalid(owner, "categories", "a list of at least one value", list(values))
+        for value in values:
+            _check_characters(owner, "categories", value)
         twice = first_repeated(values)
         if twice is not None:
             raise InvalidInput(f"The {owner} lists the category {twice!r} twice; list it once.")
@@ -209,6 +212,7 @@ class Column:
             raise invalid(owner, "missing", "'reject' or 'fill' in a column of text", self.missing)
         if self.fill is None:
             return
+        _check_characters(owner, "fill", str(self.fill))
         if self.type == "category" and self.fill not in (self.categories or ()):
             raise invalid(owner, "fill", "one of the categories", self.fill)
         if self.type == "date":
@@ -291,6 +295,14 @@ def day_number(value: object) -> int | None:
         except ValueError:
             return None
     return value.toordinal() - _EPOCH if isinstance(value, datetime.date) else None
+
+
+def _check_characters(owner: str, parameter: str, value: str) -> None:
+    """Refuse a text that no file could hold: no record has it, and no library takes it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise invalid(owner, parameter, "text without halves of characters", ascii(value)) from None
 
 
 def _sequence(owner: str, parameter: str, value: Sequence[T]) -> Sequence[T]:

@@ -45,6 +45,7 @@ def test_no_extreme_question_fails_where_the_database_counts(tmp_path: Path) -> 
     assert not search.findings, search.findings[0]
 
 
+@pytest.mark.study
 def test_thousands_of_columns_fail_for_no_records() -> None:
     search = Search()
     search.run(Family(random.Random(5), wide=3000), 14)

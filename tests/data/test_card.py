@@ -123,3 +123,12 @@ def test_without_a_card_only_the_schema_is_known():
     found = read(pyarrow.table({"age": [1.5, 2.5], "name": ["a", "b"]}))
     assert not found.card.column("age").bounded
     assert found.card.column("name").type == "text"
+
+
+def test_halves_of_characters_are_no_names_and_no_categories() -> None:
+    for wrong in (
+        lambda: Column("a\ud800"),
+        lambda: Column("a", "category", categories=("x", "\udfff")),
+    ):
+        with pytest.raises(InvalidInput, match="halves of characters"):
+            wrong()

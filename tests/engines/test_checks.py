@@ -85,7 +85,9 @@ def test_a_column_is_read_as_here(way: str, storing: Storing) -> None:
     """NaN and nothing are missing, infinity is outside, categories are those of the card."""
     source = storing(way, table())
     engine = "spark" if way.startswith("spark") else "disk"
-    for name, column in COLUMNS.items():
+    few = ("cut", "filled", "whole, filled", "ward, filled", "year", "moment")  # each takes a job
+    for name in few if engine == "spark" else COLUMNS:
+        column = COLUMNS[name]
         card = Card("toy", (column,))
         there = open_remote(source, card, engine=engine)
         assert listed(there, [column.name]) == listed(read(table(), card), [column.name]), name

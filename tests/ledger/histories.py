@@ -270,7 +270,7 @@ class World:
         digest = f"question {self.draw.randrange(QUESTIONS)}"
         if self.draw.random() < 0.5:
             known = stored(ledger, account, digest, "ana", lambda _: None)
-            if known is not None:
+            if known is not None and known.outcome is not None:
                 self._answered(copy, ledger, account, digest, known.outcome)
             return
         if ledger.witness is not None:
