@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import random
@@ -86,7 +87,7 @@ def spoiled(draw: random.Random) -> bytes:
         if draw.random() < 0.2 and isinstance(holder, dict):
             del holder[key]
         else:
-            holder[key] = draw.choice(HOSTILE)
+            holder[key] = copy.deepcopy(draw.choice(HOSTILE))
     return sealed(header, arrays, draw.choice((2, 3)))
 
 
