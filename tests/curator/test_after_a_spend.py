@@ -166,3 +166,23 @@ def test_warnings_are_shown_again_after_the_last_of_several() -> None:
     go_on.set()
     other.join()
     assert warnings.showwarning is shown
+
+
+def test_a_further_step_of_a_series_that_is_paid_is_not_refused_beforehand() -> None:
+    card = wc.Card("t", (wc.Column("x", lower=0, upper=9), wc.Column("t", "integer", 0, 9)))
+    table = pa.table({"x": np.ones(20), "t": np.arange(20) % 3})
+    curator = wc.Curator.open(table, card=card, ledger="sqlite://", budget="1/10")
+    first = _monitor()
+    assert curator.stored(first) is None
+    assert curator.ask(first).charged
+    following = wc.Monitor(**{**_PARAMETERS, "through": 2})
+    assert curator.stored(following) is None  # nothing is left, and nothing is due
+    assert not curator.ask(following).charged
+    with pytest.raises(wc.BudgetExhausted):
+        curator.stored(wc.Monitor(**{**_PARAMETERS, "epsilon": "1/20"}))
+
+
+_PARAMETERS: dict[str, Any] = {
+    "columns": ["x"], "time": "t", "start": 0, "period": 1, "horizon": 2, "through": 1,
+    "epsilon": "1/10",
+}  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.execution import failure
+from whitecrow.curator.series import series_order
 from whitecrow.ledger.lookup import stored
 from whitecrow.question import Question, Release, released
 from whitecrow.questions import type_of
@@ -31,7 +32,7 @@ def known_answer(curator: Curator, question: Question, *, analyst: str) -> Relea
         It was asked before, and that failed.
     """
     price = curator.price(question)
-    order = curator._order(question, price, analyst)
+    order = series_order(curator._order(question, price, analyst), question, curator)
     known = stored(curator.ledger, curator.name, order.digest, analyst, curator._rule(order))
     if known is None:
         refusal = curator.ledger.quote(curator.name, [order]).refusal
