@@ -59,11 +59,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def trees() -> dict[str, ast.Module]:
-    """Every file of the package by its path, read as code: tests look through all of it."""
-    package = ROOT / "src" / "whitecrow"
+    """Every file of every package by its path, read as code: tests look through all of it."""
     return {
-        path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(package.rglob("*.py"))
+        path.relative_to(source).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for source in sorted(ROOT.glob("packages/*/src"))
+        for path in sorted(source.rglob("*.py"))
     }
 
 

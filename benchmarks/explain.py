@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.common import best_of, emit, parser, print_table
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain import Explain, ExplainFacts, gather, release
-from whitecrow.explain._search import SEARCHES
+from whitecrow.explain.search import SEARCHES
 
 SIZES = {"job": 9, "employer": 8, "year": 8}
 RECORDS = 51_000

@@ -44,9 +44,9 @@ from benchmarks.neighbours import (
 from benchmarks.peers import Build, learn_tree, scipy_tree
 from whitecrow.errors import Unavailable
 from whitecrow.neighbours import NeighbourRelation, _tiles, count_all
-from whitecrow.neighbours._devices import Device, cupy_device, find_device, torch_device
-from whitecrow.neighbours._gpu import GpuEngine
 from whitecrow.neighbours._pivots import Pivots
+from whitecrow.neighbours.devices import Device, cupy_device, find_device, torch_device
+from whitecrow.neighbours.gpu import GpuEngine
 
 MAIN = (284_807, 6)
 LARGE = (10_000_000, 6)

@@ -75,7 +75,7 @@ def in_duckdb(
 
 def on_spark(detector: wc.Detector, table: pa.Table) -> list[float]:
     """Return records a second on one core of Spark, wall clock; the workers read the file."""
-    from whitecrow.data.warehouse._spark import session
+    from whitecrow.data.warehouse.spark import session
 
     session("local[1]")
     with tempfile.TemporaryDirectory() as folder:

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
 from benchmarks.service import in_folder, running
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 ASKED = 1132
 MODEL = wc.DistanceAnomaly(beta=20, radius=0.148)

@@ -34,7 +34,7 @@ import uvloop
 from benchmarks.common import emit, parser, print_table
 from benchmarks.service import Running, free_port, in_folder, prepared, running
 from whitecrow.demo import DATA
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 ANALYSTS, HOSTILE = 32, 60
 _HONEST_ADDRESS, _HOSTILE_ADDRESS = "127.0.0.1", "127.0.0.66"

@@ -141,7 +141,7 @@ class _Study:
             self._service.kill()
             self._service = Running(self.database, self._port, _OPTIONS)
         else:
-            module = "spawn_main" if what == "worker" else "whitecrow.curator.computation"
+            module = "spawn_main" if what == "worker" else "whitecrow_server._computation"
             pids: list[int] = []
             while not pids:  # it may be being started anew
                 time.sleep(0.1)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from whitecrow.demo import CARD, DATA
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 __all__ = ["Running", "prepared", "running"]
 

@@ -34,7 +34,7 @@ from benchmarks.common import emit, parser, print_table
 from benchmarks.disk import BETA, learned, names, radius, write
 from whitecrow.data import read
 from whitecrow.data.warehouse import open_remote
-from whitecrow.data.warehouse._spark import SparkWarehouse, session
+from whitecrow.data.warehouse.spark import SparkWarehouse, session
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import RemoteEngine
 

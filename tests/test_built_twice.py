@@ -43,7 +43,7 @@ def test_wheel_and_archive_are_the_same_bits_when_built_twice(script: ModuleType
 
 def _tracked() -> set[str]:
     listed = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", "HEAD", "src/whitecrow"],
+        ["git", "ls-tree", "-r", "--name-only", "HEAD", "packages/whitecrow/src/whitecrow"],
         cwd=ROOT,
         capture_output=True,
         check=True,

@@ -267,7 +267,8 @@ def test_damaged_code_is_compiled_anew(tmp_path: Path, ending: str) -> None:
 def test_code_belongs_to_every_function_and_constant_that_is_compiled_into_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from whitecrow.neighbours import _sphere, relation
+    from whitecrow.neighbours import relation
+    from whitecrow.neighbours import sphere as _sphere
     from whitecrow.neighbours._kernels import (
         alone,
         count,

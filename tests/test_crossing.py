@@ -18,7 +18,7 @@ CHECKERS = ("audit", "verify", "attack")
 """Packages that make up facts themselves, to check mechanisms against proofs and adversaries."""
 
 CUSTODIAN = {
-    "Rejections": {"data/_saved.py", "data/_intake.py"},
+    "Rejections": {"data/_saved.py", "data/intake.py"},
     "PrivacyMap": {
         "identify/map.py",
         "curator/maps.py",

@@ -22,7 +22,7 @@ import yaml
 from click.testing import CliRunner
 
 from whitecrow.cli import serve, whitecrow
-from whitecrow.server import Provider
+from whitecrow_server import Provider
 
 ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "deploy" / "chart"

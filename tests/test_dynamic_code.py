@@ -23,7 +23,7 @@ IMPORTS = {
     ("questions.py", "_built_in"): "modules that BUILT_IN lists",
     ("curator/computation.py", "_opened"): "modules whose questions the parent process registered",
     ("server/_aside_process.py", "main"): "modules whose questions the parent process registered",
-    ("neighbours/_devices.py", "_imported"): "called with cupy and torch",
+    ("neighbours/devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""
 

@@ -140,7 +140,7 @@ def test_wheel_and_sdist_are_built_and_install(tmp_path: Path) -> None:
         target = tmp_path / name
         command = ["uv", "pip", "install", "--quiet", "--no-deps", "--target", target, built / name]
         subprocess.run(command, check=True, timeout=300)
-        code = "import whitecrow, whitecrow.console; print(whitecrow.__version__)"
+        code = "import whitecrow, whitecrow_server.console; print(whitecrow.__version__)"
         said = subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONPATH": str(target)},

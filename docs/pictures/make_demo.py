@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 
 import whitecrow as wc
-from whitecrow import demo, look
+from whitecrow import demo
+from whitecrow import rendering as look
 from whitecrow.cli import demo as shown
 from whitecrow.cli import screen_output
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from whitecrow.audit import MECHANISMS, Case, cases
-from whitecrow.audit.bounds import Loss
+from whitecrow_audit.audit import MECHANISMS, Case, cases
+from whitecrow_audit.audit.bounds import Loss
 
 WANTED = {
     "screen": ("as asked", "two answers", "the distance of identify"),

@@ -18,7 +18,7 @@ from dp_recorder.auditing.metrics import dist_l1
 
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
-from whitecrow.histogram.money import Money, Noise
+from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 

@@ -20,8 +20,8 @@ from whitecrow.anomaly.detectors import (
     Histogram,
     LocalOutlierFactor,
     detector_from_json,
+    kernels,
 )
-from whitecrow.anomaly.detectors import _kernels as kernels
 from whitecrow.errors import InvalidInput
 
 

@@ -28,7 +28,7 @@ from whitecrow.attack.naive import naive_loss, naive_release, naive_scale
 from whitecrow.attack.streams import porto_like, publish_days, with_outlier
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.publish import Publish
 from whitecrow.publish.mechanism import begin, turn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whitecrow.audit import Case, cases
+from whitecrow_audit.audit import Case, cases
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whitecrow.audit import audit
+from whitecrow_audit.audit import audit
 
 REPORT = Path(__file__).resolve().parents[2] / "docs" / "audit-report.md"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from whitecrow.audit import screen
 from whitecrow.cli import whitecrow
+from whitecrow_audit.audit import screen
 
 
 def run(*words: str):

@@ -10,20 +10,20 @@ from fractions import Fraction
 import pytest
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.audit import MECHANISMS, Case, cases
-from whitecrow.audit.explain import FAR, OWN, _Asking, _crowds, matching
-from whitecrow.audit.identify import CARD, places, records
-from whitecrow.audit.run import ATTEMPTS, CONFIDENCE, Design
-from whitecrow.audit.shipped import Asked, same_facts, table
-from whitecrow.audit.tester import visible
 from whitecrow.data import read
 from whitecrow.errors import InvalidInput
 from whitecrow.identify import Identify
 from whitecrow.neighbours import open_engine
 from whitecrow.noise import _source
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 from whitecrow.questions import BUILT_IN, type_of
-from whitecrow.verify.sensitive import line
+from whitecrow_audit.audit import MECHANISMS, Case, cases
+from whitecrow_audit.audit.explain import FAR, OWN, _Asking, _crowds, matching
+from whitecrow_audit.audit.identify import CARD, places, records
+from whitecrow_audit.audit.run import ATTEMPTS, CONFIDENCE, Design
+from whitecrow_audit.audit.shipped import Asked, same_facts, table
+from whitecrow_audit.audit.tester import visible
+from whitecrow_audit.verify.sensitive import line
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,8 @@ def test_facts_that_change_are_an_error(monkeypatch):
         return dataclasses.replace(code.gather(*given), copies=next(ticks))
 
     monkeypatch.setattr(
-        "whitecrow.audit.shipped.type_of", lambda asked: dataclasses.replace(code, gather=moody)
+        "whitecrow_audit.audit.shipped.type_of",
+        lambda asked: dataclasses.replace(code, gather=moody),
     )
     with pytest.raises(RuntimeError, match="other facts"):
         asked.draws()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whitecrow.audit import cases
+from whitecrow_audit.audit import cases
 
 
 @pytest.mark.timeout(900)

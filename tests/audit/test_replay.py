@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whitecrow.audit.replay import BASE, LEAKS, neighbours, questions, replay, transcript
 from whitecrow.questions import BUILT_IN
+from whitecrow_audit.audit.replay import BASE, LEAKS, neighbours, questions, replay, transcript
 
 
 @pytest.fixture(scope="module")

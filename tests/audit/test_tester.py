@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from whitecrow.audit.bounds import Loss, Rho, at_least, at_most
-from whitecrow.audit.tester import (
+from whitecrow_audit.audit.bounds import Loss, Rho, at_least, at_most
+from whitecrow_audit.audit.tester import (
     CONFIRM,
     Event,
     Tries,

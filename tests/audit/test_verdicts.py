@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import pytest
 
-from whitecrow.audit.bounds import Loss
-from whitecrow.audit.case import Case, doubled
-from whitecrow.audit.identify import cases as identify_cases
-from whitecrow.audit.run import Audit, audited, run
+from whitecrow_audit.audit.bounds import Loss
+from whitecrow_audit.audit.case import Case, doubled
+from whitecrow_audit.audit.identify import cases as identify_cases
+from whitecrow_audit.audit.run import Audit, audited, run
 
 ALPHA = 1e-3 / 70
 

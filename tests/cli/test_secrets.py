@@ -17,7 +17,7 @@ import whitecrow as wc
 from whitecrow.cli import serve, whitecrow
 from whitecrow.cli.secrets import check_argv, named, read_secret, token
 from whitecrow.data import SqlQuery
-from whitecrow.server import Settings
+from whitecrow_server import Settings
 
 SECRET = "opensesame"  # noqa: S105 - made up
 URL = f"postgresql+psycopg://crow:{SECRET}@192.0.2.1:5432/accounts"

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from whitecrow import __version__
 from whitecrow.cli import COMMANDS, whitecrow
-from whitecrow.verify import Check, Report
+from whitecrow_audit.verify import Check, Report
 
 PROGRAM = Path(sys.executable).with_name("whitecrow")
 
@@ -58,7 +58,7 @@ def test_an_unknown_command_is_wrong_usage():
 
 def test_verify_lists_databases_and_edges(monkeypatch):
     good = Check("toy", "a claim", lambda: Report(27, 54, 0.5, 1.0))
-    monkeypatch.setattr("whitecrow.verify.checks", lambda names: [good])
+    monkeypatch.setattr("whitecrow_audit.verify.checks", lambda names: [good])
     found = run("verify")
     assert found.exit_code == 0
     assert "27 databases, 54 edges" in found.output
@@ -67,7 +67,7 @@ def test_verify_lists_databases_and_edges(monkeypatch):
 
 def test_a_planted_violation_makes_verify_fail(monkeypatch):
     bad = Check("toy", "a false claim", lambda: Report(27, 54, 1.5, 1.0, "(0,) ~ (1,)"))
-    monkeypatch.setattr("whitecrow.verify.checks", lambda names: [bad])
+    monkeypatch.setattr("whitecrow_audit.verify.checks", lambda names: [bad])
     found = run("verify")
     assert found.exit_code == 1
     assert "worst edge: (0,) ~ (1,)" in found.output
@@ -75,13 +75,13 @@ def test_a_planted_violation_makes_verify_fail(monkeypatch):
 
 def test_a_twin_that_is_not_caught_makes_verify_fail(monkeypatch):
     twin = Check("toy", "twin", lambda: Report(1, 1, 0.0, 1.0), must_fail=True)
-    monkeypatch.setattr("whitecrow.verify.checks", lambda names: [twin])
+    monkeypatch.setattr("whitecrow_audit.verify.checks", lambda names: [twin])
     assert run("verify").exit_code == 1
 
 
 def test_verify_speaks_json(monkeypatch):
     bad = Check("toy", "leak", lambda: Report(1, 1, float("inf"), 1.0))
-    monkeypatch.setattr("whitecrow.verify.checks", lambda names: [bad])
+    monkeypatch.setattr("whitecrow_audit.verify.checks", lambda names: [bad])
     found = run("--json", "verify")
     assert json.loads(found.stdout)["checks"][0]["worst_loss"] == "infinite"
 

@@ -14,10 +14,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from whitecrow.console import mount
 from whitecrow.demo import CARD, DATA
-from whitecrow.server import Person, Service, Settings, create_app
-from whitecrow.server._processes import DatasetProcess
+from whitecrow_server import Person, Service, Settings, create_app
+from whitecrow_server._processes import DatasetProcess
+from whitecrow_server.console import mount
 
 ROLES = {"custodian": "custodian", "auditor": "auditor", "ana": "analyst", "bob": "analyst"}
 """Who there is. 'clinic' is listed for ana, 'ward' for bob."""

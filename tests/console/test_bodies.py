@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from whitecrow.console import site_of
+from whitecrow_server.console import site_of
 
 from .conftest import House, Visitor, build
 

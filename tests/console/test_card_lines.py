@@ -3,9 +3,9 @@
 import pytest
 
 from whitecrow.card import Card, Column, CsvFormat
-from whitecrow.console._card_form import form_of, read_card
-from whitecrow.console._site import Form
 from whitecrow.errors import InvalidInput
+from whitecrow_server.console._card_form import form_of, read_card
+from whitecrow_server.console._site import Form
 
 
 @pytest.mark.parametrize("lines", [1, 7])

@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import common, whitecrow
-from whitecrow.console._code import listings
-from whitecrow.console._forms import read_question_form
-from whitecrow.console._site import Form
 from whitecrow.data import Card
 from whitecrow.demo import CARD
 from whitecrow.question import digest
 from whitecrow.questions import question_type, read_question
+from whitecrow_server.console._code import listings
+from whitecrow_server.console._forms import read_question_form
+from whitecrow_server.console._site import Form
 
 from .conftest import QUESTIONS
 

@@ -14,7 +14,7 @@ import pytest
 from whitecrow.ledger import ChargeRequest
 from whitecrow.ledger.failures import halt
 from whitecrow.question import digest
-from whitecrow.server._strangers import question_from
+from whitecrow_server._untrusted_input import question_from
 
 from .conftest import PASSWORD, QUESTIONS, House, Visitor, build, hidden
 
@@ -264,7 +264,9 @@ def test_a_question_of_another_kind_does_not_slip_through_a_form(visitors: Peopl
 
 def test_the_custodian_registers_admits_and_invites(house: House) -> None:
     custodian = house.visitor("custodian")
-    card = (Path(__file__).parents[2] / "src/whitecrow/demo/clinic.toml").read_text()
+    card = (
+        Path(__file__).parents[2] / "packages/whitecrow/src/whitecrow/demo/clinic.toml"
+    ).read_text()
     fields = {"name": "second", "file": "clinic.csv", "budget": "3", "card": card}
     reply = custodian.post("/register", fields)
     assert reply.headers["location"] == "/console/datasets/second/policy?done=registered"
@@ -350,7 +352,7 @@ def test_replies_to_asks_leave_at_published_moments(tmp_path: Path) -> None:
 def test_a_person_sets_up_a_second_factor_and_ends_a_session(house: House) -> None:
     import time
 
-    from whitecrow.server import _totp as totp
+    from whitecrow_server import _totp as totp
 
     house.service.people.add("frida", "analyst")
     house.service.sessions.set_password("frida", PASSWORD)
@@ -381,7 +383,7 @@ def test_where_custodians_need_a_second_factor_a_password_opens_its_set_up_alone
 ) -> None:
     import time
 
-    from whitecrow.server import _totp as totp
+    from whitecrow_server import _totp as totp
 
     house = build(tmp_path, second_factor=("custodian",))
     try:

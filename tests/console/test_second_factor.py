@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from whitecrow.server import _totp as totp
-from whitecrow.server._second_factor import first_step, turn_on
+from whitecrow_server import _totp as totp
+from whitecrow_server._second_factor import first_step, turn_on
 
 from .conftest import PASSWORD, House, Visitor
 

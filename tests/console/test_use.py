@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.console._use import Spend, projected, spends
+from whitecrow_server.console._use import Spend, projected, spends
 
 from .conftest import House
 

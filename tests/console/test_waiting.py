@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from whitecrow.question import digest
-from whitecrow.server._strangers import question_from
+from whitecrow_server._untrusted_input import question_from
 
 from .conftest import QUESTIONS, House, build, hidden
 from .test_browser import CHROMIUM, FLAGS, PASSWORD, Tab, listening

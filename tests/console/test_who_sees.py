@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from fastapi.routing import APIRoute
 
-from whitecrow.console import site_of
+from whitecrow_server.console import site_of
 
 from .conftest import PASSWORD, House, Visitor
 

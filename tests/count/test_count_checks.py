@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.verify import checks
+from whitecrow_audit.verify import checks
 
 
 def test_the_twins_named_in_the_errata_are_there():

@@ -20,7 +20,7 @@ from whitecrow.data import Card, Column, Dataset, read
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import open_engine
 from whitecrow.noise import laws
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 from whitecrow.question import digest
 
 MODEL = DistanceAnomaly(beta=3, radius=1.0)

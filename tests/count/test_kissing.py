@@ -11,7 +11,7 @@ import pytest
 from whitecrow.counting.kissing import KISSING, computed_exactly, global_sensitivity, separated
 from whitecrow.data import Card, Column
 from whitecrow.neighbours import NeighbourRelation, count_all
-from whitecrow.verify.point_sets import HEXAGON
+from whitecrow_audit.verify.point_sets import HEXAGON
 
 RADIUS = 1.4727596271488845
 

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import whitecrow as wc
-from whitecrow.data._marks import RowMark
+from whitecrow.data.fingerprints import RowMark
 from whitecrow.ledger import Ledger, verification
 from whitecrow.ledger.revisions import revisions
 

@@ -324,7 +324,7 @@ def test_a_file_is_hashed_again_only_when_it_was_written(file, monkeypatch):
     hashed = []
     digest = hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda *a: hashed.append(a) or digest(*a))
-    monkeypatch.setattr("whitecrow.data._marks._A_MOMENT_NS", 0)
+    monkeypatch.setattr("whitecrow.data.fingerprints._A_MOMENT_NS", 0)
     for _ in range(3):
         opened(file, None).close()
     assert len(hashed) == 2  # the account is opened, then the digest is kept
@@ -387,7 +387,7 @@ def test_a_closed_dataset_can_be_opened_again_to_be_looked_at(file, ledger, monk
             with pytest.raises(wc.Unavailable):
                 screen(curator, THERE)
     # Late enough for the digests of files to be kept: a state that is saved when it is opened.
-    monkeypatch.setattr("whitecrow.data._marks.time.time_ns", lambda: past)
+    monkeypatch.setattr("whitecrow.data.fingerprints.time.time_ns", lambda: past)
     with wc.Curator.open(file, ledger=ledger) as curator:
         assert not screen(curator, HERE).charged
         (failed,) = curator.failures()

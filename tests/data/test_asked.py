@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.card import Card, Column
-from whitecrow.data._asked import read_asked
+from whitecrow.data.asked import read_asked
 from whitecrow.errors import InvalidInput
 
 CARD = Card("c", (Column("x"), Column("note", "text")))

@@ -9,7 +9,7 @@ import pytest
 from whitecrow.card import CsvFormat
 from whitecrow.data import Card, Column, read, template
 from whitecrow.data import _csvfile as csvfile
-from whitecrow.data._template import written
+from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
 
 COLUMNS = (Column("x"), Column("note", "text", missing="fill", fill="-"))

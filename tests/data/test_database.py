@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from whitecrow.data import Card, Column, SqlQuery, read
-from whitecrow.data._marks import RowMark
-from whitecrow.data._sources import open_source
+from whitecrow.data.fingerprints import RowMark
+from whitecrow.data.sources import open_source
 
 NUMBER = Card("c", (Column("x"),))
 

@@ -12,8 +12,8 @@ import whitecrow as wc
 from whitecrow.card import CsvFormat, TableChoice
 from whitecrow.cli import whitecrow
 from whitecrow.data import Card, Column
-from whitecrow.data.metadata import exported, imported
-from whitecrow.data.metadata._csvw import _MISSING
+from whitecrow_metadata import exported, imported
+from whitecrow_metadata._csvw import _MISSING
 
 PUBLIC = {"source": "public data"}
 CARRIED = Card(

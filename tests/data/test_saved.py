@@ -11,8 +11,7 @@ from pyarrow import csv, parquet
 
 from whitecrow.cli import whitecrow
 from whitecrow.curator import Curator
-from whitecrow.data import Card, Column, read, read_and_keep
-from whitecrow.data import _reading as reading
+from whitecrow.data import Card, Column, read, read_and_keep, reading
 from whitecrow.errors import InvalidInput
 
 CARD = Card(

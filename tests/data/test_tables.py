@@ -13,8 +13,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 import whitecrow as wc
 from whitecrow.card import TableChoice
 from whitecrow.data import Card, Column, read, template
-from whitecrow.data._marks import file_states
-from whitecrow.data._template import written
+from whitecrow.data.fingerprints import file_states
+from whitecrow.data.template import written
 from whitecrow.data.warehouse import open_remote
 
 FIRST = pa.table({"age": [30.0, 40.0, None], "ward": ["a", "b", "a"], "visits": [1, 2, 3]})

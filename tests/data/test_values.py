@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data._marks import RowMark
 from whitecrow.data._selection import exact_ids
 from whitecrow.data._values import (
     days,
@@ -20,6 +19,7 @@ from whitecrow.data._values import (
     text_array,
     texts,
 )
+from whitecrow.data.fingerprints import RowMark
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.console._forms import question_groups
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Exact, Maybe, Names, Whole, inputs
 from whitecrow.demo import CARD
 from whitecrow.errors import InvalidInput
 from whitecrow.questions import BUILT_IN, kinds, question_type
+from whitecrow_server.console._forms import question_groups
 
 CLINIC = Card.parse(CARD.read_text(encoding="utf-8"))
 MODEL = wc.DistanceAnomaly(beta=3, radius=2)

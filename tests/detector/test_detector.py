@@ -19,10 +19,10 @@ import whitecrow as wc
 from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.grid import grid_of
-from whitecrow.histogram.money import Money, concentrated
+from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
 
 CARD = wc.Card(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from whitecrow.data import Column
-from whitecrow.detector import _kernels, scoring  # noqa: F401 - once loaded, kernels are used
+from whitecrow.detector import kernels as _kernels  # noqa: F401 - once loaded, kernels are used
+from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid, grid_of
 
 GRIDS = [

@@ -18,7 +18,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import whitecrow as wc
-from whitecrow.data import _parquet
+from whitecrow.data import parquet as _parquet
 from whitecrow.detector import Detector, scoring
 
 FOLDER = Path(__file__).parent / "stored"

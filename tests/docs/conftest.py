@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whitecrow.verify import checks
+from whitecrow_audit.verify import checks
 
 ROOT = Path(__file__).resolve().parents[2]
 

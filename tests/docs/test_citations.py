@@ -64,7 +64,7 @@ def proof_cited(path: Path, cited: str) -> Path:
     """The file that a citation means: beside the code or above it, or by its folder."""
     source = ROOT / "src" / "whitecrow"
     if "/" in cited and not cited.startswith("../"):
-        return source / cited.removeprefix("src/whitecrow/")
+        return source / cited.removeprefix("packages/whitecrow/src/whitecrow/")
     for folder in [path.parent, *path.parents]:
         if (folder / cited).exists():
             return folder / cited

@@ -88,7 +88,7 @@ def test_the_options_that_all_questions_share_are_listed() -> None:
 
 
 def test_every_route_is_listed_and_no_other(tmp_path: Path) -> None:
-    server = pytest.importorskip("whitecrow.server")
+    server = pytest.importorskip("whitecrow_server")
     settings = server.Settings(database=f"sqlite:///{tmp_path}/service.db", data=str(DATA.parent))
     app = server.create_app(settings)
     there = {

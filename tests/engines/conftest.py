@@ -54,7 +54,7 @@ def server() -> Iterator[postgres.Cluster]:
 def spark() -> Iterator[Any]:
     """One session for the whole folder: it takes a while to start."""
     pytest.importorskip("pyspark")
-    from whitecrow.data.warehouse._spark import session
+    from whitecrow.data.warehouse.spark import session
 
     # Short queries: what the compilers would gain is less than what they take.
     settings = {

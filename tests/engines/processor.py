@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from whitecrow.neighbours._devices import NUMPY, Device, Launch
+from whitecrow.neighbours.devices import NUMPY, Device, Launch
 
 _AROUND = """
 #include <math.h>

@@ -23,7 +23,7 @@ from pyarrow import parquet
 
 import whitecrow as wc
 from whitecrow.data import Card, Column
-from whitecrow.data.warehouse._spark import SparkWarehouse
+from whitecrow.data.warehouse.spark import SparkWarehouse
 
 MASTER = os.environ.get("WHITECROW_TEST_SPARK_MASTER", "")
 HERE = Path(__file__).parent

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close
-from whitecrow.neighbours._cells import COMPILED, Lattice
-from whitecrow.neighbours._plans import count_plain
 from whitecrow.neighbours._remote import Bounds
+from whitecrow.neighbours.cells import COMPILED, Lattice
+from whitecrow.neighbours.plans import count_plain
 from whitecrow.neighbours.relation import SCALED, lower
 
 Matrix = NDArray[np.float64]

@@ -13,11 +13,11 @@ import pytest
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column, read
-from whitecrow.data._keys import Plain
-from whitecrow.data._parquet import File, open_folder, open_parquet
+from whitecrow.data.keys import Plain
+from whitecrow.data.parquet import File, open_folder, open_parquet
 from whitecrow.data.warehouse import Asked, open_remote
-from whitecrow.data.warehouse._files import parts_of, peeked
-from whitecrow.data.warehouse._spark import SparkWarehouse
+from whitecrow.data.warehouse.files import parts_of, peeked
+from whitecrow.data.warehouse.spark import SparkWarehouse
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import Bounds, RemoteEngine

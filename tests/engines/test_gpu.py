@@ -20,16 +20,14 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import Engine, NeighbourRelation
-from whitecrow.neighbours import _devices as devices
-from whitecrow.neighbours import _gpu as gpu
+from whitecrow.neighbours import Engine, NeighbourRelation, devices, gpu
 from whitecrow.neighbours import _tiles as tiles
-from whitecrow.neighbours._devices import NUMPY, Device, cupy_device, torch_device
-from whitecrow.neighbours._gpu import GpuEngine
-from whitecrow.neighbours._plans import count_plain, equality
-from whitecrow.neighbours._sphere import on_sphere
 from whitecrow.neighbours._tiles import Scattered, scattered_order
+from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, torch_device
+from whitecrow.neighbours.gpu import GpuEngine
+from whitecrow.neighbours.plans import count_plain, equality
 from whitecrow.neighbours.relation import MIXED, PLAIN, Form, lower
+from whitecrow.neighbours.sphere import on_sphere
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -17,9 +17,8 @@ from whitecrow.data import Dataset
 from whitecrow.detector import on_gpu, scoring
 from whitecrow.detector.grid import grid_of
 from whitecrow.learn import facts as learn_facts
-from whitecrow.neighbours import _devices as devices
-from whitecrow.neighbours import _gpu as gpu
-from whitecrow.neighbours._devices import NUMPY, Device, cupy_device, torch_device
+from whitecrow.neighbours import devices, gpu
+from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, torch_device
 
 COLUMNS = (
     wc.Column("a", lower=-10, upper=10),

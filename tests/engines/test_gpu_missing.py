@@ -12,9 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.errors import Unavailable
-from whitecrow.neighbours import _devices as devices
-from whitecrow.neighbours import open_engine
-from whitecrow.neighbours._devices import find_device
+from whitecrow.neighbours import devices, open_engine
+from whitecrow.neighbours.devices import find_device
 
 
 class Table:
@@ -78,8 +77,8 @@ for name in ("numba", "llvmlite", "scipy", "pyarrow", "sqlalchemy", "narwhals", 
     sys.modules[name] = None
 import numpy as np
 from whitecrow.neighbours import NeighbourRelation
-from whitecrow.neighbours._devices import NUMPY
-from whitecrow.neighbours._gpu import GpuEngine
+from whitecrow.neighbours.devices import NUMPY
+from whitecrow.neighbours.gpu import GpuEngine
 
 class Table:
     def matrix(self, columns): return np.arange(1200.0).reshape(-1, 2) / 40

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import whitecrow as wc
-from whitecrow.data._marks import RowMark
+from whitecrow.data.fingerprints import RowMark
 from whitecrow.data.warehouse import open_remote
 
 MODEL = wc.DistanceAnomaly(beta=2, radius=5.0)

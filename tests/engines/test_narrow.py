@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from whitecrow.neighbours._devices import NUMPY
 from whitecrow.neighbours._narrow import Narrow, band, centre_of, narrowed
+from whitecrow.neighbours.devices import NUMPY
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM, lower
 
 Matrix = NDArray[np.float64]

@@ -21,10 +21,10 @@ from whitecrow.data import Card, Column
 from whitecrow.detector import Detector, scoring
 from whitecrow.detector.grid import grid_of
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.money import Money, concentrated
+from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
 
 ODD = "pay, \"net\"; DROP 'all'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.verify.explain import CHECKS
+from whitecrow_audit.verify.explain import CHECKS
 
 
 def test_the_accounting_is_tight_where_the_theory_says_so():

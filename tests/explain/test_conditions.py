@@ -14,8 +14,8 @@ import whitecrow as wc
 from whitecrow.anomaly.detectors import FewWithin, FittedDetector, Grubbs, LocalOutlierFactor
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain import Explain
-from whitecrow.explain._law import law_of
 from whitecrow.explain.facts import gather
+from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import searched
 from whitecrow.privacy import compose
 

@@ -10,8 +10,8 @@ import pytest
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput
 from whitecrow.explain._attributes import Attribute
-from whitecrow.explain._contexts import MOST_BITS, Space
-from whitecrow.explain._grid import Grid
+from whitecrow.explain.contexts import MOST_BITS, Space
+from whitecrow.explain.grid import Grid
 
 
 def space_of(card: Card, **record: object) -> Space:

@@ -14,10 +14,10 @@ from whitecrow.anomaly.detectors import FewWithin, FittedDetector
 from whitecrow.curator import Curator, Policy
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain import CustomUtility, Explain, Isolation, gather, release
-from whitecrow.explain._search import SEARCHES
+from whitecrow.explain.search import SEARCHES
 from whitecrow.explain.text import outlier_probability
 from whitecrow.explain.unaccounted import context_release, exact_release_law, matching_contexts
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 
 MODEL = DistanceAnomaly(beta=10, radius=20_000)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from whitecrow.explain import _draws as draws_module
-from whitecrow.explain._draws import SourceDraws
-from whitecrow.explain._law import Listed, law_of
-from whitecrow.explain._search import SEARCHES, draws_of, search
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.explain import draws as draws_module
+from whitecrow.explain.draws import SourceDraws
+from whitecrow.explain.law import Listed, law_of
+from whitecrow.explain.search import SEARCHES, draws_of, search
+from whitecrow.noise.seeded import SeededSource
 
 UTILITIES = {0: 3, 1: 5, 2: 4, 3: 9, 6: 6, 7: 8}
 RUNS = 4000

@@ -14,10 +14,10 @@ from whitecrow.anomaly.detectors import (
     Histogram,
     LocalOutlierFactor,
 )
-from whitecrow.explain import _verdicts as module
-from whitecrow.explain._population import Population
-from whitecrow.explain._verdicts import Verdicts, all_sums
-from whitecrow.neighbours._plans import Kernels
+from whitecrow.explain import verdicts as module
+from whitecrow.explain.population import Population
+from whitecrow.explain.verdicts import Verdicts, all_sums
+from whitecrow.neighbours.plans import Kernels
 
 DETECTORS = [
     Grubbs(level="1/5"),

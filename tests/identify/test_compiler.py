@@ -9,9 +9,9 @@ import pytest
 
 from whitecrow.errors import InvalidInput
 from whitecrow.identify.compiler import Base, compiled, optimal_base, randomized_response
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.place.law import discrepancy, flip_probability, is_anomaly
-from whitecrow.verify.compiler import cautious_threshold, rounding_base
+from whitecrow_audit.verify.compiler import cautious_threshold, rounding_base
 
 
 def test_the_price_is_twice_the_bases():

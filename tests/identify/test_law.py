@@ -19,7 +19,7 @@ from whitecrow.place.law import (
     is_anomaly,
     novelty_discrepancy,
 )
-from whitecrow.verify.sensitive import line
+from whitecrow_audit.verify.sensitive import line
 
 counts = st.tuples(st.integers(0, 40), st.integers(0, 40)).map(lambda p: (p[0], p[0] + p[1]))
 models = st.tuples(st.integers(1, 30), st.integers(1, 33))

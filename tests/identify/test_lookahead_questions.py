@@ -14,7 +14,7 @@ from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import InvalidInput
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import open_engine
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 
 
 def test_the_lookahead_says_loudly_what_it_does_not_protect():

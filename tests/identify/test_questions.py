@@ -20,7 +20,7 @@ from whitecrow.identify import Identify, IdentifyFacts, gather, release
 from whitecrow.identify.unaccounted import identify
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import open_engine
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy, SensitivePrivacy
 from whitecrow.question import digest
 from whitecrow.screen import Screen

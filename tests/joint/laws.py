@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from whitecrow.explain._law import law_of
+from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.learn import threshold
 from whitecrow.learn.training import train
@@ -29,8 +29,8 @@ from whitecrow.place import law as place_law
 from whitecrow.profile import mechanism as profiling
 from whitecrow.profile import values
 from whitecrow.publish.mechanism import begin, turn
-from whitecrow.verify.lookahead import cell_law
-from whitecrow.verify.point_sets import law as count_law
+from whitecrow_audit.verify.lookahead import cell_law
+from whitecrow_audit.verify.point_sets import law as count_law
 
 Law = Mapping[Hashable, float]
 Part = tuple[Law, Law]

@@ -15,12 +15,13 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.curator import identity, series
-from whitecrow.data import _reading as reading
+from whitecrow.data import reading
 from whitecrow.explain import Explain
 from whitecrow.ledger import Ledger, Reservation
 from whitecrow.ledger.revisions import Revision
-from whitecrow.neighbours import _gpu, open_engine
-from whitecrow.neighbours._devices import NUMPY
+from whitecrow.neighbours import gpu as _gpu
+from whitecrow.neighbours import open_engine
+from whitecrow.neighbours.devices import NUMPY
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import Zone
 from whitecrow.questions import BUILT_IN, type_of

@@ -15,7 +15,7 @@ import numpy as np
 
 from whitecrow import Curator
 from whitecrow.errors import WhitecrowError
-from whitecrow.histogram.money import Noise
+from whitecrow.histogram.noise_budget import Noise
 from whitecrow.sites import Circle, Member, SharedNoise, learn_together
 
 from .world import Together

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.verify import checks
+from whitecrow_audit.verify import checks
 
 
 def test_the_bound_is_nearly_reached_so_no_budget_is_wasted():

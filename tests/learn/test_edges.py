@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
-from whitecrow.detector import _kernels, scoring
+from whitecrow.detector import kernels, scoring
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.detector.tables import SPAN
 from whitecrow.learn.marginals import look_of
@@ -83,7 +83,7 @@ def test_no_loop_goes_beyond_its_tables() -> None:
     counts = guard[1_000_000 : 1_000_000 + size]
     wild = np.array([-(2**31), -1, SPAN + 1, 2**20, 2**31 - 1, 0, SPAN], dtype=np.int32)
     coordinates = np.tile(wild, (4, 1))
-    _kernels.add_counts(coordinates, *scoring._layout(tables), counts)
+    kernels.add_counts(coordinates, *scoring._layout(tables), counts)
     assert guard[:1_000_000].sum() == guard[1_000_000 + size :].sum() == 0
     assert counts.sum() >= 2 * len(tables)  # the two that are coordinates
     worth = np.zeros(size + 2_000_000, dtype=np.int32)
@@ -92,7 +92,7 @@ def test_no_loop_goes_beyond_its_tables() -> None:
     narrow = (part.astype(np.uint16) for part in (tables.offset, tables.pace, tables.stride))
     layout = (tables.start, tables.axis, *narrow, tables.base)
     own = worth[1_000_000 : 1_000_000 + size]
-    _kernels.add_scores(coordinates.astype(np.uint16), *layout, own, scores)
+    kernels.add_scores(coordinates.astype(np.uint16), *layout, own, scores)
     assert not scores.any()
 
 

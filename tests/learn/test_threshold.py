@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from whitecrow.histogram.money import Money, concentrated
+from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learn import threshold
 from whitecrow.noise.laws import exponential_mechanism_pmf
 

@@ -11,11 +11,11 @@ import pytest
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
-from whitecrow.histogram.money import Money, concentrated
+from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learn.marginals import histogram_counts, learn_marginals
 from whitecrow.learn.recipe import draw_tables, families
 from whitecrow.learn.training import train
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 
 PURE = Money("laplace", Fraction(2), "add_remove", 1)
 GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)

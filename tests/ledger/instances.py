@@ -11,8 +11,8 @@ from pathlib import Path
 
 import uvicorn
 
-from whitecrow.server import Service, Settings, create_app
-from whitecrow.server._protocol import GuardedProtocol
+from whitecrow_server import Service, Settings, create_app
+from whitecrow_server._protocol import GuardedProtocol
 
 __all__ = ["Instance", "instance"]
 

@@ -27,8 +27,8 @@ from whitecrow.privacy import (
     ZeroConcentrated,
     totals,
 )
-from whitecrow.verify import exhaust
-from whitecrow.verify.universes import Histogram, edges
+from whitecrow_audit.verify import exhaust
+from whitecrow_audit.verify.universes import Histogram, edges
 
 CELLS, MOST = 4, 3
 DELTA = Fraction(1, 1000)

@@ -26,7 +26,7 @@ from whitecrow.ledger.witness import (
     setup_of,
 )
 from whitecrow.ledger.witness.instance import InstancePlace
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

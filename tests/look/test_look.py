@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 import whitecrow as wc
-from whitecrow import demo, look
+from whitecrow import demo
+from whitecrow import rendering as look
 from whitecrow.privacy import odds_factor
 
 MODEL = wc.DistanceAnomaly(beta=40, radius=12)

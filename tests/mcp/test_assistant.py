@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 import whitecrow as wc
 from whitecrow import demo
 from whitecrow.cli import whitecrow
-from whitecrow.cli.mcp import _caps
-from whitecrow.mcp import TOOLS, Approvals, Assistant, Spend, serve
 from whitecrow.privacy import guarantee
 from whitecrow.questions import read_question
+from whitecrow_server.commands.mcp import _caps
+from whitecrow_server.mcp import TOOLS, Approvals, Assistant, Spend, serve
 
 MODEL = {"beta": 40, "radius": 12.0, "metric": "euclidean"}
 NAMES = st.sampled_from(["id", "method", "params", "name", "arguments", "capabilities", "result"])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from whitecrow.histogram.money import Noise
+from whitecrow.histogram.noise_budget import Noise
 from whitecrow.ledger.timeline import timeline
 from whitecrow.ledger.verification import verify
 from whitecrow.monitor.drift import Watch, Watched, groups

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import _plans as plans
-from whitecrow.neighbours import use_compiled
+from whitecrow.neighbours import plans, use_compiled
 from whitecrow.neighbours._grid import settle
-from whitecrow.neighbours._index import arranged, count_each, weights_for
-from whitecrow.neighbours._plans import count_index_plain, count_plain
 from whitecrow.neighbours._products import count_products
+from whitecrow.neighbours.index import arranged, count_each, weights_for
+from whitecrow.neighbours.plans import count_index_plain, count_plain
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
 Matrix = NDArray[np.float64]

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from whitecrow.neighbours import count_close
-from whitecrow.neighbours._cells import COMPILED, Lattice, lay_out
-from whitecrow.neighbours._cellwork import Cells, CountingNear, Histogram, Nearby, Within, added
 from whitecrow.neighbours._work import Group
+from whitecrow.neighbours.cells import COMPILED, Lattice, lay_out
+from whitecrow.neighbours.cellwork import Cells, CountingNear, Histogram, Nearby, Within, added
 from whitecrow.neighbours.relation import lower
 
 Matrix = NDArray[np.float64]
@@ -84,7 +84,7 @@ def test_records_lined_up_by_cells_have_the_neighbours_that_all_have(
     group = Group(lower("euclidean", 1.0, (), 3), asked)
     nearby = Nearby.of(lattice, turn)
     assert sorted(nearby.rank) == list(range(len(turn.near)))
-    monkeypatch.setattr("whitecrow.neighbours._parallel._most", None)
+    monkeypatch.setattr("whitecrow.neighbours.parallel._most", None)
     for together in (1 << 21, COMPILED):
         work = pickle.loads(pickle.dumps(CountingNear(nearby, group, cap, together)))
         found = np.zeros(len(asked), np.int64)

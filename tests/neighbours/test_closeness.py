@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import EARTH_RADIUS_KM, NeighbourRelation, count_close
 from whitecrow.neighbours._kernels.metric import on_spheres
-from whitecrow.neighbours._sphere import on_sphere, sine_cosine
+from whitecrow.neighbours.sphere import on_sphere, sine_cosine
 
 PARIS, LONDON, SYDNEY = (48.8566, 2.3522), (51.5074, -0.1278), (-33.8688, 151.2093)
 

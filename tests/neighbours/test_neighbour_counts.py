@@ -10,9 +10,9 @@ from neighbour_tools import agree, brute, mixture
 
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import copies, count_all, count_close, count_related
-from whitecrow.neighbours._index import arranged, relation_of, weights_for
 from whitecrow.neighbours._kernels.count import ALONE, count_blocks
-from whitecrow.neighbours._plans import count_indexed
+from whitecrow.neighbours.index import arranged, relation_of, weights_for
+from whitecrow.neighbours.plans import count_indexed
 from whitecrow.neighbours.relation import checked_form
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "gower", "haversine")

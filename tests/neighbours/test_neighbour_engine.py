@@ -26,7 +26,7 @@ from whitecrow.neighbours import (
     copies,
     open_engine,
 )
-from whitecrow.neighbours._plans import Kernels
+from whitecrow.neighbours.plans import Kernels
 
 
 class Table:

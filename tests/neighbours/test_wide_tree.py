@@ -9,17 +9,16 @@ import pytest
 from neighbour_tools import Matrix, agree, brute, mixture
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
-from whitecrow.neighbours import _plans as plans
-from whitecrow.neighbours._index import (
+from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all, plans
+from whitecrow.neighbours._kernels.alone import count_alone
+from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
+from whitecrow.neighbours.index import (
     arranged,
     count_each,
     count_together,
     near_together,
     weights_for,
 )
-from whitecrow.neighbours._kernels.alone import count_alone
-from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
 from whitecrow.neighbours.relation import checked_form
 
 Count = Callable[..., NDArray[np.int64]]

@@ -12,7 +12,7 @@ from noise_tools import FALSE_ALARM, agrees, chi_square, decision_tree
 from whitecrow.noise import bounds, laws
 from whitecrow.noise._exact import Table, exp_coin, exp_neg, powers
 from whitecrow.noise._integers import Gaussian, Geometric, two_sided
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 
 DRAWS = 20_000
 

@@ -13,7 +13,7 @@ from whitecrow import noise
 from whitecrow.noise import bounds, bulk, laws
 from whitecrow.noise._exact import exp_neg
 from whitecrow.noise._integers import Gaussian
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 
 SIZE = 200_000
 

@@ -12,7 +12,7 @@ from noise_tools import Replay
 
 from whitecrow.noise import bernoulli_exp, bounds, laws
 from whitecrow.noise._exact import Table, _factors, _taylor, divide, exp_neg, logistic, powers, root
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 
 exponents = st.fractions(min_value=0, max_value=100, max_denominator=10**12)
 precisions = st.sampled_from([0, 1, 5, 16, 32, 64, 96, 128, 256])

@@ -14,7 +14,7 @@ from noise_tools import FALSE_ALARM, chi_square, two_samples
 
 from whitecrow import noise
 from whitecrow.noise import _choice, _heavy, bounds, laws
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 
 DRAWS = 20_000
 

@@ -12,7 +12,7 @@ from noise_tools import FALSE_ALARM, agrees, chi_square, decision_tree
 from whitecrow import noise
 from whitecrow.noise import bounds, bulk, laws
 from whitecrow.noise._integers import Geometric, two_sided
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 
 pytestmark = pytest.mark.study
 

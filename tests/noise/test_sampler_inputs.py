@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from whitecrow import noise
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import bulk, laws
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 
 scales = st.fractions(min_value=F(1, 10**6), max_value=10**9, max_denominator=10**9)
 

@@ -14,8 +14,8 @@ from noise_tools import FALSE_ALARM, Replay, chi_square
 
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, system_source
-from whitecrow.noise._seeded import SeededSource, seeded
 from whitecrow.noise._source import PooledSource
+from whitecrow.noise.seeded import SeededSource, seeded
 
 SEEDED_2026 = 14940665122170333304
 

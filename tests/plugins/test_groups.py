@@ -15,7 +15,7 @@ import whitecrow as wc
 from whitecrow import plugins, questions
 from whitecrow.anomaly.detectors import FittedDetector, libraries, registry
 from whitecrow.cli import whitecrow
-from whitecrow.data import _sources as sources
+from whitecrow.data import sources
 from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.neighbours import ENGINES, LocalEngine, engine_names, open_engine
 from whitecrow.neighbours import _opening as opening

@@ -13,14 +13,14 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow import demo, questions
 from whitecrow.cli import whitecrow
-from whitecrow.console._forms import question_groups
 from whitecrow.curator import Policy
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput
 from whitecrow.privacy import Facts
 from whitecrow.question import QuestionType
-from whitecrow.server import Settings, create_app
 from whitecrow.testing import check_question
+from whitecrow_server import Settings, create_app
+from whitecrow_server.console._forms import question_groups
 
 nearby = pytest.importorskip(
     "whitecrow_nearby", reason="examples/nearby is not installed; scripts/test installs it"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from whitecrow.verify.privacy import check_composition, check_order
+from whitecrow_audit.verify.privacy import check_composition, check_order
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whitecrow.histogram.line import Line
-from whitecrow.histogram.money import Noise
+from whitecrow.histogram.noise_budget import Noise
 from whitecrow.histogram.quantiles import quantile, running
 from whitecrow.profile.search import Look, search
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whitecrow.data import Card, Column
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.publish import Publish
-from whitecrow.publish._buffered import Buffered, square_root
-from whitecrow.publish._fitted import ENDLESS, any_time, fitted
-from whitecrow.publish._plan import counter_for
-from whitecrow.publish._square_root import ONE, Coefficients
+from whitecrow.publish.buffered import Buffered, square_root
+from whitecrow.publish.fitted import ENDLESS, any_time, fitted
+from whitecrow.publish.plan import counter_for
+from whitecrow.publish.square_root import ONE, Coefficients
 
 COARSE = Coefficients((9, 4), (26, 12), precision=5)
 CARD = Card("c", (Column("t", lower=0, upper=10**12),))

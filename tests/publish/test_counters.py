@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whitecrow.publish._counters import EachPeriod, Independent, SquareRoot, Tree
-from whitecrow.publish._plan import best_mechanism
-from whitecrow.publish._square_root import coefficients
+from whitecrow.publish.counters import EachPeriod, Independent, SquareRoot, Tree
+from whitecrow.publish.plan import best_mechanism
+from whitecrow.publish.square_root import coefficients
 
 COUNTERS = {
     "independent": lambda horizon: Independent(),

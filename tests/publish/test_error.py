@@ -9,7 +9,7 @@ import pytest
 
 from whitecrow.data import Card, Column
 from whitecrow.publish import Publish
-from whitecrow.publish._counters import Independent, SquareRoot, Tree
+from whitecrow.publish.counters import Independent, SquareRoot, Tree
 
 CARD = Card("c", (Column("t", lower=0, upper=10**6),))
 

@@ -14,7 +14,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.data import Card, Column, read
 from whitecrow.errors import InvalidInput
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy, ZeroConcentrated
 from whitecrow.publish import PrivateClip, Publish, Publisher, gather, release
 from whitecrow.question import Question, digest
@@ -290,7 +290,7 @@ def test_weeks_months_and_numbers_are_periods(card):
 
 
 def test_calendars_agree_with_themselves():
-    from whitecrow.publish._periods import Calendar
+    from whitecrow.publish.periods import Calendar
 
     days = np.arange(17_900, 19_000)
     for period in ("day", "week", "month"):

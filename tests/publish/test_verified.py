@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whitecrow.verify import checks
+from whitecrow_audit.verify import checks
 
 
 def test_every_mechanism_noise_and_twin_is_among_the_checks():

@@ -16,9 +16,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from whitecrow.demo import CARD, DATA
-from whitecrow.server import Person, Service, Settings, create_app
-from whitecrow.server._processes import DatasetProcess
-from whitecrow.server._protocol import GuardedProtocol
+from whitecrow_server import Person, Service, Settings, create_app
+from whitecrow_server._processes import DatasetProcess
+from whitecrow_server._protocol import GuardedProtocol
 
 ROLES = {
     "custodian": "custodian",

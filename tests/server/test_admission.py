@@ -15,8 +15,8 @@ import httpx
 import pytest
 import requests
 
-from whitecrow.server import _protocol as protocol
-from whitecrow.server import _schemas as schemas
+from whitecrow_server import _protocol as protocol
+from whitecrow_server import _schemas as schemas
 
 from .conftest import Caller, House, identify, listening
 

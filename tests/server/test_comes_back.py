@@ -22,14 +22,14 @@ from sqlalchemy import event
 from sqlalchemy.engine import make_url
 from uvicorn import Config
 
-from whitecrow.cli._workers import Workers
-from whitecrow.cli.listening import bound
 from whitecrow.demo import CARD, DATA
 from whitecrow.errors import NotReady
 from whitecrow.ledger.engine import engine_for
-from whitecrow.server._curator_pool import State
-from whitecrow.server._overruns import counted, overrun
-from whitecrow.server._readiness import Readiness
+from whitecrow_server._curator_pool import State
+from whitecrow_server._overruns import counted, overrun
+from whitecrow_server._readiness import Readiness
+from whitecrow_server.commands._listening import bound
+from whitecrow_server.commands._workers import Workers
 
 from .conftest import House
 
@@ -38,7 +38,7 @@ def test_a_load_that_failed_is_tried_again(
     opened: Callable[..., House], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is away when it is first read, and comes back."""
-    monkeypatch.setattr("whitecrow.server._curator_pool._RETRY_SECONDS", (0.2, 1.0))
+    monkeypatch.setattr("whitecrow_server._curator_pool._RETRY_SECONDS", (0.2, 1.0))
     data = tmp_path / "data"
     data.mkdir()
     for name in ("clinic.csv", "ward.csv"):
@@ -91,7 +91,7 @@ def test_readiness_recovers_from_a_probe_that_hangs(
         probe()
 
     monkeypatch.setattr(store, "probe", hanging)
-    monkeypatch.setattr("whitecrow.server._readiness._HOLDS_SECONDS", 0.1)
+    monkeypatch.setattr("whitecrow_server._readiness._HOLDS_SECONDS", 0.1)
     readiness = Readiness(store, None, patience=0.2)
     with pytest.raises(NotReady):
         readiness.check()
@@ -110,8 +110,8 @@ def test_missed_deadlines_are_counted_by_many_at_once(opened: Callable[..., Hous
 @pytest.mark.skipif(bool(missing()), reason=missing() or "there")
 def test_missed_deadlines_are_counted_by_many_machines_at_once() -> None:
     """Of two who find no row, both add one: an update and then an insert would collide."""
-    from whitecrow.server._store import Store
-    from whitecrow.server._tables import migrate
+    from whitecrow_server._store import Store
+    from whitecrow_server._tables import migrate
 
     with cluster() as server:
         stores = [Store(server.url) for _ in range(4)]
@@ -183,7 +183,7 @@ class _Worker:
 
 @pytest.fixture
 def supervisor(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("whitecrow.cli._workers.Process", _Worker)
+    monkeypatch.setattr("whitecrow_server.commands._workers.Process", _Worker)
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     sockets = bound("127.0.0.1", 0, 3)
     workers = Workers(Config("none:app", workers=3), sockets)

@@ -17,7 +17,7 @@ import whitecrow as wc
 from whitecrow.data import Card
 from whitecrow.demo import CARD, DATA
 from whitecrow.ledger.failures import halt
-from whitecrow.server import Service
+from whitecrow_server import Service
 
 from .conftest import Caller, House, identify, person, settings_for
 
@@ -306,7 +306,7 @@ def test_a_registration_that_dies_at_any_step_leaves_no_name_behind(
 _DIES = """
 import os, signal, sqlite3, sys
 from whitecrow.demo import CARD
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 database, data, step = sys.argv[1:]
 service = Service(Settings(database=database, data=data))

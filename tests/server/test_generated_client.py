@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from whitecrow.questions import kinds
-from whitecrow.server import Settings, create_app
+from whitecrow_server import Settings, create_app
 
 GENERATOR = "openapi-python-client==0.29.1"
 ASKING = {"ask", "price", "plan"}

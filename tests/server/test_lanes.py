@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from whitecrow.errors import TooMany
-from whitecrow.server._handler import Lanes
-from whitecrow.server._lanes import Lane
+from whitecrow_server._handler import Lanes
+from whitecrow_server._lanes import Lane
 
 from .conftest import House, identify
 

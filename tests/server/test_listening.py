@@ -15,8 +15,8 @@ from benchmarks.service import in_folder, prepared, running
 from uvicorn import Config
 
 from whitecrow.cli import _workers
-from whitecrow.cli.listening import bound
 from whitecrow.errors import InvalidInput
+from whitecrow_server.commands._listening import bound
 
 
 def _closed(sockets: list[socket.socket]) -> None:
@@ -85,7 +85,7 @@ class _Worker:
 def test_a_worker_that_is_started_anew_gets_the_socket_of_the_one_that_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("whitecrow.cli._workers.Process", _Worker)
+    monkeypatch.setattr("whitecrow_server.commands._workers.Process", _Worker)
     monkeypatch.setattr(signal, "signal", lambda *given: None)
     sockets = bound("127.0.0.1", 0, 3)
     try:

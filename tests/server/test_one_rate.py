@@ -12,10 +12,10 @@ from benchmarks import postgres
 from benchmarks.service import prepared, running
 
 from whitecrow.errors import TooMany
-from whitecrow.server import Service, Settings
-from whitecrow.server._buckets import Buckets
-from whitecrow.server._limits import Limits
-from whitecrow.server._store import Store
+from whitecrow_server import Service, Settings
+from whitecrow_server._buckets import Buckets
+from whitecrow_server._limits import Limits
+from whitecrow_server._store import Store
 
 pytestmark = pytest.mark.skipif(bool(postgres.missing()), reason=postgres.missing() or "there")
 

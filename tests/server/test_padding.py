@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from whitecrow import questions
 from whitecrow.data import Card
 from whitecrow.demo import CARD
-from whitecrow.server import Service
-from whitecrow.server._padding import due
+from whitecrow_server import Service
+from whitecrow_server._padding import due
 
 from .conftest import House, identify, listening
 

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from whitecrow import questions
-from whitecrow.server import default_deadlines
+from whitecrow_server import default_deadlines
 
 from .conftest import House, listening
 

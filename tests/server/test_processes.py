@@ -22,7 +22,7 @@ from whitecrow import questions
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import CUSTODIAN_LOG, FAILED, Elsewhere
 from whitecrow.limits import Limits
-from whitecrow.server._processes import DatasetProcess
+from whitecrow_server._processes import DatasetProcess
 
 from .conftest import Caller, House, identify, person
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 import whitecrow as wc
-from whitecrow.server import Settings
-from whitecrow.server._proxies import TrustedProxies, counted_address
+from whitecrow_server import Settings
+from whitecrow_server._proxies import TrustedProxies, counted_address
 
 from .conftest import House
 

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from whitecrow.cli import whitecrow as terminal
-from whitecrow.console import mount
-from whitecrow.server import Provider, create_app
+from whitecrow_server import Provider, create_app
+from whitecrow_server.console import mount
 
 from . import glewlwyd as real
 from .conftest import Caller, House, identify, listening, settings_for, settle_in

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from whitecrow.cli import whitecrow as terminal
 from whitecrow.demo import CARD
 from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, TooMany
-from whitecrow.server import Service, create_app
-from whitecrow.server import _totp as totp
-from whitecrow.server._second_factor import first_step, turn_on
-from whitecrow.server._tables import trail as trail_table
-from whitecrow.server._trail import Trail
+from whitecrow_server import Service, create_app
+from whitecrow_server import _totp as totp
+from whitecrow_server._second_factor import first_step, turn_on
+from whitecrow_server._tables import trail as trail_table
+from whitecrow_server._trail import Trail
 
 from .conftest import Caller, House, settings_for, settle_in
 
@@ -108,7 +108,7 @@ def test_whoever_knows_the_password_guesses_few_codes_a_month(
     key, codes = turned_on(service, "custodian")
     clock = [time.time()]
     for module in ("_attempts", "_sessions", "_second_factor"):
-        monkeypatch.setattr(f"whitecrow.server.{module}.time.time", lambda: clock[0])
+        monkeypatch.setattr(f"whitecrow_server.{module}.time.time", lambda: clock[0])
 
     def tried(days: int, code: str) -> int:
         """How many wrong codes are looked at in so many days of guessing without a pause."""
@@ -177,7 +177,7 @@ def test_an_invitation_lets_its_holder_choose_a_password_once_and_in_time(
     late = service.members.invitation(custodian, "ana")
     days = service.settings.invitation_days
     later = time.time() + days * 86_400 + 1
-    monkeypatch.setattr("whitecrow.server._sessions.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._sessions.time.time", lambda: later)
     with pytest.raises(NotSignedIn, match="expired"):
         service.sessions.accept(late, GOOD)
 
@@ -214,7 +214,7 @@ def test_a_new_key_signs_nobody_out_and_an_old_one_ends_with_its_sessions(
     newer = service.sessions.sign_in("custodian", GOOD)[1]
     assert newer.rpartition(".")[2] != cookie.rpartition(".")[2]
     later = time.time() + service.settings.session_hours * 3600 + 60
-    monkeypatch.setattr("whitecrow.server._keys.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._keys.time.time", lambda: later)
     before = service.sessions.keys._signer().secret_keys
     service.sessions.keys.rotate(by="custodian")
     after = service.sessions.keys._signer().secret_keys
@@ -349,8 +349,8 @@ def test_the_first_password_can_come_from_a_file_and_is_printed_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from whitecrow.cli.screen_output import Output
-    from whitecrow.cli.serve import invite
-    from whitecrow.server import Settings
+    from whitecrow_server import Settings
+    from whitecrow_server.commands.serve import invite
 
     (tmp_path / "first").write_text(f"{GOOD}\n")
     monkeypatch.setenv("WHITECROW_CUSTODIAN", "carla")
@@ -369,7 +369,7 @@ def test_the_first_password_can_come_from_a_file_and_is_printed_nowhere(
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_announced(tmp_path: Path) -> None:
-    from whitecrow.cli.listening import bound
+    from whitecrow_server.commands._listening import bound
 
     (held,) = bound("127.0.0.1", 0)
     port = held.getsockname()[1]
@@ -383,7 +383,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_announced(tmp_path: Path) -
 
 def test_an_address_where_nobody_ever_answered_is_given_up_soon() -> None:
     import whitecrow as wc
-    from whitecrow.cli.listening import bound
+    from whitecrow_server.commands._listening import bound
 
     (held,) = bound("127.0.0.1", 0)
     port = held.getsockname()[1]

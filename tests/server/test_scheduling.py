@@ -9,7 +9,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.errors import TooMany
-from whitecrow.server._scheduling import Schedule
+from whitecrow_server._scheduling import Schedule
 
 
 def _schedule(**changes: int) -> Schedule:

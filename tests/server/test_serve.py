@@ -16,9 +16,9 @@ from click.testing import CliRunner
 import whitecrow as wc
 from whitecrow.cli import serve, whitecrow
 from whitecrow.cli.screen_output import Output
-from whitecrow.server import Service, Settings, create_app, default_deadlines
-from whitecrow.server._logs import configure
-from whitecrow.server._tables import VERSIONS
+from whitecrow_server import Service, Settings, create_app, default_deadlines
+from whitecrow_server._logs import configure
+from whitecrow_server._tables import VERSIONS
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 
@@ -196,6 +196,9 @@ def test_what_the_pages_say_custodians_may_do_is_what_they_may_do(house: House) 
     custodian = house.service.people.get("custodian")
     assert house.service.askable(custodian, "clinic", identify()).kind == "identify"
     root = Path(__file__).resolve().parents[2]
-    pages = [*(root / "docs").glob("*.md"), *(root / "src/whitecrow/console").rglob("*.html")]
+    pages = [
+        *(root / "docs").glob("*.md"),
+        *(root / "packages/whitecrow-server/src/whitecrow_server/console").rglob("*.html"),
+    ]
     for page in pages:
         assert "never ask" not in page.read_text(encoding="utf-8"), page

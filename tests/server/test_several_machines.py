@@ -22,7 +22,7 @@ import whitecrow as wc
 from whitecrow.ledger import Ledger
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
 ANALYSTS = ("ana", "bob", "cleo", "dan")

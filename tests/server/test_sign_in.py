@@ -12,9 +12,9 @@ from benchmarks.postgres import cluster, missing
 
 import whitecrow as wc
 from whitecrow.errors import Forbidden, NotSignedIn, TooMany
-from whitecrow.server import Settings, create_app
-from whitecrow.server._limits import Limits
-from whitecrow.server._service import Service
+from whitecrow_server import Settings, create_app
+from whitecrow_server._limits import Limits
+from whitecrow_server._service import Service
 
 from .conftest import Caller, House, person, settings_for
 
@@ -89,7 +89,7 @@ def test_a_lock_ends(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(NotSignedIn):
             service.sessions.sign_in("ana", "wrong")
     later = time.time() + 15 * 60 + 1
-    monkeypatch.setattr("whitecrow.server._sessions.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._sessions.time.time", lambda: later)
     service.sessions.sign_in("ana", GOOD)
 
 
@@ -159,7 +159,7 @@ def test_a_refused_attempt_does_not_prolong_the_lock(
         with pytest.raises(NotSignedIn):
             service.sessions.sign_in("ana", "wrong")
     later = time.time() + 10 * 60
-    monkeypatch.setattr("whitecrow.server._sessions.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._sessions.time.time", lambda: later)
     for _ in range(5):
         with pytest.raises(TooMany) as locked:
             service.sessions.sign_in("ana", GOOD)
@@ -206,7 +206,7 @@ def test_a_session_ends_with_time_password_or_exclusion(
     service.members.disable(person("custodian"), "ana", False)
     _, cookie = service.sessions.sign_in("ana", GOOD + "!")
     later = time.time() + 9 * 3600
-    monkeypatch.setattr("whitecrow.server._sessions.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._sessions.time.time", lambda: later)
     with pytest.raises(NotSignedIn):
         service.sessions.visitor(cookie)
 
@@ -225,7 +225,7 @@ def test_passwords_are_long_and_kept_as_argon2id(service: Service) -> None:
         service.sessions.set_password("ana", "short")
     from sqlalchemy import select
 
-    from whitecrow.server._tables import people
+    from whitecrow_server._tables import people
 
     with service.store.transaction(write=False) as connection:
         kept = connection.execute(select(people.c.password).where(people.c.name == "ana")).scalar()
@@ -261,7 +261,7 @@ def test_a_token_is_kept_only_as_a_hash_and_can_be_ended(opened: Callable[..., H
 def test_a_token_expires(opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> None:
     house = opened()
     later = time.time() + 91 * 86_400
-    monkeypatch.setattr("whitecrow.server._people.time.time", lambda: later)
+    monkeypatch.setattr("whitecrow_server._people.time.time", lambda: later)
     assert Caller(house)("ana", "GET", "/v1/me").status_code == 401
 
 

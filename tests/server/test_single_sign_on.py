@@ -11,8 +11,8 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.errors import Forbidden, InvalidInput, NotReady, NotSignedIn
-from whitecrow.server import Provider, Service, Settings, create_app
-from whitecrow.server._single_sign_on import SingleSignOn, _own
+from whitecrow_server import Provider, Service, Settings, create_app
+from whitecrow_server._single_sign_on import SingleSignOn, _own
 
 from .conftest import Caller, House, listening, settings_for, settle_in
 from .mock_provider import AUDIENCE, CLIENT, SECRET, MockProvider, mock_provider
@@ -148,7 +148,7 @@ def test_a_rotated_key_is_fetched_and_the_old_one_no_longer_counts(
     signed_in(sso, idp)
     old, old_name = idp.key, idp.kid
     idp.rotate(keep_name=keep_name)
-    monkeypatch.setattr("whitecrow.server._oidc._KEYS_APART", 0.0)
+    monkeypatch.setattr("whitecrow_server._oidc._KEYS_APART", 0.0)
     signed_in(sso, idp)
     from joserfc import jwt
 

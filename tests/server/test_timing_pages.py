@@ -25,7 +25,7 @@ import requests
 
 from whitecrow import questions
 from whitecrow.demo import DATA
-from whitecrow.server import Service
+from whitecrow_server import Service
 
 from .conftest import House, listening
 

@@ -14,10 +14,10 @@ from sqlalchemy import create_engine
 
 import whitecrow as wc
 from whitecrow.errors import NotSignedIn
-from whitecrow.server import Service, Settings
-from whitecrow.server._people import People
-from whitecrow.server._store import Store
-from whitecrow.server._tables import (
+from whitecrow_server import Service, Settings
+from whitecrow_server._people import People
+from whitecrow_server._store import Store
+from whitecrow_server._tables import (
     buckets,
     flows,
     identities,

@@ -18,13 +18,13 @@ import pytest
 import requests
 
 import whitecrow
-from whitecrow.console import mount, site_of
 from whitecrow.errors import AccountConflict
 from whitecrow.ledger import ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.failures import failures, halt, review
 from whitecrow.privacy import DifferentialPrivacy
-from whitecrow.server import Service, create_app
+from whitecrow_server import Service, create_app
+from whitecrow_server.console import mount, site_of
 
 from .conftest import ROLES, House, identify, listening, settings_for, settle_in
 

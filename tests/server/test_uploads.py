@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from whitecrow.data import _reading as reading
+from whitecrow.data import reading
 from whitecrow.demo import CARD, DATA
 from whitecrow.errors import InvalidInput
-from whitecrow.server import Service
-from whitecrow.server import _processes as processes
-from whitecrow.server import _uploads as uploads
+from whitecrow_server import Service
+from whitecrow_server import _processes as processes
+from whitecrow_server import _uploads as uploads
 
 from .conftest import House
 

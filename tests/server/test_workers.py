@@ -11,7 +11,7 @@ import requests
 from benchmarks.service import in_folder, prepared, running
 
 import whitecrow as wc
-from whitecrow.server import Service, Settings
+from whitecrow_server import Service, Settings
 
 MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
 

@@ -12,9 +12,9 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.money import Money
+from whitecrow.histogram.noise_budget import Money
 from whitecrow.learn import Learn
-from whitecrow.noise._seeded import SeededSource
+from whitecrow.noise.seeded import SeededSource
 from whitecrow.sites import Circle, Key, Meeting, Member, SharedMoney, learn_together, mask
 
 SITES = ("north", "south", "west")

@@ -20,7 +20,7 @@ from whitecrow.errors import InvalidInput, TooCostly
 from whitecrow.limits import Limits, in_turn
 from whitecrow.neighbours import count_all, open_engine
 from whitecrow.noise import laws
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 from whitecrow.question import digest
 from whitecrow.questions import type_of
 from whitecrow.subspaces import Subspaces, gather, release

@@ -12,7 +12,7 @@ from whitecrow.curator import Curator
 from whitecrow.data import Card, Column, read
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import count_all, open_engine
-from whitecrow.noise._seeded import seeded
+from whitecrow.noise.seeded import seeded
 from whitecrow.question import digest
 from whitecrow.tune import Tune, gather, release
 

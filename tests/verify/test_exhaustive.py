@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whitecrow.errors import InvalidInput
-from whitecrow.verify import MECHANISMS, Check, Report, checks, exhaust, loss
-from whitecrow.verify.universes import edges
+from whitecrow_audit.verify import MECHANISMS, Check, Report, checks, exhaust, loss
+from whitecrow_audit.verify.universes import edges
 
 
 def geometric(ratio, top):

@@ -1,0 +1,102 @@
+"""The compiler, audited: yes or no by a compiled mechanism, on edges of the sensitive graph.
+
+No question of the curator uses it: draws are made with the researchers' own call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache, partial
+
+from whitecrow.identify.compiler import (
+    Base,
+    Compiled,
+    compiled,
+    optimal_base,
+    randomized_response,
+)
+from whitecrow.noise import Source, bernoulli
+from whitecrow.place.law import is_anomaly
+from whitecrow_audit.audit.bounds import Loss
+from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, worst_pair
+from whitecrow_audit.audit.identify import Counts, Step, places
+from whitecrow_audit.verify.compiler import cautious_threshold
+from whitecrow_audit.verify.sensitive import line
+
+BETA, K = 4, 2
+NOTE = "Not a question of the curator; drawn by the call that researchers use."
+
+
+def _optimal(epsilon: Fraction) -> Compiled:
+    return compiled(optimal_base(beta=BETA, epsilon=epsilon, floor="1/1000"), beta=BETA, k=K)
+
+
+def _response(epsilon: Fraction) -> Compiled:
+    return compiled(randomized_response(beta=BETA, epsilon=epsilon, floor="1/1000"), beta=BETA, k=K)
+
+
+def _invalid(epsilon: Fraction) -> Compiled:
+    """Compile a base that errs more often than not near the boundary, in spite of (V)."""
+    base = cautious_threshold(beta=BETA, epsilon=epsilon)
+
+    def draw(copies: int, neighbours: int, source: Source | None) -> bool:
+        wrong = bernoulli(Fraction(base.wrong(copies, neighbours)), source)
+        return is_anomaly(copies, neighbours, beta=BETA) != wrong
+
+    spoiled: Base = replace(base, draw=draw)
+    return Compiled(spoiled, BETA, K)
+
+
+BUILDS = {"optimal": _optimal, "response": _response, "invalid": _invalid}
+
+
+@lru_cache(maxsize=64)
+def _built(build: str, epsilon: Fraction) -> Compiled:
+    return BUILDS[build](epsilon)
+
+
+def _laws(build: str, epsilon: Fraction, step: Step, factor: Fraction) -> Laws:
+    mechanism = _built(build, epsilon * factor)
+    one, two = (_law(mechanism, counts) for counts in (step.before, step.after))
+    return one, two
+
+
+def _law(mechanism: Compiled, counts: Counts) -> dict[bool, float]:
+    wrong = mechanism.wrong(*counts)
+    yes = 1 - wrong if is_anomaly(*counts, beta=BETA) else wrong
+    return {True: yes, False: 1 - yes}
+
+
+def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
+    mechanism = _built(build, epsilon)
+    claim = Loss(float(mechanism.epsilon))
+    laws = partial(_laws, build, epsilon)
+    search = broken_pair if twin else worst_pair
+    step, worst = search(places(line(3, 1, 5), BETA + 1 - K), laws, claim)
+
+    def draws() -> tuple[Draw, Draw]:
+        one, two = (partial(mechanism.draw, *counts) for counts in (step.before, step.after))
+        return one, two
+
+    bound = partial(laws, step)
+    return Case(
+        "compiler",
+        name,
+        claim,
+        str(step),
+        bound,
+        draws,
+        most=30_000,
+        twin=twin,
+        note=NOTE,
+        exact=worst,
+    )
+
+
+def cases() -> Iterator[Case]:
+    """Yield the rows of the audit."""
+    yield _case("optimal base", "optimal", Fraction(1))
+    yield _case("randomized response", "response", Fraction(1))
+    yield _case("broken twin: an invalid base compiled", "invalid", Fraction(2), twin=True)

@@ -1,0 +1,419 @@
+"""Learn, audited: what the released tables of a detector tell of one record.
+
+The databases are people who differ in one column of two categories, so that every table tells them
+apart and the exact law of the counts in a person's cells is known: which noise is added is learned
+by running the shipped stages without noise. A detector is slow to draw, so each row looks at the
+one number in which a person shows most, cut where few draws tell much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data import Card, Column
+from whitecrow.detector import Detector, Model, scoring
+from whitecrow.detector.grid import Grid
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.learn import Learn, LearnFacts, threshold
+from whitecrow.learn.marginals import histogram_counts
+from whitecrow.learn.mechanism import learn
+from whitecrow.learn.training import train
+from whitecrow.noise.laws import exponential_mechanism_pmf
+from whitecrow.privacy import Unit
+from whitecrow_audit.audit import sites
+from whitecrow_audit.audit.bounds import Claim, Loss
+from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, clipped, viewed, worst_pair
+from whitecrow_audit.audit.shipped import Asked
+from whitecrow_audit.audit.tester import Law
+
+CARD = Card("people", (Column("c", "category", categories=("a", "b")),))
+Database = tuple[str, ...]
+Pair = tuple[Database, Database]
+View = Callable[[Any], Hashable]
+
+_MOST = 250
+_FULL = 12_000
+_FULL_GAUSSIAN = 40_000
+"""A sum over many tables tells less a draw."""
+
+
+def _model(answer: Any) -> Model:
+    detector = answer if isinstance(answer, Detector) else Detector.from_json(answer)
+    return detector.model
+
+
+def counts_of(model: Model, person: float) -> npt.NDArray[np.int64]:
+    """Return the noisy count of a person's cell in every table."""
+    pairs = zip(model.grids, model.looks, strict=True)
+    columns = tuple(scoring.Encoder(grid, look) for grid, look in pairs)
+    coordinates = scoring.coordinates_of(columns, np.array([[person]]))
+    tables = model.tables
+    cells = [int(tables.cells(table, coordinates)[0]) for table in range(len(tables))]
+    return model.counts[cells].astype(np.int64)
+
+
+# --- the laws -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Quiet:
+    """Money whose noise is 0: shows how much noise the stages ask for, and for which counts."""
+
+    money: Money
+    asked: list[Noise]
+
+    def histograms(self, share: Fraction, tables: int) -> Any:
+        noise = self.money.histograms(share, tables)
+
+        def added(counts: npt.NDArray[np.int64], source: object) -> npt.NDArray[np.int64]:
+            self.asked.append(noise)
+            return counts
+
+        return SimpleNamespace(deviation=noise.deviation, added=added)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.money, name)
+
+
+@lru_cache(maxsize=64)
+def _noise(question: Learn, factor: Fraction) -> tuple[Noise, Noise, int]:
+    """Return the noise of the first histograms and of the tables, and how many tables there are."""
+    asked = question.money(CARD)
+    money: Any = _Quiet(replace(asked, total=asked.total * factor), [])
+    rows = np.zeros((1, 1))
+    model = train(
+        question.grids(CARD),
+        lambda grids: histogram_counts(grids, rows),
+        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
+        money,
+        question.shares[0],
+        seed=question.seed,
+    )
+    return money.asked[0], money.asked[-1], len(model.tables)
+
+
+def _mass(noise: Noise, reach: int) -> npt.NDArray[np.float64]:
+    away = np.abs(np.arange(-reach, reach + 1.0))
+    size = float(noise.size)
+    weights = np.exp(-away / size if noise.law == "laplace" else -away * away / (2 * size))
+    return np.asarray(weights / weights.sum())
+
+
+def _sum_law(noise: Noise, draws: int, start: int) -> Law:
+    """Return the law of a number with the sum of several draws."""
+    reach = math.ceil(12 * noise.deviation * math.sqrt(draws)) + 12
+    size = 1 << (2 * reach + 1).bit_length()
+    padded = np.roll(np.pad(_mass(noise, reach), (0, size - 2 * reach - 1)), -reach)
+    summed = np.fft.irfft(np.fft.rfft(padded) ** draws, size)
+    places = range(-size // 2, size // 2)
+    return {start + place: max(0.0, float(summed[place])) for place in places}
+
+
+def high_law(noise: Noise, tables: int, start: int) -> Law:
+    """Return the law of how many of several counts are above 0."""
+    reach = math.ceil(40 * noise.deviation) + 2
+    high = float(_mass(noise, reach)[reach + 1 - start :].sum())
+    return {
+        k: math.comb(tables, k) * high**k * (1 - high) ** (tables - k) for k in range(tables + 1)
+    }
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _in_tables(answer: Any) -> Hashable:
+    """Say in how many tables the cell of ``b`` is not empty; with Gaussian noise, add them up.
+
+    For a record more or less these are all that the tables tell.
+    """
+    model = _model(answer)
+    counts = counts_of(model, 1.0)
+    if len(counts) < 100:
+        return int((counts > 0).sum())
+    return int(counts.sum())
+
+
+def _tables_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    _, noise, tables = _noise(question, factor)
+    held = x.count("b")
+    if noise.law == "laplace":
+        return high_law(noise, tables, held)
+    return _sum_law(noise, tables, tables * held)
+
+
+def _moved_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    """Of the tables in which ``b`` is not empty, less those in which ``a`` is not."""
+    _, noise, tables = _noise(question, factor)
+    one, two = (high_law(noise, tables, x.count(kind)) for kind in ("b", "a"))
+    found: dict[Hashable, float] = {}
+    for high, p in one.items():
+        for low, q in two.items():
+            found[high - low] = found.get(high - low, 0.0) + p * q
+    return found
+
+
+def _moved(answer: Any) -> Hashable:
+    model = _model(answer)
+    return int((counts_of(model, 1.0) > 0).sum() - (counts_of(model, 0.0) > 0).sum())
+
+
+# --- the number of records ------------------------------------------------------------------------
+
+
+def _size(answer: Any) -> Hashable:
+    return round(_model(answer).records)
+
+
+def _size_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    noise, _, _ = _noise(question, factor)
+    return viewed(_sum_law(noise, 2, len(x)), lambda number: max(1, number))
+
+
+# --- broken twins ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Broken:
+    """The question with money, or grids, of a twin's own."""
+
+    question: Learn
+    money_of: Callable[[Money], Any] | None = None
+    grids_of: Callable[[], tuple[Grid, ...]] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.question, name)
+
+    def money(self, card: Card) -> Any:
+        money = self.question.money(card)
+        return money if self.money_of is None else self.money_of(money)
+
+    def grids(self, card: Card) -> tuple[Grid, ...]:
+        return self.question.grids(card) if self.grids_of is None else self.grids_of()
+
+
+@dataclass
+class _Spoiled:
+    """Money that has the noise of one table for all, or leaves empty cells out."""
+
+    money: Money
+    one_for_all: bool = False
+    left_out: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.money, name)
+
+    def histograms(self, share: Fraction, tables: int) -> Any:
+        noise = self.money.histograms(share, 1 if self.one_for_all else tables)
+        if not self.left_out:
+            return noise
+
+        def added(counts: npt.NDArray[np.int64], source: Any) -> npt.NDArray[np.int64]:
+            return np.where(counts > 0, noise.added(counts, source), 0)
+
+        return SimpleNamespace(deviation=noise.deviation, added=added)
+
+
+def _one_for_all(question: Any, facts: LearnFacts, source: Any) -> Detector:
+    return learn(_Broken(question, partial(_Spoiled, one_for_all=True)), facts, source)  # type: ignore[arg-type]
+
+
+def _one_for_all_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    _, noise, tables = _noise(question, factor)
+    return high_law(Noise("laplace", noise.size / tables), tables, x.count("b"))
+
+
+def _left_out(question: Any, facts: LearnFacts, source: Any) -> Detector:
+    return learn(_Broken(question, partial(_Spoiled, left_out=True)), facts, source)  # type: ignore[arg-type]
+
+
+def _nothing(answer: Any) -> Hashable:
+    """Say whether every table has nothing in the cell of ``b``."""
+    return not counts_of(_model(answer), 1.0).any()
+
+
+def _left_out_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    _, noise, tables = _noise(question, factor)
+    zero = _mass(noise, 8)[8 - x.count("b")] ** tables if "b" in x else 1.0
+    return {True: zero, False: 1 - zero}
+
+
+def _exact_size(question: Learn, facts: LearnFacts, source: Any) -> Any:
+    found = learn(question, facts, source)
+    true = sum(int(counts.sum()) for counts in facts.by_column(found.model.grids))
+    return replace(found, models=(replace(found.model, records=float(max(1, true))),))
+
+
+def _exact_size_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    return {max(1, len(x)): 1.0}
+
+
+def _fitted_grids(question: Any, facts: LearnFacts, source: Any) -> Detector:
+    """Take the last category from the data instead of from the card."""
+
+    def grids() -> tuple[Grid, ...]:
+        (whole,) = question.grids(CARD)
+        (counts,) = facts.by_column((whole,))
+        last = float(np.flatnonzero(counts).max(initial=0))
+        return (replace(whole, upper=last),)
+
+    return learn(_Broken(question, grids_of=grids), facts, source)  # type: ignore[arg-type]
+
+
+def _last_category(answer: Any) -> Hashable:
+    return _model(answer).grids[0].upper
+
+
+def _fitted_law(question: Learn, factor: Fraction, x: Database) -> Law:
+    return {float("b" in x): 1.0}
+
+
+# --- thresholds -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Choosing:
+    """The shipped choice of a threshold among two, by how many records lie between them."""
+
+    relation: Unit
+    epsilon: int
+    times: int = 1
+    rate: Fraction = Fraction(1, 3)
+
+    @cached_property
+    def claim(self) -> Claim:
+        return Loss(float(self.epsilon))
+
+    def laws(self, pair: tuple[tuple[int, ...], tuple[int, ...]], factor: Fraction) -> Laws:
+        steps = 2 * threshold.sensitivity(self.rate, self.relation, 1)
+        eta = self.times * self.epsilon * factor / steps
+        one, two = (
+            dict(
+                enumerate(
+                    exponential_mechanism_pmf(threshold.utilities(np.array(x), self.rate), eta)
+                )
+            )
+            for x in pair
+        )
+        return one, two
+
+    def pairs(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        for x in np.ndindex(4, 4, 4):
+            for place in range(3):
+                if self.relation == "add_remove":
+                    y = list(x)
+                    y[place] += 1
+                    yield x, tuple(y)
+                    continue
+                for other in range(3):
+                    if other != place and x[place]:
+                        y = list(x)
+                        y[place] -= 1
+                        y[other] += 1
+                        yield x, tuple(y)
+
+    def case(self) -> Case:
+        search = broken_pair if self.times > 1 else partial(worst_pair, near=0.6)
+        pair, worst = search(self.pairs(), self.laws, self.claim)
+
+        def draws() -> tuple[Draw, Draw]:
+            one, two = (
+                partial(
+                    threshold.choose,
+                    np.array(x),
+                    self.rate,
+                    Fraction(self.times * self.epsilon),
+                    self.relation,
+                    1,
+                    None,
+                )
+                for x in pair
+            )
+            return one, two
+
+        name = f"a threshold, {self.relation}"
+        if self.times > 1:
+            name = f"broken twin: {name}, {self.times} times its price"
+        return Case(
+            "learn",
+            name,
+            self.claim,
+            f"scores in three intervals {pair[0]} ~ {pair[1]}",
+            partial(self.laws, pair),
+            draws,
+            twin=self.times > 1,
+            exact=worst,
+        )
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _case(
+    name: str,
+    question: Learn,
+    pair: Pair,
+    law: Callable[[Learn, Fraction, Database], Law],
+    view: View,
+    cut: View = lambda number: number,
+    **broken: Any,
+) -> Case:
+    def laws(factor: Fraction) -> Laws:
+        one, two = (viewed(law(question, factor, x), cut) for x in pair)
+        return one, two
+
+    def seen(answer: Any) -> Hashable:
+        return cut(view(answer))
+
+    records = {"c": list(pair[0])}, {"c": list(pair[1])}
+    asked = Asked(question, CARD, records, seen, **broken)
+    twin = bool(broken)
+    return Case(
+        "learn",
+        name,
+        asked.claim,
+        f"people {', '.join(pair[0])} ~ {', '.join(pair[1])}",
+        laws,
+        asked.draws,
+        None if twin else asked.asks,
+        most=_MOST,
+        full=_FULL_GAUSSIAN if question.delta else _FULL,
+        twin=twin,
+    )
+
+
+def cases() -> Iterator[Case]:
+    """Yield the rows of the audit."""
+    yield from sites.cases()
+    more, moved = (("a",), ("a", "b")), (("a",), ("b",))
+    pure, cut = Learn(epsilon=12), clipped(5, 6)
+    yield _case("tables, Laplace", pure, more, _tables_law, _in_tables, cut)
+    name = "broken twin: the noise of one table for all"
+    cheap = Learn(epsilon=2)
+    law, release = _one_for_all_law, _one_for_all
+    yield _case(name, cheap, more, law, _in_tables, cut, release=release)
+    name = "broken twin: empty cells left out"
+    yield _case(name, cheap, more, _left_out_law, _nothing, release=_left_out)
+    name = "broken twin: categories from the data"
+    yield _case(name, cheap, more, _fitted_law, _last_category, release=_fitted_grids)
+    swap = Learn(epsilon=16, relation="replace_one")
+    yield _case(
+        "tables, Laplace, a record replaced", swap, moved, _moved_law, _moved, clipped(0, 1)
+    )
+    loose = Learn(epsilon=24, delta="1/100")
+    yield _case("tables, Gaussian", loose, more, _tables_law, _in_tables, clipped(70, 71))
+    dear = Learn(epsilon=20)
+    yield _case("the number of records", dear, more, _size_law, _size, clipped(1, 2))
+    name = "broken twin: the exact number of records"
+    yield _case(name, cheap, more, _exact_size_law, _size, release=_exact_size)
+    for relation in ("add_remove", "replace_one"):
+        yield _Choosing(relation, 3).case()
+        yield _Choosing(relation, 2, times=4).case()

@@ -1,0 +1,305 @@
+"""Running the audit: how many draws, what they prove, what they would have shown."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whitecrow_audit.audit.bounds import Claim
+from whitecrow_audit.audit.case import LEAK, Case, Draw, Laws
+from whitecrow_audit.audit.replay import Replay
+from whitecrow_audit.audit.tester import (
+    CONFIRM,
+    Counts,
+    Law,
+    Tries,
+    bound,
+    choose,
+    needed,
+    power,
+    visible,
+)
+
+CONFIDENCE = 0.999
+"""With this confidence the lower bounds of all mechanisms of a table are right together."""
+
+ENOUGH = 0.8
+"""A test with less power than this has not tested hard enough."""
+
+TIGHT = 0.99
+"""A mechanism that loses this part of its claim somewhere is called tight."""
+
+ATTEMPTS = 3
+"""A twin is missed only if this many attempts miss it."""
+
+STRANGE = 1e-10
+"""The chance that draws from a law are said not to be."""
+
+_ROUNDING = 1e-9
+_CHOOSING = 5  # one draw for choosing the event to this many for testing it
+_FEWEST, _FEWEST_OF_TWIN = 300, 100  # what a twin gets wrong is large
+_SPARE = 1.15  # more than two answers: the event is not always the best one
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found on one row.
+
+    Parameters
+    ----------
+    case : Case
+        What was audited.
+    measured : float
+        The loss proved at the table's confidence.
+    again : float
+        What fresh draws prove of a first bound above the reference; 0 where there was none.
+    reference : float
+        The loss that the pair shows through the tester's view, by the exact law: what a leak is
+        measured against (of a broken twin: its claim).
+    exact : float
+        The largest loss of any pair of the universe, by the exact law of whole answers.
+    draws : int
+        How many answers were drawn from both databases, in all.
+    asked : int
+        How many more were asked of a curator of each, the whole way.
+    caught : float
+        The probability that a leak of a tenth more would have been reported (for a broken twin:
+        that one attempt, of three, reports it).
+    fine : float
+        The same for a leak of three hundredths more; NaN in a quick run.
+    lawful : bool
+        Whether all answers came as often as the exact law says.
+    same_path : bool
+        Whether those asked of a curator did, too.
+    seconds : float
+        How long it took.
+    """
+
+    case: Case
+    measured: float
+    again: float
+    reference: float
+    exact: float
+    draws: int
+    asked: int
+    caught: float
+    fine: float
+    lawful: bool
+    same_path: bool
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """What to think of it, in the words of the table."""
+        proved = min(self.measured, self.again)
+        if _above(proved, self.case.claim.value):
+            return "violated"
+        if self.case.twin:
+            return "NOT CAUGHT"
+        if _above(proved, self.reference) or not self.lawful:
+            return "not its law"
+        if not self.same_path:
+            return "asked otherwise"
+        if self.caught < ENOUGH:
+            return "not tested hard enough"
+        return "not violated"
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is as it should be: a twin caught, a shipped mechanism not found broken."""
+        if self.case.twin:
+            return self.verdict == "violated"
+        return self.verdict in ("not violated", "not tested hard enough")
+
+    @property
+    def tight(self) -> bool:
+        """Whether the pair loses about all that the claim allows."""
+        return self.exact >= TIGHT * self.case.claim.value
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The whole table, and what the replay found."""
+
+    findings: tuple[Finding, ...]
+    quick: bool
+    replay: Replay | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is violated and every twin was caught."""
+        return all(found.ok for found in self.findings) and (self.replay is None or self.replay.ok)
+
+
+def run(
+    cases: Sequence[Case],
+    *,
+    quick: bool = True,
+    progress: Progress | None = None,
+    each: Callable[[float], Iterable[Finding]] | None = None,
+) -> Audit:
+    """Audit cases, at :data:`CONFIDENCE` for all of them together.
+
+    There is no seed: answers are drawn with the operating system's randomness, as shipped.
+    ``each`` audits them elsewhere, in their order, at the false-alarm rate that it is given.
+    """
+    alpha = (1 - CONFIDENCE) / max(1, len(cases))
+    drawn = (audited(case, alpha, quick=quick) for case in cases) if each is None else each(alpha)
+    found = []
+    if progress is not None:
+        progress(0, len(cases), f"auditing {len(cases)} rows")
+    for finding in drawn:
+        found.append(finding)
+        if progress is not None:
+            progress(len(found), len(cases), f"auditing {len(cases)} rows")
+    return Audit(tuple(found), quick)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a case is tested, from exact laws alone: nothing has been drawn yet.
+
+    Parameters
+    ----------
+    laws, leaking : two laws
+        Of the mechanism, and of one that leaks a tenth more (of a broken twin: its own).
+    reference : float
+        What a bound is held against: the loss that the pair shows through the tester's view (of a
+        broken twin: its claim).
+    choosing : int
+        Draws of each database that choose the event.
+    tries : Tries
+        Draws that test it.
+    alpha : float
+        The false-alarm rate of the first test.
+    """
+
+    laws: Laws
+    leaking: Laws
+    reference: float
+    choosing: int
+    tries: Tries
+    alpha: float
+
+    @classmethod
+    def of(cls, case: Case, alpha: float, *, quick: bool = True) -> Design:
+        """Return the design of a case at a false-alarm rate."""
+        claim, laws = case.claim, case.laws(Fraction(1))
+        reference = claim.value if case.twin else min(visible(laws, claim), claim.value)
+        leaking = laws if case.twin else case.laws(LEAK)
+        wanted = needed(leaking, claim, reference, alpha)
+        tries = _tries(case, wanted, quick, binary=len({*laws[0], *laws[1]}) == 2)
+        choosing = max(_fewest(case), tries.low // (2 if case.twin else _CHOOSING))
+        return cls(laws, leaking, reference, choosing, tries, alpha)
+
+    def power(self, claim: Claim, leaking: Laws | None = None) -> float:
+        """Return the probability that a leak is reported."""
+        return power(
+            leaking or self.leaking,
+            claim,
+            self.reference,
+            choosing=self.choosing,
+            tries=self.tries,
+            alpha=self.alpha,
+        )
+
+
+def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
+    """Audit one case at a false-alarm rate of ``alpha``, a thousandth of it for the verdict."""
+    start = time.perf_counter()
+    claim, design = case.claim, Design.of(case, alpha, quick=quick)
+    draws, choosing, drawn = case.draws(), design.choosing, 0
+    for _ in range(ATTEMPTS if case.twin else 1):
+        event = choose(_sample(draws, (choosing, choosing)), claim, alpha)
+        numbers = (design.tries.high, design.tries.low)
+        numbers = numbers if event.forward else numbers[::-1]
+        tested = _sample(draws, numbers)
+        drawn += 2 * choosing + sum(numbers)
+        measured, again = bound(event, tested, claim, alpha), 0.0
+        if _above(measured, design.reference):
+            again = bound(event, _sample(draws, numbers), claim, CONFIRM)
+            drawn += sum(numbers)
+        if _above(again, claim.value):
+            break
+    asked, same = (0, True) if case.asks is None else _asked(case, design.laws, quick)
+    fine = math.nan
+    if not quick and not case.twin:
+        fine = design.power(claim, case.laws(Fraction(103, 100)))
+    return Finding(
+        case,
+        measured,
+        again,
+        design.reference,
+        visible(design.laws, claim) if case.exact is None else case.exact,
+        drawn,
+        asked,
+        design.power(claim),
+        fine,
+        all(map(_fits, tested, design.laws)),
+        same,
+        time.perf_counter() - start,
+    )
+
+
+def _fewest(case: Case) -> int:
+    return _FEWEST_OF_TWIN if case.twin else _FEWEST
+
+
+def _above(bound: float, loss: float) -> bool:
+    return bound > loss * (1 + _ROUNDING)
+
+
+def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:
+    """Return how many draws test the event: what is needed, within what can be afforded."""
+    factor, most = (2.0, case.most) if case.twin else (1.0, case.most)
+    if not quick and not case.twin:
+        factor, most = 8.0, case.full or 10 * case.most
+    tries = wanted.times(max(factor * (1 if binary else _SPARE), _fewest(case) / wanted.high))
+    if tries.low <= most:
+        return tries
+    # Where a quick run cannot test hard enough, it says so and saves its time for other rows.
+    return tries.times(most / tries.low / (5 if quick and wanted.low > most else 1))
+
+
+def _sample(draws: tuple[Draw, Draw], numbers: tuple[int, int]) -> tuple[Counts, Counts]:
+    one, two = (
+        _tally(draw() for _ in range(number)) for draw, number in zip(draws, numbers, strict=True)
+    )
+    return one, two
+
+
+def _tally(answers: Iterable[Hashable]) -> Counts:
+    return Counter(answers)
+
+
+def _fits(counts: Counts, law: Law) -> bool:
+    """Say whether every answer came about as often as the exact law says (exact binomial tails).
+
+    A false alarm has a chance below :data:`STRANGE`.
+    """
+    from scipy.special import bdtr, bdtrc
+
+    tries, level = sum(counts.values()), STRANGE / (2 * len(law))
+    if any(answer not in law for answer in counts):
+        return False
+    for answer, chance in law.items():
+        seen = counts.get(answer, 0)
+        fewer = bdtr(float(seen), tries, min(1.0, chance))
+        more = 1.0 if seen == 0 else bdtrc(seen - 1.0, tries, min(1.0, chance))
+        if min(fewer, more) < level:
+            return False
+    return True
+
+
+def _asked(case: Case, laws: Laws, quick: bool) -> tuple[int, bool]:
+    """Ask a curator, and compare how often each answer comes with its exact probability."""
+    assert case.asks is not None
+    number = 3 if quick else 100
+    answers = _sample(case.asks(), (number, number))
+    return number, all(map(_fits, answers, laws))

@@ -1,0 +1,385 @@
+"""Explain, checked: the exact law of every search against its price, on every small neighbourhood.
+
+The laws are those of the shipped code: the searches are replayed along every sequence of
+decisions (:mod:`whitecrow.explain.law`), over abstract context graphs and over real small data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache, partial
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+from whitecrow.anomaly.detectors import (
+    Detector,
+    FewWithin,
+    Grubbs,
+    Histogram,
+    LocalOutlierFactor,
+)
+from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.explain import CustomUtility, Isolation
+from whitecrow.explain.law import Listed, law_of
+from whitecrow.explain.search import SEARCHES, Draws, draws_of, search
+from whitecrow.explain.unaccounted import exact_release_law, matching_contexts
+
+EPSILON = Fraction(1)
+BITS = 3
+WHOLE = 2**BITS - 1
+
+Law = dict[Hashable, float]
+Utilities = Mapping[int, int]
+
+
+def _law(kind: str, utilities: Utilities, samples: int, eta: Fraction, start: int) -> Law:
+    def program(draws: Draws) -> int | None:
+        graph = Listed(BITS, utilities)
+        return search(kind, graph, draws, eta=eta, samples=samples, start=start)
+
+    return dict(law_of(program))
+
+
+# --- abstract context graphs ----------------------------------------------------------------------
+
+Crowd = tuple[int, ...]
+"""How many records need each set of free bits."""
+
+CROWDS: tuple[Crowd, ...] = ((0,) * 8, (3, 0, 2, 1, 0, 0, 1, 4))
+
+
+def _populations(matches: int, crowd: Crowd) -> dict[int, int]:
+    """The population of each matching context, the record included."""
+    return {
+        context: 1 + sum(count for need, count in enumerate(crowd) if not need & ~context)
+        for context in range(WHOLE + 1)
+        if matches >> context & 1
+    }
+
+
+def one_more_record(kind: str, samples: int, every: int) -> Report:
+    """Every matching set that holds the start, one record more of every kind; population."""
+    eta = EPSILON / draws_of(kind, samples)
+
+    def law(database: tuple[int, Crowd]) -> Law:
+        return _law(kind, _populations(*database), samples, eta, WHOLE)
+
+    def edges() -> Iterator[tuple[tuple[int, Crowd], tuple[int, Crowd]]]:
+        for matches in range(1 << WHOLE, 1 << (WHOLE + 1), every):
+            for crowd in CROWDS:
+                for need in range(WHOLE + 1):
+                    more = (*crowd[:need], crowd[need] + 1, *crowd[need + 1 :])
+                    yield (matches, crowd), (matches, more)
+
+    return exhaust(law, edges(), float(EPSILON), note=f"{samples} samples, weight {eta}")
+
+
+def both_ways(kind: str, samples: int, draws_price: int) -> Report:
+    """Utilities on a square of four contexts that move by -1, 0 or 1 each."""
+    eta = EPSILON / (draws_price * draws_of(kind, samples))
+    square = (7, 6, 5, 4)
+
+    def law(scores: tuple[int, ...]) -> Law:
+        return _law(kind, dict(zip(square, scores, strict=True)), samples, eta, 7)
+
+    def edges() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        for base in ((0, 0, 0, 0), (0, 5, 5, 9), (4, 0, 9, 0)):
+            for change in product((-1, 0, 1), repeat=4):
+                yield base, tuple(a + b for a, b in zip(base, change, strict=True))
+
+    note = f"{samples} samples, weight {eta}"
+    return exhaust(law, edges(), float(EPSILON), note=note)
+
+
+def guided_start(kind: str) -> Report:
+    """Erratum E21: the start is the matching context with the largest population."""
+    eta = EPSILON / draws_of(kind, 1)
+
+    def law(crowd: Crowd) -> Law:
+        utilities = _populations((1 << 8) - 1 - (1 << 7), crowd)
+        best = max(utilities, key=lambda context: (utilities[context], context))
+        return _law(kind, utilities, 1, eta, best)
+
+    def edges() -> Iterator[tuple[Crowd, Crowd]]:
+        for crowd in CROWDS:
+            for need in range(WHOLE):
+                yield crowd, (*crowd[:need], crowd[need] + 1, *crowd[need + 1 :])
+
+    return exhaust(law, edges(), float(EPSILON))
+
+
+# --- reaching what should be reached --------------------------------------------------------------
+
+Step = Callable[[Listed, int], list[int]]
+
+
+def reached(kind: str) -> Report:
+    """Every answer matches, and every context connected to the start can be the answer."""
+
+    def answers(utilities: Utilities) -> set[Hashable]:
+        # Dense graphs have many paths of eight steps; three visit everything they can reach.
+        samples = 7 if len(utilities) <= 4 else 3
+        return set(_law(kind, utilities, samples, Fraction(1, 10), WHOLE))
+
+    return _reach(answers, whole=kind in ("direct", "uniform"))
+
+
+def cumulative_flips() -> Report:
+    """Erratum E19: the printed loop flips the bits of one and the same context in turn."""
+
+    def answers(utilities: Utilities) -> set[Hashable]:
+        known, waiting = {WHOLE}, [WHOLE]
+        while waiting:
+            context = waiting.pop()
+            for bit in range(BITS):
+                context ^= 1 << bit
+                if context in utilities and context not in known:
+                    known.add(context)
+                    waiting.append(context)
+        return set(known)
+
+    return _reach(answers, whole=False)
+
+
+def _reach(answers: Callable[[Utilities], set[Hashable]], *, whole: bool) -> Report:
+    tried, worst, where = 0, 0.0, ""
+    for matches in range(1 << WHOLE, 1 << (WHOLE + 1)):
+        utilities = _populations(matches, CROWDS[1])
+        if len(utilities) > 6:
+            continue
+        tried += 1
+        wanted = set(utilities) if whole else _component(utilities)
+        found = answers(utilities)
+        if (found != wanted and len(utilities) <= 4) or not found <= set(utilities):
+            worst, where = (
+                math.inf,
+                f"matching {sorted(utilities)}: answers {sorted(found, key=str)}",
+            )
+    return Report(tried, tried, worst, 0.0, where, "loss: infinite where an answer is wrong")
+
+
+def _component(utilities: Utilities) -> set[Hashable]:
+    known, waiting = {WHOLE}, [WHOLE]
+    while waiting:
+        context = waiting.pop()
+        near = {context ^ (1 << bit) for bit in range(BITS)} & set(utilities)
+        waiting.extend(near - known)
+        known |= near
+    return set(known)
+
+
+# --- real data: shipped detectors, populations and searches ---------------------------------------
+
+Record = tuple[int, int, int]
+"""Two attribute codes and a metric value."""
+Database = tuple[Record, ...]
+
+SIZES = (2, 2)
+OWN: tuple[tuple[int, ...], int] = ((0, 0), 6)
+
+
+def _universe(values: Sequence[int], most: int) -> tuple[list[Record], list[Database]]:
+    kinds = list(product(range(SIZES[0]), range(SIZES[1]), values))
+    found = [
+        database
+        for size in range(most + 1)
+        for database in combinations_with_replacement(kinds, size)
+    ]
+    return kinds, found
+
+
+def _edges(values: Sequence[int], most: int) -> Iterator[tuple[Database, Database]]:
+    """Every database of at most ``most`` records and one record more."""
+    kinds, databases = _universe(values, most)
+    for database in databases:
+        for record in kinds:
+            yield database, tuple(sorted((*database, record)))
+
+
+def _arrays(database: Database) -> tuple[list[list[int]], list[int]]:
+    return [list(record[:2]) for record in database], [record[2] for record in database]
+
+
+def _released(database: Database, **parameters: Any) -> Law:
+    parameters = {"notion": "conditional", "epsilon": EPSILON, **parameters}
+    law = exact_release_law(*_arrays(database), OWN, sizes=SIZES, **parameters)
+    return {found: chance for found, chance in law.items()}  # noqa: C416  (Hashable keys)
+
+
+def conditional(detector: Detector, kind: str, utility: Any = "population") -> Report:
+    """Every pair of databases in which the record is an outlier in the same contexts."""
+
+    @cache
+    def matches(database: Database) -> frozenset[Any]:
+        found = matching_contexts(*_arrays(database), OWN, sizes=SIZES, detector=detector)
+        return frozenset(found)
+
+    parameters: dict[str, Any] = {"detector": detector, "search": kind, "samples": 1}
+    parameters |= {"utility": utility}
+    if utility == "overlap":
+        parameters["start"] = ((0, 1), (0, 1))
+    pairs = list(_edges((0, 1, 6), 2))
+    covered = [(x, y) for x, y in pairs if matches(x) == matches(y)]
+    note = f"{len(covered)} of {len(pairs)} pairs have equal matching sets"
+    law = partial(_released, **parameters)
+    return exhaust(law, covered, float(EPSILON), note=note)
+
+
+def conditional_everywhere() -> Report:
+    """The conditional mechanism on pairs its promise does not cover: the loss is infinite."""
+    law = partial(_released, detector=FewWithin(1, 2), search="direct")
+    return exhaust(law, _edges((0, 6), 2), float(EPSILON))
+
+
+def unconditional(kind: str, samples: int, beta: int = 2, crowd: int = 4) -> Report:
+    """The unconditional mechanism on every pair, the record's own coming and going included."""
+    law = partial(
+        _released,
+        detector=FewWithin(beta, 2),
+        utility=Isolation(crowd),
+        notion="differential",
+        search=kind,
+        samples=samples,
+    )
+    return exhaust(law, _edges((0, 6), 3), float(EPSILON), note=f"{beta=} {crowd=}")
+
+
+Score = Callable[[int, int], int]
+"""A utility of (near, far), the record counted among the near."""
+
+
+def _counts(database: Database, context: int) -> tuple[int, int]:
+    """How many records of a context are near the record (itself included) and far from it."""
+    inside = [z for a, b, z in (*database, (0, 0, 6)) if not (a & ~context or b & ~(context >> 1))]
+    if (0, 0, 6) in database:
+        inside.remove(6)
+    near = sum(abs(z - 6) <= 2 for z in inside)
+    return near, len(inside) - near
+
+
+def scored(score: Score, spread: Fraction, beta: int) -> Report:
+    """The exponential mechanism over all four contexts with a utility of one's own, priced so."""
+    eta = EPSILON / spread
+
+    def law(database: Database) -> Law:
+        utilities = [score(*_counts(database, context)) for context in range(4)]
+        best = max(utilities)
+        weights = [math.exp(float(eta) * (u - best)) for u in utilities]
+        return {context: weight / sum(weights) for context, weight in enumerate(weights)}
+
+    return exhaust(law, _edges((0, 6), 4), float(EPSILON), note=f"{beta=}")
+
+
+def population_in_isolation(beta: int = 4, crowd: int = 4) -> Report:
+    """min(crowd * margin, crowd * population): a near record also raises the population."""
+
+    def score(near: int, far: int) -> int:
+        return min(crowd * (beta + 1 - near), crowd * (far + near))
+
+    return scored(score, Fraction(crowd), beta)
+
+
+def best_separation(beta: int = 3, crowd: int = 6) -> Report:
+    """Theorem 5: isolation is the highest on outlier contexts and the lowest on the others.
+
+    By linear relaxation: along every chain of single steps a utility with the allowed slopes that
+    is at most 0 where the record is no outlier, or nobody is far, cannot exceed isolation.
+    """
+    most = 12
+    highest = {
+        (near, far): 0 if near > beta or far == 0 else math.inf
+        for near in range(1, most + 1)
+        for far in range(most + 1)
+    }
+    for _ in range(2 * most):
+        for near, far in highest:
+            # One near record more lowers by at most crowd, one far record more raises by beta.
+            steps = [highest[near, far]]
+            if near < most:
+                steps.append(highest[near + 1, far] + crowd)
+            if far:
+                steps.append(highest[near, far - 1] + beta)
+            highest[near, far] = min(steps)
+    worst, where = 0.0, ""
+    for (near, far), bound in highest.items():
+        mine = min(crowd * (beta + 1 - near), beta * far)
+        if near <= beta and abs(bound - mine) > worst:
+            worst, where = abs(bound - mine), f"{near=} {far=}"
+    return Report(len(highest), len(highest), worst, 0.0, where, "loss: distance from the bound")
+
+
+def _two_sided(sizes: Any, values: Mapping[str, int]) -> Any:
+    return -abs(sizes - 3)
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Grubbs(level=Fraction(1, 2)),
+    LocalOutlierFactor(k=1, threshold=Fraction(1)),
+    Histogram(bins=2, frequency=Fraction(3, 5)),
+    FewWithin(beta=1, reach=2),
+)
+
+
+def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Check:
+    return Check("explain", name, run, must_fail)
+
+
+CHECKS = (
+    *(
+        _named(f"{kind}: one record more, every matching set", partial(one_more_record, kind, 1, 1))
+        for kind in SEARCHES
+    ),
+    *(
+        _named(f"{kind}: one record more, two samples", partial(one_more_record, kind, 2, 9))
+        for kind in SEARCHES[1:]
+    ),
+    *(
+        _named(
+            f"{kind}: utilities that move both ways",
+            partial(both_ways, kind, 2 if kind == "uniform" else 1, 2),
+        )
+        for kind in SEARCHES
+    ),
+    *(
+        _named(f"{kind}: answers match, and all can be reached", partial(reached, kind))
+        for kind in ("direct", "walk", "dfs", "bfs")
+    ),
+    *(
+        _named(
+            f"{detector.kind}: pairs with equal matching sets", partial(conditional, detector, k)
+        )
+        for detector, k in zip(DETECTORS, ("direct", "bfs", "dfs", "walk"), strict=True)
+    ),
+    _named("overlap with a start", partial(conditional, FewWithin(1, 2), "bfs", "overlap")),
+    _named(
+        "a utility of one's own, two-sided",
+        partial(
+            conditional,
+            FewWithin(1, 2),
+            "direct",
+            CustomUtility("near three", _two_sided, limit=10),
+        ),
+    ),
+    *(
+        _named(
+            f"unconditional, {kind}: every pair",
+            partial(unconditional, kind, samples=2 if kind == "uniform" else 1),
+        )
+        for kind in SEARCHES
+    ),
+    _named("isolation separates best", best_separation),
+    _named(
+        "broken twin: equation (2) read as the price of a draw",
+        partial(both_ways, "direct", 1, 1),
+        True,
+    ),
+    _named("broken twin: equation (2), breadth first", partial(both_ways, "bfs", 1, 1), True),
+    _named("broken twin: a start found by population", partial(guided_start, "bfs"), True),
+    _named("broken twin: cumulative flips", cumulative_flips, True),
+    _named(
+        "broken twin: the conditional promise without its condition", conditional_everywhere, True
+    ),
+    _named("broken twin: isolation backed by the population", population_in_isolation, True),
+)

@@ -1,0 +1,119 @@
+"""Learn, checked: what the shipped stages ask noise for, on every edge of a small universe.
+
+The stages are run with a tape instead of noise (:mod:`whitecrow_audit.verify.tape`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.column import ABSENT_NUMBER
+from whitecrow.detector import scoring
+from whitecrow.detector.grid import Grid
+from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.histogram.noise_budget import Money
+from whitecrow.learn import threshold
+from whitecrow.learn.marginals import histogram_counts
+from whitecrow.learn.training import train
+from whitecrow.privacy import Unit
+from whitecrow_audit.verify import shares
+from whitecrow_audit.verify.tape import Tape, histogram_checks, worst_of
+from whitecrow_audit.verify.universes import Histogram, databases, edges
+
+VALUES = ((0.1, 0.0, 3.0), (0.9, 1.0, ABSENT_NUMBER), (0.1, 2.0, 500.0))
+"""The records there may be: a number, a category of three (the last is missing), a number without
+bounds that may be missing."""
+
+GRIDS = (
+    Grid("x", True, False, 0.0, 1.0),
+    Grid("y", False, True, 0.0, 2.0, absent=2.0),
+    Grid("z", True, False, None, None, absent=ABSENT_NUMBER),
+)
+MOST = 2
+
+
+def _rows(x: Histogram) -> npt.NDArray[np.float64]:
+    chosen = [value for value, count in zip(VALUES, x, strict=True) for _ in range(count)]
+    return np.array(chosen, dtype=np.float64).reshape(-1, len(GRIDS))
+
+
+def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+    """Run the stages on a database; return what is public of it."""
+    rows = _rows(x)
+    grids = GRIDS
+    if broken.get("data_bounds") and len(rows):
+        low, high = float(rows[:, 0].min()), float(rows[:, 0].max()) + 1.0
+        grids = (Grid("x", True, False, low, high), *GRIDS[1:])
+    money: Any = tape
+    model = train(
+        grids,
+        lambda wanted: histogram_counts(wanted, rows),
+        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
+        money,
+        Fraction(1),
+        size=len(rows) if broken.get("exact_n") else None,
+    )
+    layout = (model.grids, model.tables.axis.tobytes(), model.tables.offset.tobytes())
+    return layout, model.records, model.counts.tobytes()
+
+
+def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
+    """Return the worst loss of stages 1 and 2 on every edge, over some public ways."""
+    money = Money(law, Fraction(1, 2), relation, 1)
+    tape = {key: broken.pop(key) for key in ("tables", "left_out") if key in broken}
+    way = partial(_way, **broken)
+    return worst_of(way, money, len(VALUES), MOST, ways, **tape)
+
+
+def thresholds(relation: Unit, eta_factor: Fraction = Fraction(1)) -> Report:
+    """Return the worst loss of a threshold's choice over small histograms of scores."""
+    epsilon, rate = Fraction(1), Fraction(1, 3)
+    eta = epsilon * eta_factor / (2 * threshold.sensitivity(rate, relation, 1))
+
+    def law(x: Histogram) -> Mapping[Hashable, float]:
+        worth = threshold.utilities(np.array(x), rate)
+        weights = [math.exp(float(eta) * value) for value in worth]
+        return {place: weight / sum(weights) for place, weight in enumerate(weights)}
+
+    pairs = [(x, y) for x, y, _ in edges(3, 3)]
+    if relation == "replace_one":
+        pairs = [
+            (x, y)
+            for x in databases(3, 3)
+            for y in databases(3, 3)
+            if sum(x) == sum(y) and sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2
+        ]
+    return exhaust(law, pairs, float(epsilon))
+
+
+def _check(name: str, run: Callable[[], Report], *, twin: bool = False) -> Check:
+    return Check("learn", name, run, twin)
+
+
+CHECKS = [
+    *histogram_checks(
+        "learn",
+        all_histograms,
+        bounds_from_the_data={"data_bounds": True},
+        the_noise_of_one_table_for_all={"tables": 1},
+        the_exact_number_of_records={"exact_n": True},
+        empty_cells_left_out={"left_out": True},
+    ),
+    *(
+        _check(f"thresholds on every edge, {relation}", partial(thresholds, relation))
+        for relation in ("add_remove", "replace_one")
+    ),
+    _check(
+        "broken twin: a threshold at twice its price",
+        partial(thresholds, "add_remove", Fraction(3)),
+        twin=True,
+    ),
+    *shares.checks(),
+]

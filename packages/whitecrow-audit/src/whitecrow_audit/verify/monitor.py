@@ -1,0 +1,204 @@
+"""Monitor, checked: what the shipped steps ask noise for, on every edge of a small universe.
+
+The steps are run with a tape instead of noise (:mod:`whitecrow_audit.verify.tape`). Instead of
+records
+there are *lives*: what a record is at each step. It may stay, come late, be corrected or go. From
+one run of revisions to the next its period may be another, and the series is paid once a run. A
+person may have another record, of another period, at every step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data import Card, Column
+from whitecrow.detector import scoring
+from whitecrow.detector.grid import Grid
+from whitecrow.exhaustive import Check, Report
+from whitecrow.histogram.noise_budget import Money
+from whitecrow.learn.marginals import histogram_counts
+from whitecrow.monitor.facts import MonitorFacts, Weights
+from whitecrow.monitor.mechanism import resume
+from whitecrow.monitor.question import Monitor
+from whitecrow.monitor.strategy import Strategy
+from whitecrow.monitor.streams import BlockNoise, Reader
+from whitecrow_audit.verify.tape import Tape, worst_of
+from whitecrow_audit.verify.universes import Histogram
+
+STEPS = 3
+CARD = Card("small", (Column("x", lower=0, upper=1), Column("t", "integer", lower=0, upper=2)))
+
+Life = tuple[tuple[float, int] | None, ...]
+"""At each step the value and the period of a record, or None while it is not in the data."""
+
+RECORDS: tuple[Life, ...] = (
+    ((0.1, 0), (0.1, 0), (0.1, 0)),
+    (None, (0.9, 0), (0.9, 0)),
+    ((0.1, 0), (0.9, 0), None),
+    (None, (0.9, 1), (0.1, 1)),
+)
+"""One stays, one comes late, one is corrected and goes, one is of the second period."""
+
+Runs = tuple[int, ...]
+"""How many steps are closed in each run of revisions, one after the other."""
+
+
+def _moving(runs: Runs) -> tuple[Life, ...]:
+    """Every way to have a period in each run, with a value that is corrected at every step."""
+    return tuple(
+        tuple((0.1 if step % 2 else 0.9, period) for step, period in enumerate(life))
+        for life in (
+            [period for period, steps in zip(periods, runs, strict=True) for _ in range(steps)]
+            for periods in product(range(STEPS), repeat=len(runs))
+        )
+        if all(period <= step for step, period in enumerate(life))
+    )
+
+
+PERSONS: tuple[Life, ...] = (
+    ((0.1, 0), (0.1, 1), (0.1, 2)),
+    ((0.9, 0), None, (0.1, 0)),
+    (None, (0.9, 1), (0.1, 2)),
+)
+
+
+def _rows(lives: tuple[Life, ...], x: Histogram, step: int, period: int) -> Any:
+    found = [
+        life[step]
+        for life, count in zip(lives, x, strict=True)
+        for _ in range(count)
+        if life[step] is not None
+    ]
+    kept = [value for value, when in found if when == period]  # type: ignore[misc]
+    return np.array(kept, dtype=np.float64).reshape(-1, 1)
+
+
+def _facts(lives: tuple[Life, ...], x: Histogram) -> MonitorFacts:
+    """Count lives as they are at the step, which has one weight a period so far."""
+
+    def summed(weights: Weights, count: Callable[[Any], Any]) -> npt.NDArray[np.int64]:
+        step = len(weights) - 1
+        parts = [w * count(_rows(lives, x, step, s)) for s, w in enumerate(weights)]
+        return np.asarray(np.sum(parts, axis=0), dtype=np.int64)
+
+    def by_column(weights: Weights, grids: tuple[Grid, ...]) -> list[npt.NDArray[np.int64]]:
+        return [summed(weights, lambda rows: histogram_counts(grids, rows)[0])]
+
+    def by_table(weights: Weights, columns: Any, tables: Any) -> npt.NDArray[np.int64]:
+        return summed(weights, lambda rows: scoring.count_rows(columns, tables, [rows]))
+
+    return MonitorFacts(CARD, by_column, by_table)
+
+
+@dataclass(frozen=True)
+class _Alone(Strategy):
+    """Broken: every step is noised as if it were the only one."""
+
+    def reach(self, *, user: bool) -> int:
+        return min(self.rows[-1][-1], self.rows[0][0]) ** (1 if self.law == "laplace" else 2)
+
+
+class _Unpaid(Reader):
+    """Broken: the alarm's histograms come on top of the price."""
+
+    def histograms(self, share: Fraction, tables: int) -> BlockNoise:
+        return super().histograms(Fraction(1) if share == Fraction(1, 5) else share, tables)
+
+
+class _Taped:
+    """The question with a tape for money, or as a broken twin has it."""
+
+    def __init__(self, question: Monitor, tape: Tape, user: bool, **broken: Any) -> None:
+        self._question, self._tape, self._user, self._broken = question, tape, user, broken
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._question, name)
+
+    def plan(self, card: Card) -> Strategy:
+        shipped = self._question.plan(card)
+        if self._broken.get("running_sums"):
+            ones = tuple((1,) * (step + 1) for step in range(STEPS))
+            return _Alone(shipped.law, ones)
+        return _Alone(shipped.law, shipped.rows) if self._broken.get("alone") else shipped
+
+    def reader(self, card: Card, past: Any, span: tuple[int, int]) -> Reader:
+        money: Any = self._tape
+        make = _Unpaid if self._broken.get("unpaid") else Reader
+        return make(money, self.plan(card), past, span, self._user)
+
+
+def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+    """Close all steps over some lives; return what is public of it."""
+    delta = "1e-6" if tape.law == "gaussian" else "0"
+    asked = Monitor(["x"], time="t", start=0, period=1, horizon=STEPS, epsilon=1, delta=delta)
+    question: Any = _Taped(asked, tape, user, **broken)
+    shown = json.dumps(resume(question, _facts(lives, x), {}))
+    if broken.get("exact_window"):
+        return shown, len(_rows(lives, x, STEPS - 1, STEPS - 1))
+    return shown
+
+
+def all_steps(
+    law: str, lives: tuple[Life, ...] = RECORDS, user: bool = False, ways: int = 2, **broken: Any
+) -> Report:
+    """Return the worst loss of all steps together on every edge, over some public ways."""
+    money = Money(law, Fraction(1, 2), "add_remove", 1)
+    return worst_of(partial(_way, lives, user, **broken), money, len(lives), 1, ways)
+
+
+def all_runs(law: str, runs: Runs, paid: int) -> Report:
+    """Return the worst loss of records that move from run to run, beside so many prices."""
+    each = [all_steps(law, (life,), ways=1) for life in _moving(runs)]
+    worst = max(each, key=lambda report: report.worst_loss)
+    return replace(worst, edges=len(each), databases=2 * len(each), bound=paid * worst.bound)
+
+
+def _claims() -> list[Check]:
+    found = []
+    for law in ("laplace", "gaussian"):
+        name = f"loss of all steps, {law}"
+        found.append(Check("monitor", f"{name}, records", partial(all_steps, law)))
+        found.append(
+            Check("monitor", f"{name}, persons", partial(all_steps, law, PERSONS, user=True))
+        )
+        found.extend(
+            Check("monitor", f"{name}, {words}", partial(all_runs, law, runs, len(runs)))
+            for words, runs in (("one run", (3,)), ("two runs", (2, 1)), ("three runs", (1, 1, 1)))
+        )
+    return found
+
+
+def _twin(words: str, law: str, lives: tuple[Life, ...] = RECORDS, **broken: Any) -> Check:
+    run = partial(all_steps, law, lives, ways=1, **broken)
+    return Check("monitor", f"broken twin: {words}", run, must_fail=True)
+
+
+CHECKS = [
+    *_claims(),
+    _twin("each step noised as if alone", "gaussian", alone=True),
+    _twin("running sums, each noised as if alone", "laplace", running_sums=True),
+    _twin("a window from exact counts", "gaussian", PERSONS, user=True, exact_window=True),
+    _twin("the alarm on top of the price", "gaussian", unpaid=True),
+    _twin("persons whose records change, priced as records", "gaussian", PERSONS),
+    Check(
+        "monitor",
+        "broken twin: records that move from run to run, paid once",
+        partial(all_runs, "laplace", (1, 1, 1), 1),
+        must_fail=True,
+    ),
+    Check(
+        "monitor",
+        "broken twin: records that move between two runs, paid once",
+        partial(all_runs, "gaussian", (2, 1), 1),
+        must_fail=True,
+    ),
+]

@@ -1,0 +1,155 @@
+"""Profile, checked: every histogram that the shipped search asks for, and values that are named.
+
+The search is run with a tape instead of noise (:mod:`whitecrow_audit.verify.tape`); on another tape
+it
+goes another way, deeper or shallower. Values that the card does not list are named by a threshold,
+whose chance is computed from the exact law of the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from whitecrow.data import Card, Column
+from whitecrow.exhaustive import Check, Report
+from whitecrow.histogram.counting import Counts
+from whitecrow.histogram.line import Edges
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.privacy import Unit
+from whitecrow.profile.facts import ProfileFacts
+from whitecrow.profile.mechanism import described
+from whitecrow.profile.question import Profile
+from whitecrow.profile.values import threshold
+from whitecrow_audit.verify.tape import Tape, histogram_checks, worst_of
+from whitecrow_audit.verify.universes import Histogram
+
+VALUES = ((0.1, 3.0), (-4e9, 0.0), (math.nan, 5e-324), (0.1, 1.5e308))
+"""The records there may be: two numbers without bounds, one of them missing now and then."""
+
+CARD = Card("small", (Column("x"), Column("y")))
+MOST = 2
+
+
+def _facts(x: Histogram, **broken: Any) -> ProfileFacts:
+    rows = np.array(
+        [value for value, count in zip(VALUES, x, strict=True) for _ in range(count)],
+        dtype=np.float64,
+    ).reshape(-1, 2)
+
+    def by_cell(wanted: Mapping[str, Edges]) -> dict[str, Counts]:
+        found = {}
+        for name, edges in wanted.items():
+            values = rows[:, CARD.names.index(name)]
+            cells = np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
+            found[name] = np.bincount(cells, minlength=len(edges) + 2)
+        return found
+
+    def by_text(name: str) -> dict[str | None, int]:
+        raise NotImplementedError
+
+    return ProfileFacts(CARD, by_cell, by_text)
+
+
+def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
+    """Run all searches on a database; return what is public of it."""
+    facts = _facts(x)
+    parts = Profile(epsilon=1).parts(CARD)
+    money: Any = tape
+    if broken.get("one_column"):
+        # The noise that one column alone would need, for all of them.
+        alone = Profile(["x"], epsilon=1).parts(CARD)[0].share
+        parts = tuple(part.__class__(part.name, part.kind, alone, False) for part in parts)
+    found = described(parts, facts, money, None, most_cells=256)
+    public: list[Hashable] = [found[name].edges + found[name].counts for name in CARD.names]
+    exact = facts.by_cell({"x": np.array([0.0])})["x"]
+    if broken.get("exact_missing"):
+        public.append(int(exact[0]))
+    else:
+        public.append(found["x"].missing)
+    if broken.get("data_bounds"):
+        lower = [value[1] for value, count in zip(VALUES, x, strict=True) if count]
+        public.append(min(lower, default=0.0))
+    return tuple(public)
+
+
+def all_histograms(law: str, relation: Unit, ways: int = 2, **broken: Any) -> Report:
+    """Return the worst loss of all searches on every edge, over some public ways."""
+    money = Money(law, Fraction(1, 2), relation, 1)
+    tape = {key: broken.pop(key) for key in ("left_out",) if key in broken}
+    # Large numbers on the tape make the search go deep; its way is as public as any.
+    return worst_of(partial(_way, **broken), money, len(VALUES), MOST, ways, highest=4000, **tape)
+
+
+def named_values(
+    contribution: int, delta: Fraction, least: Callable[[Noise], int] | None = None
+) -> Report:
+    """Return the largest chance that a value is named which one person alone has.
+
+    All ways are tried in which a person's records may be spread over values of their own.
+    """
+    noise = Noise("gaussian", Fraction(9))
+    bound = threshold(noise, contribution, delta) if least is None else least(noise)
+    worst, where, count = 0.0, "", 0
+    for records in _partitions(contribution):
+        count += 1
+        unnamed = math.prod(1.0 - _at_least(bound - one, noise) for one in records)
+        if 1.0 - unnamed > worst:
+            worst, where = 1.0 - unnamed, f"{records} records of values of one's own"
+    return Report(count, count, worst, float(delta), where)
+
+
+def _partitions(total: int, most: int | None = None) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for first in range(1, min(total, most or total) + 1):
+        found += [(first, *rest) for rest in _partitions(total - first, first)]
+    return found
+
+
+def _at_least(least: int, noise: Noise) -> float:
+    """Return the chance that a discrete Gaussian is at least so large, by its exact law."""
+    variance = float(noise.size)
+    reach = range(-200, 201)
+    weights = {value: math.exp(-value * value / (2.0 * variance)) for value in reach}
+    total = math.fsum(weights.values())
+    return math.fsum(weight for value, weight in weights.items() if value >= least) / total
+
+
+def _check(name: str, run: Callable[[], Report], *, twin: bool = False) -> Check:
+    return Check("profile", name, run, twin)
+
+
+_DELTA = Fraction(1, 1000)
+
+CHECKS = [
+    *histogram_checks(
+        "profile",
+        all_histograms,
+        bounds_from_the_data={"data_bounds": True},
+        the_noise_of_one_column_for_all={"one_column": True},
+        the_exact_share_missing={"exact_missing": True},
+        empty_cells_left_out={"left_out": True},
+    ),
+    *(
+        _check(
+            f"chance that a person's own value is named, {records} records",
+            partial(named_values, records, _DELTA),
+        )
+        for records in (1, 2, 5)
+    ),
+    _check(
+        "broken twin: every value named that occurs (a threshold without δ)",
+        partial(named_values, 1, _DELTA, lambda noise: 1),
+        twin=True,
+    ),
+    _check(
+        "broken twin: a threshold for one record where a person has five",
+        partial(named_values, 5, _DELTA, lambda noise: threshold(noise, 1, _DELTA)),
+        twin=True,
+    ),
+]

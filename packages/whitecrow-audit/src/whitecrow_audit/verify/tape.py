@@ -1,0 +1,147 @@
+"""A tape instead of noise: two neighbouring databases go the same public way.
+
+Whatever a mechanism counts, it is handed the same released numbers, and what it counted is written
+down. What is added up is the loss of every histogram on that way. A mechanism whose way depends on
+records shows as an infinite loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.exhaustive import Check, Report
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.privacy import Unit
+from whitecrow_audit.verify.universes import Histogram, databases, edges
+
+
+@dataclass
+class Tape:
+    """Money that hands out fixed numbers for noisy ones, and writes down what was counted."""
+
+    money: Money
+    seed: int
+    tables: int | None = None
+    left_out: bool = False
+    highest: int = 60
+    asked: list[tuple[Noise, npt.NDArray[np.int64]]] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.money, name)
+
+    def histograms(self, share: Fraction, tables: int) -> Taped:
+        """Return noise that is none."""
+        return Taped(self, self.money.histograms(share, self.tables or tables))
+
+
+@dataclass(frozen=True, eq=False)
+class Taped:
+    """Stands for noise of some size."""
+
+    tape: Tape
+    noise: Noise
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Taped) and self.noise == other.noise
+
+    def __hash__(self) -> int:
+        return hash(self.noise)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.noise, name)
+
+    def added(self, counts: npt.NDArray[np.int64], source: object) -> npt.NDArray[np.int64]:
+        """Write the counts down, and return what is on the tape."""
+        tape = self.tape
+        tape.asked.append((self.noise, counts))
+        lots = np.random.default_rng(1000 * tape.seed + len(tape.asked))
+        released = lots.integers(-20, tape.highest, len(counts))
+        return np.where(counts > 0, released, 0) if tape.left_out else released
+
+
+def _difference(one: Tape, two: Tape) -> float:
+    """Add up the loss of all histograms, in the currency of the law."""
+    total = Fraction(0)
+    for (noise, first), (_, second) in zip(one.asked, two.asked, strict=True):
+        away = [abs(int(value)) for value in (first - second)]
+        if noise.law == "laplace":
+            total += sum(away) / noise.size
+        else:
+            total += sum(value * value for value in away) / (2 * noise.size)
+    return float(total)
+
+
+def neighbours(relation: Unit, values: int, most: int) -> Iterator[tuple[Histogram, Histogram]]:
+    """Yield all pairs of neighbouring databases of a small universe."""
+    if relation == "add_remove":
+        for x, y, _ in edges(values, most):
+            yield x, y
+        return
+    for x in databases(values, most):
+        for gone in range(values):
+            for come in range(values):
+                if gone != come and x[gone] > 0 and x[come] < most:
+                    moved = list(x)
+                    moved[gone] -= 1
+                    moved[come] += 1
+                    yield x, tuple(moved)
+
+
+def worst_of(
+    way: Callable[[Histogram, Tape], Hashable],
+    money: Money,
+    values: int,
+    most: int,
+    ways: int,
+    **tape: Any,
+) -> Report:
+    """Return the worst loss of a mechanism on every edge, over some public ways.
+
+    ``way`` runs it on a database with a tape, and returns what is public of that.
+    """
+    worst, where, count, seen = 0.0, "", 0, 0
+    for seed in range(ways):
+        known = {}
+        for x in databases(values, most):
+            used = Tape(money, seed, **tape)
+            known[x] = way(x, used), used
+        seen += len(known)
+        for x, y in neighbours(money.relation, values, most):
+            count += 1
+            (public, one), (other, two) = known[x], known[y]
+            found = _difference(one, two) if public == other else math.inf
+            if found > worst:
+                worst, where = found, f"{x} ~ {y}"
+    return Report(seen, count, worst, float(money.total), where)
+
+
+def histogram_checks(
+    mechanism: str, run: Callable[..., Report], **twins: dict[str, Any]
+) -> list[Check]:
+    """Return the checks of ``run(law, relation, ways, **broken)``: four claims, and broken twins.
+
+    A twin is named by its words, with underscores for blanks.
+    """
+    claims = [
+        Check(mechanism, f"loss of all histograms, {law}, {relation}", partial(run, law, relation))
+        for law in ("laplace", "gaussian")
+        for relation in ("add_remove", "replace_one")
+    ]
+    broken = [
+        Check(
+            mechanism,
+            f"broken twin: {words.replace('_', ' ')}",
+            partial(run, "laplace", "add_remove", 1, **how),
+            must_fail=True,
+        )
+        for words, how in twins.items()
+    ]
+    return [*claims, *broken]

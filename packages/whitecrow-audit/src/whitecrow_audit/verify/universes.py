@@ -1,0 +1,42 @@
+"""Small universes: every database of a few cells, and the pairs that differ in one record."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+Histogram = tuple[int, ...]
+"""A database as counts: how many records have each of the domain's values."""
+
+Nearness = Callable[[int, int], bool]
+
+
+def databases(cells: int, most: int) -> Iterator[Histogram]:
+    """Every histogram over ``cells`` values with 0 to ``most`` records of each."""
+    return itertools.product(range(most + 1), repeat=cells)
+
+
+def edges(cells: int, most: int) -> Iterator[tuple[Histogram, Histogram, int]]:
+    """Every add/remove pair (smaller, larger, which value the record has)."""
+    for x in databases(cells, most):
+        for i in range(cells):
+            if x[i] < most:
+                yield x, (*x[:i], x[i] + 1, *x[i + 1 :]), i
+
+
+def neighbours_on_line(cells: int, radius: int) -> list[list[int]]:
+    """For each point of a line, the points within the radius (itself included)."""
+    return [[j for j in range(cells) if abs(i - j) <= radius] for i in range(cells)]
+
+
+def neighbours_on_ring(cells: int, radius: int) -> list[list[int]]:
+    """For each point of a ring, the points within the radius (itself included)."""
+    return [
+        [j for j in range(cells) if min((i - j) % cells, (j - i) % cells) <= radius]
+        for i in range(cells)
+    ]
+
+
+def occupancy(x: Sequence[int], near: Sequence[int]) -> int:
+    """How many records lie at the given points."""
+    return sum(x[j] for j in near)

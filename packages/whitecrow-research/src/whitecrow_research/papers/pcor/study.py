@@ -1,0 +1,105 @@
+"""How often does one more or one fewer record change the matching contexts? For custodians.
+
+The conditional promise holds only where the matching set stays the same. This study measures how
+often it does (the paper's Tables 12 and 13). Its figures are exact and private: they help the
+custodian to choose a notion and are never shown to an analyst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.data import Dataset
+from whitecrow.errors import invalid
+from whitecrow.explain.population import Population
+from whitecrow.explain.question import Explain
+from whitecrow.explain.verdicts import Verdicts
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+
+CHANGES = ("remove", "add")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MatchStudy(Facts):
+    """What became of the matching set in random neighbouring databases. For the custodian only.
+
+    Parameters
+    ----------
+    matching : int
+        In how many contexts the record is an outlier.
+    unchanged : float
+        The share of neighbours with exactly the same matching set: where the promise holds.
+    overlap : float
+        The mean of (contexts in both sets) / (contexts in either).
+    """
+
+    matching: int
+    unchanged: float
+    overlap: float
+
+
+def match_study(
+    question: Explain,
+    dataset: Dataset,
+    *,
+    records: int = 1,
+    neighbours: int = 50,
+    change: str = "remove",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> MatchStudy:
+    """Compare the matching set with that of random databases a few records away.
+
+    Parameters
+    ----------
+    question : Explain
+        The record, attributes, metric and detector; the rest does not matter.
+    dataset : Dataset
+        The records.
+    records : int
+        How many records come or go (the paper's ΔD).
+    neighbours : int
+        How many databases are tried.
+    change : {"remove", "add"}
+        Whether random records go, or come: the attributes of one random record with the metric of
+        another.
+    seed : int
+        Where the choice of neighbours starts; it protects nobody.
+    progress : callable, optional
+        Called with the number of databases done.
+    """
+    for parameter, value in (("records", records), ("neighbours", neighbours)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise invalid("match_study", parameter, "a whole number of at least 1", value)
+    if change not in CHANGES:
+        raise invalid("match_study", "change", f"one of {', '.join(CHANGES)}", change)
+    card = dataset.card
+    question.check(card)
+    space = question.space(card)
+    grid, own, detector = question.on_grid(card)
+    needs = space.needs({name: dataset.values(name) for name in question.attributes})
+    offsets = grid.cells(dataset.values(question.metric)) - own
+
+    def matches(needs: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return Verdicts(Population(needs, offsets, space.bits), detector).all()
+
+    random = np.random.default_rng(seed)
+    before = matches(needs, offsets)
+    same, shared = 0, 0.0
+    for done in range(neighbours):
+        if change == "remove":
+            gone = random.choice(len(offsets), size=min(records, len(offsets)), replace=False)
+            after = matches(np.delete(needs, gone, axis=0), np.delete(offsets, gone))
+        else:
+            a, b = random.integers(0, max(1, len(offsets)), size=(2, records))
+            after = matches(np.vstack([needs, needs[a]]), np.append(offsets, offsets[b]))
+        either = int((before | after).sum())
+        same += bool((before == after).all())
+        shared += int((before & after).sum()) / either if either else 1.0
+        if progress is not None:
+            progress(done + 1, neighbours, "neighbours")
+    return MatchStudy(int(before.sum()), same / neighbours, shared / neighbours)

@@ -1,0 +1,230 @@
+"""The form of a reproduction: sections of rows (paper, ours, verdict, why), tables and pictures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import use_compiled
+
+Verdict = Literal["reproduced", "differs", "data not to be had", "beyond the paper"]
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a section may use.
+
+    Parameters
+    ----------
+    data : Path or None
+        The folder of real data sets, if there is one.
+    out : Path
+        Where pictures go.
+    quick : bool
+        Smaller repetitions, for the ordinary test run.
+    seed : int
+        Where simulations start.
+    """
+
+    data: Path | None
+    out: Path
+    quick: bool = False
+    seed: int = 1
+
+    def dataset(self, name: str) -> Path | None:
+        """Return the path of a data file, or None where it is not to be had."""
+        if self.data is None or not (self.data / name).exists():
+            return None
+        return self.data / name
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of the paper beside ours.
+
+    Parameters
+    ----------
+    what : str
+        Which figure.
+    paper, ours : str
+        Both values, as text; a dash where there is none.
+    verdict : Verdict
+        How they compare.
+    why : str
+        The reason where they differ, or what stands in for data that are not to be had.
+    """
+
+    what: str
+    paper: str
+    ours: str
+    verdict: Verdict
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A plain table."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table or figure of the paper, reproduced, and how long that took."""
+
+    title: str
+    text: str = ""
+    rows: Sequence[Row] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Path] = field(default=())
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure that a paper prints: each one must be accounted for.
+
+    Parameters
+    ----------
+    name : str
+        As printed: "Table 2".
+    shows : str
+        What it shows, in a few words.
+    section : str
+        The key of the section that redoes it.
+    rows : str
+        Only rows that have this in their name belong to it; all of the section's unless given.
+    why : str
+        Why ours differs, in short, where it does; else the rows' own reasons are quoted.
+    stand_in : str
+        What stands in for data that are not to be had.
+    """
+
+    name: str
+    shows: str
+    section: str
+    rows: str = ""
+    why: str = ""
+    stand_in: str = ""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What a paper says, and what holds."""
+
+    number: str
+    paper: str
+    holds: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and how to redo it.
+
+    Parameters
+    ----------
+    name : str
+        As typed: ``whitecrow papers run NAME``.
+    title, citation : str
+        As printed.
+    sections : mapping
+        Key (as in ``--table KEY``) to the function that computes the section.
+    exhibits : sequence of Exhibit
+        Every table and figure of the paper, in its order.
+    errata : sequence of Erratum
+        Where it is wrong or unclear.
+    apart : sequence of str
+        Sections that take long and share no computation with others: each may have a process of
+        its own.
+    """
+
+    name: str
+    title: str
+    citation: str
+    sections: Mapping[str, Callable[[Context], Section]]
+    exhibits: Sequence[Exhibit]
+    errata: Sequence[Erratum] = ()
+    apart: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one table or figure.
+
+    Parameters
+    ----------
+    exhibit : Exhibit
+        Which one.
+    verdict : Verdict
+        Reproduced if every figure of it is; data not to be had if only data are missing.
+    same, compared : int
+        How many of its figures came out as printed, of how many.
+    why : str
+        The reason where it differs, and what stands in for missing data.
+    """
+
+    exhibit: Exhibit
+    verdict: Verdict
+    same: int
+    compared: int
+    why: str
+
+
+def run(
+    paper: Paper,
+    context: Context,
+    only: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> list[Section]:
+    """Compute the sections of a paper, all or those named."""
+    for key in only:
+        if key not in paper.sections:
+            known = ", ".join(paper.sections)
+            raise InvalidInput(f"{paper.name} has no table {key!r}; it has {known}.")
+    context.out.mkdir(parents=True, exist_ok=True)
+    wanted = [key for key in paper.sections if not only or key in only]
+    use_compiled()  # hundreds of thousands of small counts: loading the kernels pays
+    found = []
+    for done, key in enumerate(wanted):
+        if progress is not None:
+            progress(done, len(wanted), f"{paper.name}: {key}")
+        start = time.perf_counter()
+        section = paper.sections[key](context)
+        found.append(replace(section, seconds=time.perf_counter() - start))
+    return found
+
+
+def findings(paper: Paper, sections: Sequence[Section]) -> list[Finding]:
+    """Judge every table and figure of a paper, given all of its sections in order."""
+    computed = dict(zip(paper.sections, sections, strict=True))
+    return [_finding(exhibit, computed[exhibit.section]) for exhibit in paper.exhibits]
+
+
+def _finding(exhibit: Exhibit, section: Section) -> Finding:
+    said = [row for row in section.rows if row.verdict != "beyond the paper"]
+    rows = [row for row in said if exhibit.rows in row.what]
+    if not rows:  # without its data a section has one row, which stands for all of it
+        rows = [row for row in said if row.verdict == "data not to be had"]
+    same = sum(row.verdict == "reproduced" for row in rows)
+    missing = [row for row in rows if row.verdict == "data not to be had"]
+    different = [row for row in rows if row.verdict == "differs"]
+    verdict: Verdict = (
+        "differs" if different else "data not to be had" if missing or not rows else "reproduced"
+    )
+    reasons = [exhibit.why] if exhibit.why and different else _distinct(different)
+    if exhibit.stand_in and len(missing) < len(rows):
+        reasons.append(f"stand-in: {exhibit.stand_in}")
+    elif missing:
+        reasons += _distinct(missing)
+    return Finding(exhibit, verdict, same, len(rows), "; ".join(reasons))
+
+
+def _distinct(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.why for row in rows if row.why))[:2]

@@ -1,0 +1,97 @@
+"""Plans and advice, computed in a process that delays no reply: seen from the worker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from whitecrow.curator import Curator
+from whitecrow.curator.beforehand import public_facts
+from whitecrow.errors import NotReady, from_json
+from whitecrow.questions import added_modules
+from whitecrow_server._children import Child
+from whitecrow_server._settings import Settings
+
+_LONGEST_SECONDS = 120.0
+_MOST_BYTES = 2 << 30
+
+
+class Aside:
+    """Has free work done; the process is begun when it is first needed.
+
+    Parameters
+    ----------
+    settings : Settings
+        Where the ledger is, and what is lent to a question.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+
+    def plan(
+        self, curator: Curator, analyst: str, questions: list[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Say what a batch would cost together."""
+        return self._done("plan", curator, analyst, {"questions": questions})
+
+    def advice(
+        self,
+        curator: Curator,
+        analyst: str,
+        share: str,
+        profile: Mapping[str, Any] | None,
+        how: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Find a model for a wanted share of outliers."""
+        given = {"share": share, "profile": profile, "how": how}
+        return self._done("advice", curator, analyst, given)
+
+    def _done(
+        self, work: str, curator: Curator, analyst: str, given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        settings = self._settings
+        asked = {
+            **public_facts(curator),
+            "work": work,
+            "given": given,
+            "analyst": analyst,
+            "lent": [settings.longest_seconds, settings.most_bytes],
+            "records_at_most": settings.records_at_most,
+        }
+        with self._lock:
+            child = self._begun()
+            try:
+                child.wires[0].send(asked)
+                said = child.wires[0].receive(_LONGEST_SECONDS)
+            except (EOFError, OSError):  # it died, or took too long
+                child.end()
+                said = None
+        if said is None:
+            raise NotReady("This took too much time or memory; ask for less at once.", after=60)
+        if "failed" in said:
+            error = from_json(said["failed"])
+            assert error is not None
+            raise error
+        done: dict[str, Any] = said["done"]
+        return done
+
+    def _begun(self) -> Child:
+        if self._child is None or not self._child.alive:
+            self._child = Child("whitecrow_server._aside_process", 1)
+            self._child.wires[0].send(
+                {
+                    "ledger": self._settings.database,
+                    "questions": added_modules(),
+                    "bytes": _MOST_BYTES,
+                }
+            )
+        return self._child
+
+    def close(self) -> None:
+        """End the process."""
+        child = self._child
+        if child is not None:
+            child.end()

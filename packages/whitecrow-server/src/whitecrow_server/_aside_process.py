@@ -1,0 +1,125 @@
+"""The process that computes what costs nothing: started by the service, and by nobody else.
+
+Plans and advice come from public facts and the accounts. They take long and are free, so they must
+not compute among the threads that reply, which take turns by one lock. This process has a low
+priority, and holds no records.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from whitecrow.card import Card
+from whitecrow.curator.curator import Curator
+from whitecrow.curator.execution import Answer, Elsewhere
+from whitecrow.curator.identity import Identity
+from whitecrow.errors import InvalidInput, WhitecrowError, to_json
+from whitecrow.histogram.table import TableProfile
+from whitecrow.ledger import Ledger
+from whitecrow.limits import Limits
+from whitecrow.place.balls import Balls
+from whitecrow.question import Progress, Question
+from whitecrow.questions import register
+from whitecrow_server._untrusted_input import priced_question
+from whitecrow_server._wire import Wire
+
+_MALFORMED = "The question is not well formed: a value is of the wrong type or size."
+
+
+def main(wire: int, life: int) -> None:
+    """Serve until the service ends.
+
+    Parameters
+    ----------
+    wire : int
+        The socket on which it is asked.
+    life : int
+        A pipe that ends when the service does, however that happens.
+    """
+    for stopping in (signal.SIGINT, signal.SIGTERM):  # the service decides, once it has replied
+        signal.signal(stopping, signal.SIG_IGN)
+    os.nice(10)
+    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
+    end = Wire(socket.socket(fileno=wire))
+    said = end.receive()
+    for module in said["questions"]:  # those that the service's own code registered
+        register(importlib.import_module(module).TYPE)
+    bytes_ = int(said["bytes"])
+    resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
+    geometry = Balls(few=1)
+    geometry.load()
+    with Ledger(said["ledger"], geometry=geometry) as ledger:
+        ledger.database.label = "of this service"
+        while True:
+            end.send(_reply(ledger, end.receive()))
+
+
+def _end_with(life: int) -> None:
+    os.read(life, 1)
+    os._exit(1)
+
+
+def _reply(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what is asked; whatever goes wrong was public, so it may be told."""
+    try:
+        return {"done": _WORK[asked["work"]](_curator(ledger, asked), **asked["given"])}
+    except WhitecrowError as error:
+        return {"failed": to_json(error)}
+    except Exception:  # noqa: BLE001 - no record is within reach: it was the question's fault
+        return {"failed": to_json(InvalidInput(_MALFORMED))}
+
+
+def _curator(ledger: Ledger, asked: Mapping[str, Any]) -> Curator:
+    identity = Identity(asked["revision"], asked["since"], steady=asked["steady"])
+    return Curator(
+        Elsewhere(Card.from_json(asked["card"])),
+        None,
+        ledger,
+        name=asked["name"],
+        analyst=asked["analyst"],
+        execution=_Nobody(),
+        lent=Limits(*asked["lent"]),
+        records_at_most=asked["records_at_most"],
+        identity=identity,
+    )
+
+
+class _Nobody:
+    """Computes no answer: no records are here."""
+
+    def answer(
+        self,
+        question: Question,
+        *,
+        limits: Callable[[], Limits],
+        progress: Progress | None,
+        kept: Mapping[str, Any] | None = None,
+    ) -> Answer | None:
+        """Return that there is none."""
+        return None
+
+
+def _plan(curator: Curator, questions: list[Mapping[str, Any]]) -> dict[str, Any]:
+    return curator.plan([priced_question(curator, one) for one in questions]).to_json()
+
+
+def _advice(
+    curator: Curator, share: str, profile: Mapping[str, Any] | None, how: Mapping[str, Any]
+) -> dict[str, Any]:
+    bought = None if profile is None else TableProfile.from_json(profile)
+    return curator.advise_model(share, profile=bought, **how).to_json()
+
+
+_WORK: dict[str, Callable[..., dict[str, Any]]] = {"plan": _plan, "advice": _advice}
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:3]))

@@ -1,0 +1,262 @@
+"""The catalogue: which datasets there are, where their records lie, who may know of them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, or_, select, update
+
+from whitecrow.data import Card, SqlQuery, is_lake
+from whitecrow.data.sources import open_source
+from whitecrow.errors import InvalidInput, NotKnown, Taken, WhitecrowError, invalid
+from whitecrow.ledger.schema import datasets as accounts
+from whitecrow_server._people import good_name, is_name
+from whitecrow_server._settings import Settings
+from whitecrow_server._store import Store
+from whitecrow_server._tables import access, people, sources
+from whitecrow_server._versioned_cache import VersionedCache
+
+EVERY_ANALYST = "*"
+"""In an access list: all analysts, those of the future too."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A dataset as the catalogue has it.
+
+    Parameters
+    ----------
+    name : str
+        Its name, also that of its account.
+    source : mapping
+        ``{"file": NAME}`` or ``{"database": NAME, "query": SELECT}``.
+    card : Card or None
+        The public facts.
+    engine : str
+        Who counts neighbours.
+    revision : int
+        Grows with every change of card or source.
+    indexes : tuple of tuples of str
+        Sets of columns over which an index is built when the dataset is loaded.
+    """
+
+    name: str
+    source: Mapping[str, str]
+    card: Card | None
+    engine: str
+    revision: int
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+
+class Catalogue:
+    """The register of datasets.
+
+    Parameters
+    ----------
+    store : Store
+        Where the tables are.
+    settings : Settings
+        Which folder and which databases may be registered.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self.log = settings.beside_ledger
+        self._seen: VersionedCache[tuple[str, str], Listing | None] = VersionedCache(store.version)
+
+    def add(
+        self,
+        connection: Connection,
+        name: str,
+        source: Mapping[str, Any],
+        *,
+        card: Card | None,
+        engine: str,
+        readers: Iterable[str],
+        indexes: Sequence[Sequence[str]] = (),
+    ) -> None:
+        """List a dataset, in a transaction that also opens its account."""
+        good_name(name, "a dataset")
+        _check(self.records(source), card)
+        if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
+            raise Taken(f"There is a dataset called {name!r} already.")
+        connection.execute(
+            insert(sources).values(
+                name=name,
+                source=json.dumps(source),
+                card=_written(card),
+                engine=engine,
+                indexes=json.dumps(indexes),
+                revision=1,
+                created=time.time(),
+            )
+        )
+        self.admit(connection, name, readers)
+
+    def remove_unaccounted(self) -> list[str]:
+        """Take back listings that have no account, and return their names.
+
+        An earlier version wrote the listing first and the account afterwards: one that died between
+        left a name that could neither be asked about nor registered again.
+        """
+        with self._store.transaction() as connection:
+            # One statement, which sees one moment: listing and account appear together.
+            query = select(sources.c.name).where(sources.c.name.not_in(select(accounts.c.name)))
+            left = list(connection.execute(query).scalars())
+            connection.execute(access.delete().where(access.c.dataset.in_(left)))
+            connection.execute(sources.delete().where(sources.c.name.in_(left)))
+        return left
+
+    def remove(self, connection: Connection, name: str) -> None:
+        """Take a dataset off the list, in an open transaction that tells its account."""
+        connection.execute(access.delete().where(access.c.dataset == name))
+        connection.execute(sources.delete().where(sources.c.name == name))
+
+    def change(self, connection: Connection, name: str, *, card: Card) -> None:
+        """Put another card in force, in an open transaction; workers read the records again."""
+        connection.execute(
+            update(sources)
+            .where(sources.c.name == name)
+            .values(card=_written(card), revision=sources.c.revision + 1)
+        )
+
+    def reload(self, name: str) -> None:
+        """Let the workers read the records of a dataset again."""
+        with self._store.transaction() as connection:
+            connection.execute(
+                update(sources)
+                .where(sources.c.name == name)
+                .values(revision=sources.c.revision + 1)
+            )
+
+    def admit(self, connection: Connection, name: str, readers: Iterable[str]) -> None:
+        """Say which analysts may know of a dataset, in an open transaction; others may not."""
+        query = select(people.c.name).where(people.c.role == "analyst")
+        known = {EVERY_ANALYST, *connection.execute(query).scalars()}
+        connection.execute(access.delete().where(access.c.dataset == name))
+        for one in sorted(set(readers)):
+            if one not in known:
+                raise InvalidInput(f"There is no analyst called {one!r}.")
+            connection.execute(insert(access).values(dataset=name, person=one))
+
+    def all(self) -> list[Listing]:
+        """Every dataset, by name."""
+        with self._store.transaction(write=False) as connection:
+            return [_listing(row) for row in connection.execute(select(sources).order_by("name"))]
+
+    def seen_by(self, analyst: str) -> list[Listing]:
+        """The datasets an analyst may know of, by name."""
+        query = select(sources).where(sources.c.name.in_(_open_to(analyst))).order_by("name")
+        with self._store.transaction(write=False) as connection:
+            return [_listing(row) for row in connection.execute(query)]
+
+    def get(self, name: str, *, analyst: str = "") -> Listing:
+        """One dataset; with an analyst, only if they may know of it."""
+        if not is_name(name):
+            raise unknown(name)
+        found = self._seen.get((name, analyst), lambda: self._read(name, analyst))
+        if found is None:
+            raise unknown(name)
+        return found
+
+    def _read(self, name: str, analyst: str) -> Listing | None:
+        query = select(sources).where(sources.c.name == name)
+        if analyst:
+            query = query.where(sources.c.name.in_(_open_to(analyst)))
+        with self._store.transaction(write=False) as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _listing(row)
+
+    def records(self, source: Mapping[str, Any]) -> Path | SqlQuery:
+        """Where records lie, if they may be registered at all."""
+        if set(source) == {"file"}:
+            return self._file(source["file"])
+        if set(source) != {"database", "query"}:
+            raise InvalidInput(
+                'A source is {"file": NAME} or {"database": NAME, "query": "SELECT ..."}.'
+            )
+        address = self._settings.databases.get(source["database"])
+        if address is None or not isinstance(source["query"], str):
+            raise InvalidInput(
+                f"The service is set up with no database called {source['database']!r}."
+            )
+        return SqlQuery(address, source["query"])
+
+    def _file(self, name: object) -> Path:
+        """A file inside the data folder, whatever links and dots its name has."""
+        folder = self._settings.folder
+        if folder is None:
+            raise InvalidInput("The service is set up with no folder of data files.")
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise invalid("a source", "file", "the name of a file in the data folder", name)
+        path = (folder / name).resolve()
+        # A folder of a table names its files itself, and its reader leaves it for none of them.
+        there = path.is_relative_to(folder) and (path.is_file() or is_lake(path))
+        if not there:
+            raise InvalidInput(f"There is no file {name!r} in the service's data folder.")
+        return path
+
+
+def _check(records: Path | SqlQuery, card: Card | None) -> None:
+    """Refuse what could write, and what would need types read from records."""
+    if isinstance(records, SqlQuery):
+        records.check()
+    elif card is None and records.suffix.lower() == ".csv":
+        raise InvalidInput(
+            "A CSV file says nothing of the types of its columns: register it with a card "
+            "(whitecrow card new drafts one)."
+        )
+    elif card is not None:
+        _check_columns(records, card)
+
+
+def _check_columns(file: Path, card: Card) -> None:
+    """Refuse a card with a column that the file has not: loading it would fail, later and unseen.
+
+    The names of columns are no records: they may be told to whoever registers the file.
+    """
+    try:
+        there = list(open_source(file, card).schema.names)
+    except WhitecrowError:  # what is wrong with the file itself shows when it is loaded
+        return
+    for column in card.columns:
+        if column.name not in there:
+            near = difflib.get_close_matches(column.name, there, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(there[:20])}."
+            raise InvalidInput(
+                f"The card has a column {column.name!r}, and the file has none of that name.{hint}",
+                parameter="card",
+            )
+
+
+def unknown(name: str) -> NotKnown:
+    """The one error for datasets that do not exist or may not be known."""
+    return NotKnown(f"There is no dataset {name!r}.")
+
+
+def _open_to(analyst: str) -> Any:
+    return select(access.c.dataset).where(
+        or_(access.c.person == analyst, access.c.person == EVERY_ANALYST)
+    )
+
+
+def _written(card: Card | None) -> str | None:
+    return None if card is None else json.dumps(card.to_json())
+
+
+def _listing(row: Row[Any]) -> Listing:
+    return Listing(
+        row.name,
+        json.loads(row.source),
+        None if row.card is None else Card.from_json(json.loads(row.card)),
+        row.engine,
+        row.revision,
+        tuple(map(tuple, json.loads(row.indexes))),
+    )

@@ -1,0 +1,258 @@
+"""The datasets a worker answers for: loaded in the background, each in a process of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from whitecrow.curator import Curator
+from whitecrow.curator.execution import Elsewhere
+from whitecrow.curator.identity import Recognition, keep_unit
+from whitecrow.custodian import write_down
+from whitecrow.data.intake import Intake
+from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
+from whitecrow.ledger import Ledger
+from whitecrow.limits import Limits
+from whitecrow.neighbours import READ_AGAIN
+from whitecrow_server._catalogue import Catalogue, Listing
+from whitecrow_server._processes import DatasetProcess, LoadFailed
+
+_LOOK_AGAIN_SECONDS = 1.0
+_RETRY_SECONDS = (5.0, 300.0)
+"""A load that failed is tried again after so long, and twice as long each time up to the second:
+what was away (a database, a disk, a warehouse) comes back."""
+_PATIENT = 4
+"""A computation is ended after so many times what is lent to it: others may use the processor."""
+
+CHANGED = "changed: waits for the custodian"
+"""All that an analyst learns of records that are not those of the account."""
+_CHANGED = "This dataset has changed: it waits for the custodian."
+_FAILED = "This dataset cannot be read at the moment; the custodian's log has the cause."
+
+
+@dataclass
+class State:
+    """How far a worker is with a dataset.
+
+    Parameters
+    ----------
+    revision : int
+        Of the card and source that are loaded, or being loaded.
+    stage : str
+        ``waiting``, ``reading``, ``compiling``, ``indexing``, ``ready``, ``failed``, or
+        ``changed``: the records are not those of the account.
+    percent : int
+        How far the stage is. The numbers of rows behind it are facts and stay here.
+    reason : str
+        Why it failed, for the custodian only.
+    tries : int
+        How often its load has failed.
+    """
+
+    revision: int
+    stage: str = "waiting"
+    percent: int = 0
+    reason: str = ""
+    tries: int = 0
+    retry_at: float = field(default=float("inf"), repr=False)
+    curator: Curator | None = field(default=None, repr=False)
+    process: DatasetProcess | None = field(default=None, repr=False)
+    settled: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def died(self) -> bool:
+        """Whether the records were loaded, and their process is no more."""
+        return self.stage == "ready" and self.process is not None and not self.process.alive
+
+    @property
+    def over(self) -> bool:
+        """Whether it is to be loaded anew: its process died, or its load failed a while ago."""
+        return self.died or time.monotonic() >= self.retry_at
+
+    def failed(self, reason: str) -> None:
+        """Note that the load failed, and when to try again."""
+        first, most = _RETRY_SECONDS
+        self.stage, self.reason = "failed", reason
+        self.tries += 1
+        self.retry_at = time.monotonic() + min(most, first * 2 ** min(self.tries - 1, 20))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the custodian sees."""
+        return {
+            "stage": self.stage,
+            "percent": self.percent,
+            "reason": self.reason,
+        }
+
+
+class CuratorPool:
+    """Curators by name, all on one ledger.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        What there is to load.
+    ledger : Ledger
+        The accounts.
+    patience : float
+        How many seconds :meth:`curator` waits for a load.
+    lent : Limits
+        What a question may take at the most.
+    records_at_most : int
+        The public bound on the number of records where a card gives none.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        ledger: Ledger,
+        *,
+        patience: float,
+        lent: Limits,
+        records_at_most: int,
+    ) -> None:
+        self._catalogue, self._ledger = catalogue, ledger
+        self._patience, self._lent = patience, lent
+        self._records_at_most = records_at_most
+        self._states: dict[str, State] = {}
+        self._alive: set[DatasetProcess] = set()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name="whitecrow-curator-pool", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to load what the catalogue lists, and go on looking for changes."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop loading, and end the processes that compute: at once, their spends kept."""
+        self._stop.set()
+        self._wake.set()
+        with self._lock:
+            processes = list(self._alive)
+        for process in processes:
+            process.kill()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    def state(self, listing: Listing) -> State:
+        """How far the load of a dataset is."""
+        with self._lock:
+            state = self._states.get(listing.name)
+            if state is None or state.revision < listing.revision or state.over:
+                again = state is not None and state.revision == listing.revision
+                tries = state.tries if again and state is not None else 0
+                old, state = state, State(listing.revision, tries=tries)
+                self._states[listing.name] = state
+                if old is not None and old.process is not None:
+                    # Asks under way still use it: it ends when they have.
+                    self._retire(old.process)
+                self._wake.set()
+            return state
+
+    def _retire(self, process: DatasetProcess) -> None:
+        def end() -> None:
+            process.retire()
+            with self._lock:
+                self._alive.discard(process)
+
+        threading.Thread(target=end, daemon=True).start()
+
+    def curator(self, listing: Listing) -> Curator:
+        """Return the curator of a dataset, after waiting a while for its load."""
+        found = self._settled(listing).curator
+        assert found is not None
+        return found
+
+    def process(self, listing: Listing) -> DatasetProcess:
+        """Return the process that holds the records of a dataset, in the same way."""
+        found = self._settled(listing).process
+        assert found is not None
+        return found
+
+    def intake(self, listing: Listing) -> Intake | None:
+        """What became of the rows of a dataset at load; None while it is not loaded."""
+        process = self.state(listing).process
+        return None if process is None else process.intake
+
+    def _settled(self, listing: Listing) -> State:
+        state = self.state(listing)
+        if not state.settled.wait(self._patience):
+            raise NotReady("This dataset is being loaded; ask again in a moment.")
+        if state.curator is None:
+            if state.stage == "changed":
+                raise DatasetClosed(_CHANGED)
+            raise NotReady(_FAILED, after=5)
+        return state
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.clear()
+            try:
+                listed = self._catalogue.all()
+            except WhitecrowError:  # the database is away: look again later
+                listed = []
+            for listing in listed:
+                state = self.state(listing)
+                if self._stop.is_set():
+                    return
+                if not state.settled.is_set():
+                    self._load(listing, state)
+            self._wake.wait(_LOOK_AGAIN_SECONDS)
+
+    def _load(self, listing: Listing, state: State) -> None:
+        def tell(stage: str, percent: int) -> None:
+            state.stage, state.percent = stage, percent
+
+        try:
+            source = self._catalogue.records(listing.source)
+            # Before it is read: what changes from now on is noticed.
+            seen = Recognition(source, remote=listing.engine in READ_AGAIN)
+            process = DatasetProcess(
+                listing,
+                source,
+                log=self._catalogue.log,
+                longest=_PATIENT * self._lent.seconds,
+                records_at_most=self._records_at_most,
+            )
+            with self._lock:
+                state.process = process
+                self._alive.add(process)
+            if self._stop.is_set():  # closed meanwhile, without knowing of it
+                process.kill()
+            card, mark = process.load(tell)
+            keep_unit(self._ledger, listing.name, card)
+            state.curator = Curator(
+                Elsewhere(card),
+                None,
+                self._ledger,
+                name=listing.name,
+                analyst=listing.name,
+                execution=process,
+                lent=self._lent,
+                records_at_most=self._records_at_most,
+                identity=seen.bound(self._ledger, listing.name, mark),
+            )
+            state.stage = "ready"
+        except DataChanged as error:
+            state.stage, state.reason = "changed", str(error)
+        except (WhitecrowError, LoadFailed) as error:
+            state.failed(str(error))
+        except Exception:  # noqa: BLE001 - may say more than the custodian's page should
+            said = f"the dataset {listing.name} could not be loaded"
+            write_down(self._catalogue.log, said, traceback.format_exc())
+            state.failed("see the custodian's log")
+        finally:
+            if state.curator is None and state.process is not None:
+                state.process.kill()
+            state.settled.set()
+            with self._lock:
+                superseded = self._states.get(listing.name) is not state
+            if superseded and state.process is not None:  # by another revision, during the load
+                self._retire(state.process)

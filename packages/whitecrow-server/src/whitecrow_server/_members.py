@@ -1,0 +1,193 @@
+"""What people may do about people and their tokens, each act with its authorisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whitecrow.errors import Forbidden, InvalidInput
+from whitecrow_server._events import Events, told
+from whitecrow_server._people import People, Person, Token
+from whitecrow_server._people import unknown as nobody
+from whitecrow_server._second_factor import SecondFactor
+from whitecrow_server._sessions import Sessions
+from whitecrow_server._settings import Settings
+from whitecrow_server._trail import Act, Trail
+
+
+def need(who: Person, *roles: str) -> None:
+    """Refuse whoever has none of these roles."""
+    if who.role not in roles:
+        raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
+
+
+class Members:
+    """The people of a service, for other people of it.
+
+    Every act that changes something stands in the trail, in the transaction that does it.
+
+    Parameters
+    ----------
+    people : People
+        Who there is.
+    sessions : Sessions
+        Who is signed in.
+    second_factor : SecondFactor
+        Who needs a code beside the password.
+    trail : Trail
+        What administrators did.
+    settings : Settings
+        How long tokens and invitations last.
+    events : Events
+        Who is told of what is done.
+    """
+
+    def __init__(
+        self,
+        people: People,
+        sessions: Sessions,
+        second_factor: SecondFactor,
+        trail: Trail,
+        settings: Settings,
+        events: Events,
+    ) -> None:
+        self.events = events
+        self._people, self._sessions, self._settings = people, sessions, settings
+        self._second_factor, self._trail = second_factor, trail
+
+    def everybody(self, who: Person) -> list[dict[str, Any]]:
+        """Everybody known to the service."""
+        need(who, "custodian", "auditor")
+        return [person.to_json() for person in self._people.all()]
+
+    def person(self, who: Person, name: str) -> Person:
+        """One person: oneself, or anybody for custodians and auditors."""
+        if name != who.name and who.role == "analyst":
+            raise nobody(name)
+        return self._people.get(name)
+
+    @told("people.invite")
+    def invite(self, who: Person, name: str, role: str) -> Person:
+        """Add a person with a role."""
+        need(who, "custodian")
+        return self._people.add(name, role, act=Act(who.signature, "invite", name, {"role": role}))
+
+    @told("people.invitation")
+    def invitation(self, who: Person, name: str) -> str:
+        """A code with which somebody chooses their own password, once; it expires."""
+        need(who, "custodian")
+        self._need_local()
+        self._people.get(name)
+        days = self._settings.invitation_days
+        act = Act(who.signature, "send-invitation", name, {"days": days})
+        return self._sessions.invitation(name, days=days, act=act)
+
+    @told("people.activation")
+    def disable(self, who: Person, name: str, disabled: bool) -> Person:
+        """Deactivate a person, or activate them again."""
+        need(who, "custodian")
+        if name == who.name:
+            raise InvalidInput("Nobody shuts themselves out; another custodian may.")
+        act = Act(who.signature, "deactivate" if disabled else "activate", name)
+        return self._people.disable(name, disabled, act=act)
+
+    @told("people.remove")
+    def remove(self, who: Person, name: str, *, reason: str) -> None:
+        """Remove a person; the accounts keep what was asked and spent in their name."""
+        need(who, "custodian")
+        if name == who.name:
+            raise InvalidInput("Nobody removes themselves; another custodian may.")
+        if not reason.strip():
+            raise InvalidInput("Say why the person is removed: the trail keeps the reason.")
+        self._people.remove(name, act=Act(who.signature, "remove", name, {"reason": reason}))
+
+    @told("people.password")
+    def reset_password(self, who: Person, name: str) -> str:
+        """Give a person a new random password for the console, shown once.
+
+        It ends all they hold, sessions and tokens. Until they choose another, what is done with it
+        is recorded as acted by whoever made it.
+        """
+        need(who, "custodian")
+        self._need_local()
+        self._people.get(name)
+        act = Act(who.signature, "reset-password", name)
+        return self._sessions.new_password(name, by=who.acting or who.name, act=act)
+
+    @told("people.second-factor")
+    def reset_second_factor(self, who: Person, name: str) -> None:
+        """Take away the second factor of somebody who lost it."""
+        need(who, "custodian")
+        if name == who.name:
+            raise InvalidInput("Another custodian takes your second factor away, not you.")
+        self._people.get(name)
+        self._second_factor.remove(name, by=who.signature)
+
+    @told("trail.export")
+    def acts(self, who: Person, *, after: int = 0) -> dict[str, Any]:
+        """The trail of administrators' acts, and whether its hashes fit."""
+        need(who, "custodian", "auditor")
+        return {"acts": self._trail.page(after=after), "broken": self._trail.broken()}
+
+    @told("keys.rotate")
+    def rotate_keys(self, who: Person) -> None:
+        """Sign cookies with a new key; nobody is signed out."""
+        need(who, "custodian")
+        self._sessions.keys.rotate(by=who.signature)
+
+    # Sessions and tokens
+
+    def sessions(self, who: Person, name: str) -> list[dict[str, Any]]:
+        """List a person's sessions."""
+        self._own(who, name)
+        return self._sessions.listed(name)
+
+    @told("session.end")
+    def end_sessions(self, who: Person, name: str, session: str = "") -> None:
+        """End one of a person's sessions, or all of them."""
+        self._own(who, name)
+        self._sessions.end(name, session, act=Act(who.signature, "end-sessions", name))
+
+    def tokens(self, who: Person, name: str) -> list[Token]:
+        """List a person's tokens, without their text."""
+        self._own(who, name)
+        return self._people.tokens(name)
+
+    @told("token.issue")
+    def issue(
+        self, who: Person, name: str, *, days: int | None = None, label: str = "", scope: str = ""
+    ) -> tuple[str, Token]:
+        """Make a token; its text is shown once.
+
+        One made for somebody else says so, and every question asked with it is recorded with the
+        name of whoever made it. One made with a token ends with that token.
+        """
+        self._own(who, name)
+        days = self._settings.token_days if days is None else days
+        return self._people.issue(
+            name, days=days, label=label, by=who, scope=scope, act=who.signature
+        )
+
+    @told("token.revoke")
+    def revoke(self, who: Person, name: str, token: str) -> None:
+        """Revoke a token, and all that were made with it."""
+        self._own(who, name)
+        self._people.revoke(name, token, act=Act(who.signature, "revoke", name, {"token": token}))
+
+    @told("token.revoke")
+    def revoke_all(self, who: Person, name: str) -> None:
+        """Revoke all tokens of a person."""
+        self._own(who, name)
+        self._people.revoke_all(name, act=Act(who.signature, "revoke-all", name))
+
+    def _need_local(self) -> None:
+        if not self._settings.local_accounts:
+            raise InvalidInput("Local accounts are switched off here: nobody has a password.")
+
+    def _own(self, who: Person, name: str) -> None:
+        """Tokens are their owner's and the custodian's business."""
+        if who.role == "custodian":
+            self._people.get(name)
+        elif who.role == "auditor" and name != who.name:
+            raise Forbidden("An auditor does not handle other people's tokens.")
+        elif name != who.name:
+            raise nobody(name)

@@ -1,0 +1,378 @@
+"""People, their roles and their tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
+
+from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, invalid
+from whitecrow_server._store import Store
+from whitecrow_server._tables import (
+    access,
+    identities,
+    invitations,
+    people,
+    recovery,
+    sessions,
+    tokens,
+)
+from whitecrow_server._trail import Act, record
+from whitecrow_server._versioned_cache import VersionedCache
+
+ROLES = ("custodian", "analyst", "auditor")
+"""Who may do what: the custodian governs, the analyst asks, the auditor reads the ledger."""
+
+SCOPES = ("metrics", "witness")
+"""What a token may be confined to."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
+_DAY = 86_400.0
+_SIGN_IN = "Sign in with a token: it is missing, unknown, expired or revoked."
+
+
+@dataclass(frozen=True)
+class Credential:
+    """By what somebody is known in a request.
+
+    Parameters
+    ----------
+    token : str or None
+        The token's id; None for a session at a browser, which a password began.
+    expires : float
+        When it ends.
+    acting : str
+        Who else has had it in hands: the custodian who made the token, or who set the password.
+        Empty if nobody but its owner has.
+    scope : str
+        What it is good for; empty: all that its owner may do.
+    """
+
+    token: str | None
+    expires: float
+    acting: str = ""
+    scope: str = ""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person whom the service knows."""
+
+    name: str
+    role: str
+    disabled: bool = False
+    credential: Credential | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def acting(self) -> str:
+        """Who else could be acting in this person's name; empty if nobody."""
+        return "" if self.credential is None else self.credential.acting
+
+    @property
+    def signature(self) -> str:
+        """Who did it, for the chain: the name, and who may have acted in it."""
+        return f"{self.name}, acting: {self.acting}" if self.acting else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {"name": self.name, "role": self.role, "disabled": self.disabled}
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token; its text is shown once and kept by nobody here.
+
+    ``made_by`` read its text when it was made; ``parent`` is the token it was made with, and dies
+    with.
+    """
+
+    id: str
+    label: str
+    created: float
+    expires: float
+    revoked: bool
+    made_by: str
+    parent: str | None = None
+    scope: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object; moments as seconds since 1970."""
+        return dict(vars(self))
+
+
+def is_name(name: str) -> bool:
+    """Whether a text may be the name of anything here."""
+    return _NAME.fullmatch(name) is not None
+
+
+def good_name(name: object, what: str) -> str:
+    """Return a name that is safe in paths, headers and pages, or refuse it."""
+    if not isinstance(name, str) or not is_name(name):
+        raise invalid(
+            what,
+            "name",
+            "have 1 to 64 letters, digits and . _ @ -, the first a letter or digit",
+            name if isinstance(name, str) and len(name) < 100 else "something else",
+        )
+    return name
+
+
+class People:
+    """The register of people and tokens.
+
+    Parameters
+    ----------
+    store : Store
+        Where the tables are.
+    longest : int
+        How many days a token may live.
+    """
+
+    def __init__(self, store: Store, *, longest: int = 365) -> None:
+        self._store, self._longest = store, longest
+        self._known: VersionedCache[str, Person] = VersionedCache(store.version)
+
+    # People
+
+    def add(self, name: str, role: str, *, act: Act | None = None) -> Person:
+        """Add a person with a role."""
+        good_name(name, "a person")
+        if role not in ROLES:
+            raise invalid("a person", "role", f"one of {', '.join(ROLES)}", role)
+        with self._store.transaction() as connection:
+            if connection.execute(select(people.c.name).where(people.c.name == name)).first():
+                raise Taken(f"There is somebody called {name!r} already.", parameter="name")
+            row = {"name": name, "role": role, "disabled": False, "created": time.time()}
+            connection.execute(insert(people).values(row))
+            record(connection, act)
+        return Person(name, role)
+
+    def all(self) -> list[Person]:
+        """Everybody, by name."""
+        with self._store.transaction(write=False) as connection:
+            there = select(people).where(people.c.removed.is_(None)).order_by("name")
+            return [_person(row) for row in connection.execute(there)]
+
+    def get(self, name: str) -> Person:
+        """One person."""
+        if not is_name(name):
+            raise unknown(name)
+        with self._store.transaction(write=False) as connection:
+            row = connection.execute(select(people).where(people.c.name == name)).one_or_none()
+        if row is None or row.removed is not None:
+            raise unknown(name)
+        return _person(row)
+
+    def disable(self, name: str, disabled: bool, *, act: Act | None = None) -> Person:
+        """Deactivate a person, which ends their tokens and sessions, or activate them again."""
+        if not is_name(name):
+            raise unknown(name)
+        with self._store.transaction() as connection:
+            found = lock(connection, name)
+            if found is None or found.removed is not None:
+                raise unknown(name)
+            connection.execute(
+                update(people).where(people.c.name == name).values(disabled=disabled)
+            )
+            if disabled:
+                end_credentials(connection, name)
+            record(connection, act)
+        return Person(name, found.role, disabled)
+
+    def remove(self, name: str, *, act: Act) -> None:
+        """Remove a person: all by which they could act, and what is known of them.
+
+        The name stays, and is nobody's: the accounts keep under it what was asked and spent, and
+        whoever got it next would be taken for its former owner.
+        """
+        with self._store.transaction() as connection:
+            found = lock(connection, name)
+            if found is None or found.removed is not None:
+                raise unknown(name)
+            end_credentials(connection, name)
+            for table in (tokens, identities, invitations, recovery, access):
+                connection.execute(table.delete().where(table.c.person == name))
+            nothing = dict.fromkeys(("password", "password_at", "totp", "totp_step"))
+            gone = {**nothing, "password_by": "", "disabled": True, "removed": time.time()}
+            connection.execute(update(people).where(people.c.name == name).values(gone))
+            record(connection, act)
+
+    # Tokens
+
+    def issue(
+        self,
+        name: str,
+        *,
+        days: int,
+        label: str = "",
+        by: Person | None = None,
+        hours: float | None = None,
+        scope: str = "",
+        act: str = "",
+    ) -> tuple[str, Token]:
+        """Make a token and return its text, which is shown once, and what is known of it.
+
+        Parameters
+        ----------
+        name : str
+            Whose token.
+        days : int
+            How long it lives; it ends with the token it was made with at the latest.
+        label : str
+            For its owner to tell tokens apart.
+        by : Person, optional
+            Who makes it, and with which token; by default its owner, with none.
+        hours : float, optional
+            Instead of days.
+        scope : str
+            What it is good for, if not for all that its owner may do: one of ``SCOPES``.
+        act : str
+            Who signs for it in the trail; empty: nobody.
+        """
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= self._longest:
+            raise invalid("a token", "days", f"a whole number from 1 to {self._longest}", days)
+        if not isinstance(label, str) or len(label) > 100:
+            raise InvalidInput(
+                "A token's label is a text of at most 100 characters.", parameter="label"
+            )
+        if scope not in ("", *SCOPES):
+            raise invalid("a token", "scope", f"one of {', '.join(SCOPES)}, or empty", scope)
+        written = f"wc_{secrets.token_urlsafe(32)}"
+        now = time.time()
+        held = None if by is None else by.credential
+        parent = None if held is None else held.token
+        lives = days * _DAY if hours is None else hours * 3600
+        ends = now + lives if parent is None or held is None else held.expires
+        maker = name if by is None else by.acting or by.name
+        made = Token(
+            secrets.token_hex(8), label, now, min(ends, now + lives), False, maker, parent, scope
+        )
+        with self._store.transaction() as connection:
+            # Locked and looked at again: it may have been revoked since the request came in, and
+            # what ends a token must find all that were made with it.
+            if lock(connection, name) is None:
+                raise unknown(name)
+            alive = select(tokens.c.id).where(tokens.c.id == parent, tokens.c.revoked.is_(False))
+            if parent and connection.execute(alive.with_for_update()).first() is None:
+                raise NotSignedIn(_SIGN_IN)
+            connection.execute(
+                insert(tokens).values(**vars(made), hash=_hash(written), person=name)
+            )
+            detail = {"token": made.id, "scope": scope, "expires": made.expires}
+            record(connection, Act(act, "issue-token", name, detail) if act else None)
+        return written, made
+
+    def tokens(self, name: str) -> list[Token]:
+        """List a person's tokens, without their text, the oldest first."""
+        query = select(tokens).where(tokens.c.person == name).order_by("created")
+        with self._store.transaction(write=False) as connection:
+            return [
+                Token(
+                    *(row.id, row.label, row.created, row.expires, row.revoked),
+                    *(row.made_by, row.parent, row.scope),
+                )
+                for row in connection.execute(query)
+            ]
+
+    def revoke(self, name: str, token: str, *, act: Act | None = None) -> None:
+        """End a token's life, and that of all that were made with it."""
+        if not is_name(token):
+            raise NotKnown("There is no such token.")
+        with self._store.transaction() as connection:
+            mine = (tokens.c.id == token) & (tokens.c.person == name)
+            if connection.execute(select(tokens.c.id).where(mine)).first() is None:
+                raise NotKnown("There is no such token.")
+            _revoke(connection, mine)
+            record(connection, act)
+
+    def revoke_all(self, name: str, *, act: Act | None = None) -> None:
+        """Revoke all tokens of a person, and all that were made by them or with those."""
+        with self._store.transaction() as connection:
+            lock(connection, name)
+            end_credentials(connection, name, signed_in=False)
+            record(connection, act)
+
+    def bearer(self, written: str, *, scope: str = "") -> Person:
+        """Return whose token this is, if it is good for everything, or for this scope.
+
+        Tokens carry 256 random bits, so a plain hash keeps them: there is nothing to guess, and
+        nothing is gained by a slow one.
+        """
+        key = _hash(written)
+        person = self._known.get(key, lambda: self._look_up(key))
+        if person.credential is None or person.credential.expires <= time.time():
+            raise NotSignedIn(_SIGN_IN)
+        if person.credential.scope not in ("", scope):
+            raise Forbidden(f"This token is good for {person.credential.scope} and nothing else.")
+        return person
+
+    def _look_up(self, key: str) -> Person:
+        query = (
+            select(people.c.name, people.c.role, tokens)
+            .join(tokens, tokens.c.person == people.c.name)
+            .where(tokens.c.hash == key, tokens.c.revoked.is_(False), people.c.disabled.is_(False))
+        )
+        with self._store.transaction(write=False) as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise NotSignedIn(_SIGN_IN)
+        acting = row.made_by if row.made_by != row.name else ""
+        credential = Credential(row.id, row.expires, acting, row.scope)
+        return Person(row.name, row.role, credential=credential)
+
+    # Access
+
+    def may_see(self, dataset: str) -> list[str]:
+        """Who may ask about a dataset; ``"*"`` stands for every analyst."""
+        query = select(access.c.person).where(access.c.dataset == dataset).order_by("person")
+        with self._store.transaction(write=False) as connection:
+            return list(connection.execute(query).scalars())
+
+
+def unknown(name: str) -> NotKnown:
+    """The one error for people who do not exist or may not be known."""
+    return NotKnown(f"There is nobody called {name!r}.")
+
+
+def lock(connection: Connection, name: str) -> Row[Any] | None:
+    """Select a person's row and lock it until the transaction ends."""
+    query = select(people).where(people.c.name == name).with_for_update()
+    return connection.execute(query).one_or_none()
+
+
+def end_credentials(connection: Connection, name: str, *, signed_in: bool = True) -> None:
+    """End all by which somebody could act: sessions, tokens, and what they made for others.
+
+    The person's row must be locked: a token made at this moment would be missed otherwise.
+    """
+    if signed_in:
+        connection.execute(sessions.delete().where(sessions.c.person == name))
+    _revoke(connection, or_(tokens.c.person == name, tokens.c.made_by == name))
+
+
+def _revoke(connection: Connection, which: ColumnElement[bool]) -> None:
+    """Revoke tokens, then those made with them, and so on.
+
+    A generation is revoked before the next is looked for: making a token locks the one it is made
+    with, so none is made behind our back.
+    """
+    while True:
+        connection.execute(update(tokens).where(which).values(revoked=True))
+        ended = list(connection.execute(select(tokens.c.id).where(which)).scalars())
+        children = tokens.c.parent.in_(ended) & tokens.c.revoked.is_(False)
+        if connection.execute(select(tokens.c.id).where(children)).first() is None:
+            return
+        which = tokens.c.parent.in_(ended)
+
+
+def _person(row: Row[Any]) -> Person:
+    return Person(row.name, row.role, bool(row.disabled))
+
+
+def _hash(written: str) -> str:
+    return hashlib.sha256(written.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,273 @@
+"""What may come in: strict JSON, and the shapes of the custodian's requests."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import HTTPException, Request
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from whitecrow.errors import InvalidInput, TooMany, http_status, retry_after
+from whitecrow.questions import kinds, question_type
+from whitecrow_server._lanes import Share
+
+_DEEPEST = 32
+_LARGEST = 2**63
+
+
+def strict_json(raw: bytes) -> Any:
+    """Parse JSON that every part of the service and both databases can hold.
+
+    Refused: NaN and infinities, integers beyond 64 bits, lone surrogates, NUL characters, keys that
+    come twice, nesting deeper than 32.
+
+    Examples
+    --------
+    >>> strict_json(b'{"a": [1, 2.5, "x"]}')
+    {'a': [1, 2.5, 'x']}
+    """
+    try:
+        found = _DECODER.decode(str(raw, json.detect_encoding(raw)))
+        waiting: list[tuple[Any, int]] = [(found, 0)]
+        while waiting:
+            value, depth = waiting.pop()
+            if depth > _DEEPEST:
+                raise ValueError("too deep")
+            if isinstance(value, dict):
+                waiting.extend((one, depth + 1) for pair in value.items() for one in pair)
+            elif isinstance(value, list):
+                waiting.extend((one, depth + 1) for one in value)
+            else:
+                _check(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            "The body must be JSON: finite numbers of at most 64 bits, valid Unicode without NUL, "
+            "no key twice, nested at most 32 deep."
+        ) from None
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, str):
+        value.encode("utf-8")
+        if "\0" in value:
+            raise ValueError("NUL")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("not finite")
+    elif isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        raise ValueError("too large")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+
+
+def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
+    """Read the body of an ask: an object, said to be JSON."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise InvalidInput("The body must be JSON, and its Content-Type application/json.")
+    found = strict_json(raw)
+    if not isinstance(found, dict):
+        raise InvalidInput("the body: Input should be a valid dictionary.")
+    return found
+
+
+async def read(request: Request, most: int) -> bytes:
+    """Read a body of at most so many bytes."""
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise HTTPException(413, f"The body is larger than {most} bytes.")
+    return bytes(found)
+
+
+class StrictRequest(Request):
+    """A request whose JSON is parsed strictly, in a thread.
+
+    Parameters
+    ----------
+    request : Request
+        Of somebody who is known.
+    threads : Share
+        Where it is parsed.
+    most : int
+        How many bytes its body may have.
+    """
+
+    def __init__(self, request: Request, threads: Share, most: int) -> None:
+        super().__init__(request.scope, request.receive)
+        self._threads, self._most = threads, most
+
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            self._body = await read(self, self._most)
+        return self._body
+
+    async def json(self) -> Any:
+        raw = await self.body()
+        try:
+            return await self._threads.run(lambda: strict_json(raw))
+        except (InvalidInput, TooMany) as error:
+            # FastAPI turns any other exception into its own 400.
+            after = retry_after(error)
+            headers = None if after is None else {"Retry-After": str(after)}
+            raise HTTPException(http_status(error), str(error), headers) from None
+
+
+def _schemas(*, public: bool) -> dict[str, Any]:
+    """The JSON Schema of any question; for prices with the public guesses that each takes."""
+    found = []
+    for kind in kinds():
+        question = question_type(kind).question
+        schema = question.json_schema(kind=kind)
+        if public:
+            schema["title"] = f"Priced{schema['title']}"
+            schema["properties"]["public"] = {
+                **question.guesses.json_schema(),
+                "title": f"GuessesFor{question.__name__}",
+                "description": "Public guesses for the expected error; they change nothing else.",
+            }
+        found.append(schema)
+    return {"title": "PricedQuestion" if public else "Question", "oneOf": found}
+
+
+Written = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=False))]
+"""A question, as JSON."""
+
+Priced = Annotated[dict[str, Any], WithJsonSchema(_schemas(public=True))]
+"""A question to be priced, with public guesses beside its parameters."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Text = Annotated[str, Field(max_length=1000)]
+Name = Annotated[str, Field(max_length=64)]
+Money = str | int | dict[str, str | int]
+
+
+class Batch(_Strict):
+    """Questions that would be asked together."""
+
+    questions: Annotated[list[Written], Field(max_length=2000)]
+
+
+class Registration(_Strict):
+    """A dataset to be listed."""
+
+    name: Name
+    source: dict[str, str]
+    card: dict[str, Any] | str | None = None
+    policy: dict[str, Any] | None = None
+    budget: Money = "1"
+    engine: Name = "local"
+    readers: list[Name] = []
+    indexes: Annotated[list[list[Name]], Field(max_length=20)] = []
+
+
+class Amendment(_Strict):
+    """What changes of a dataset, and why."""
+
+    reason: Text
+    budget: Money | None = None
+    policy: dict[str, Any] | None = None
+    card: dict[str, Any] | str | None = None
+    readers: list[Name] | None = None
+
+
+class Acceptance(_Strict):
+    """A card that a profile drafted, as it was or edited, with the ``draft`` it came from."""
+
+    draft: dict[str, Any] | str
+    reason: Text = ""
+
+
+class Contamination(_Strict):
+    """The share of outliers that a model is wanted for, and what of it is fixed."""
+
+    contamination: Annotated[str, Field(max_length=40)] | int | float
+    columns: Annotated[list[Name], Field(max_length=500)] | None = None
+    metric: Name = "standardised"
+    beta: Annotated[int, Field(ge=1, le=10_000)] = 20
+    records: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    epsilon: Annotated[str, Field(max_length=40)] | int = "1"
+
+
+class Allowance(_Strict):
+    """A cap on what one analyst may spend; null lifts it."""
+
+    analyst: Name
+    budget: Money | None
+    reason: Text
+
+
+class Voiding(_Strict):
+    """A spend to be given back."""
+
+    entry: int
+    reason: Text
+
+
+class Review(_Strict):
+    """A failure that was looked at."""
+
+    entry: int
+    reason: Text
+
+
+class Advance(_Strict):
+    """Why the records of a dataset changed, and whether they are only ever added to."""
+
+    reason: Text
+    growth: Literal["insert-only", "any"] | None = None
+
+
+class Invitation(_Strict):
+    """A person to be added."""
+
+    name: Name
+    role: str
+
+
+class Removal(_Strict):
+    """Why a dataset or a person is removed."""
+
+    reason: Text
+
+
+class Change(_Strict):
+    """What changes of a person."""
+
+    disabled: bool
+
+
+class NewToken(_Strict):
+    """A token to be made."""
+
+    days: int | None = None
+    label: Annotated[str, Field(max_length=100)] = ""
+    scope: Annotated[str, Field(max_length=16)] = ""
+
+
+class Witnessed(_Strict):
+    """What another instance's ledger tells its witness."""
+
+    public: Annotated[str, Field(max_length=64)]
+    statement: str

@@ -1,0 +1,191 @@
+"""The outermost middleware: limits on bodies, host names, security headers, metrics, logs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import traceback
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from whitecrow.custodian import write_down
+from whitecrow_server._events import Events
+from whitecrow_server._logs import LOG
+from whitecrow_server._metrics import Metrics
+from whitecrow_server._people import is_name
+from whitecrow_server._settings import Settings
+from whitecrow_server._uploads import UPLOADS
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+"""On every reply that does not set its own."""
+
+_REFUSALS = (401, 402, 403, 404, 429)
+"""What is told as a refusal. 404: it is the answer for what somebody may not know of."""
+
+_BROKEN = "The service failed. The custodian's log has the cause."
+"""All that anybody outside learns of a fault of ours."""
+
+
+class SecurityMiddleware:
+    """ASGI middleware, outermost.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers.
+    settings : Settings
+        Host names, body size, TLS.
+    metrics : Metrics
+        Where requests are counted.
+    events : Events
+        Who is told of refusals.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, settings: Settings, metrics: Metrics, events: Events
+    ) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+        self._events = events
+        named = dict(HEADERS)
+        if settings.provider is not None:
+            # Signing out leads on to the provider, and browsers hold forms to where they lead.
+            there = urllib.parse.urlsplit(settings.provider.issuer)
+            named["Content-Security-Policy"] = named["Content-Security-Policy"].replace(
+                "form-action 'self'", f"form-action 'self' {there.scheme}://{there.netloc}"
+            )
+        if settings.secure:
+            named["Strict-Transport-Security"] = "max-age=31536000"
+        self._headers = [(key.lower().encode(), value.encode()) for key, value in named.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        self._metrics.began()
+        status = 500
+
+        async def reply(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                said = list(message.get("headers", ()))
+                known = {name.lower() for name, _ in said}
+                message["headers"] = said + [one for one in self._headers if one[0] not in known]
+            await send(message)
+
+        try:
+            await self._guarded(scope, receive, reply)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.ended(route, scope["method"], status, seconds)
+            LOG.info(
+                "request",
+                route=route,
+                method=scope["method"],
+                status=status,
+                seconds=round(seconds, 4),
+                person=scope.get("state", {}).get("person", ""),
+            )
+            if status in _REFUSALS:
+                self._tell_refusal(scope, route, status)
+
+    def _tell_refusal(self, scope: Scope, route: str, status: int) -> None:
+        person = scope.get("state", {}).get("person", "")
+        if status == 404 and not person:
+            return
+        named = str(scope.get("path_params", {}).get("name", ""))
+        about = "dataset" if "/datasets/" in route else "target"
+        self._events.tell(
+            "refusal",
+            outcome="refused",
+            actor=person,
+            address=(scope.get("client") or ("",))[0],
+            route=f"{scope['method']} {route}",
+            reason=str(status),
+            **{about: named if is_name(named) else ""},
+        )
+
+    async def _guarded(self, scope: Scope, receive: Receive, reply: Send) -> None:
+        headers = dict(reversed(scope["headers"]))  # the first of a name counts
+        if not self._known_host(headers.get(b"host", b"").decode("latin-1")):
+            await _say(reply, 400, "InvalidInput", "This service does not answer to that host.")
+            return
+        settings = self._settings
+        largest, seconds = settings.largest_body, settings.body_seconds
+        if scope["path"] == UPLOADS:
+            largest, seconds = settings.largest_upload, settings.upload_seconds
+        begun, size, complete = False, 0, False
+        until: float | None = None
+        too_large = f"The body is larger than {largest} bytes."
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > largest:
+            await _say(reply, 413, "InvalidInput", too_large)
+            return
+
+        async def bounded() -> Message:
+            nonlocal size, complete, until
+            if complete:  # waiting for the caller to hang up, which takes as long as it takes
+                return await receive()
+            loop = asyncio.get_running_loop()
+            until = until or loop.time() + seconds
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "The body did not arrive in time.") from None
+            complete = not message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size > largest:
+                raise HTTPException(413, too_large)
+            return message
+
+        async def noticed(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await reply(message)
+
+        try:
+            await self._app(scope, bounded, noticed)
+            return
+        except Exception:  # noqa: BLE001 - a fault of ours is told to the custodian alone
+            said = f"a request: {scope['method']}"
+            write_down(self._settings.beside_ledger, said, traceback.format_exc())
+        if not begun:
+            await _say(reply, 500, "Unavailable", _BROKEN)
+
+    def _known_host(self, host: str) -> bool:
+        if not self._settings.hosts:
+            return True
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        return name.strip("[]").lower() in self._settings.hosts
+
+
+async def _say(send: Send, status: int, kind: str, words: str) -> None:
+    said: dict[str, Any] = {"error": {"type": kind, "reason": words}}
+    body = json.dumps(said).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        # The rest of a body that was refused is not read: the connection ends here.
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

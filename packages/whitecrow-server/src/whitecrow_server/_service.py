@@ -1,0 +1,427 @@
+"""What people may do, each act with its authorisation: the one place that decides.
+
+The HTTP interface and the console both call these methods with the person who acts; neither decides
+anything itself. An analyst sees only datasets that list them, and for everything else the answer is
+the one for a thing that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.curator import Curator
+from whitecrow.curator.identity import keep_unit
+from whitecrow.data.intake import Intake
+from whitecrow.errors import InvalidInput, Taken, WhitecrowError
+from whitecrow.ledger import Budget, Ledger, failures, verification
+from whitecrow.limits import Limits
+from whitecrow.neighbours import current_name, engine_names
+from whitecrow.place.balls import Balls
+from whitecrow.question import Release
+from whitecrow_server import _views as views
+from whitecrow_server._aside import Aside
+from whitecrow_server._catalogue import Catalogue, Listing
+from whitecrow_server._curator_pool import CuratorPool
+from whitecrow_server._dummies import Dummies
+from whitecrow_server._events import Events, sinks_of, told
+from whitecrow_server._history import History
+from whitecrow_server._logs import LOG
+from whitecrow_server._members import Members, need
+from whitecrow_server._onboarding import Onboarding
+from whitecrow_server._overruns import counted
+from whitecrow_server._people import People, Person
+from whitecrow_server._replies import Replies
+from whitecrow_server._second_factor import SecondFactor
+from whitecrow_server._sessions import Sessions
+from whitecrow_server._settings import Settings
+from whitecrow_server._single_sign_on import SingleSignOn
+from whitecrow_server._store import Store
+from whitecrow_server._tables import migrate
+from whitecrow_server._told import Told
+from whitecrow_server._trail import Trail
+from whitecrow_server._untrusted_input import (
+    Asked,
+    card_from,
+    policy_from,
+    question_from,
+    well_formed,
+)
+from whitecrow_server._witnessing import Witnessing
+
+MOST_ENTRIES = 1000
+"""How many entries of a ledger, or questions of an analyst, are told at once."""
+
+_MANY_ENTRIES = 10_000  # after so many a check is worth a checkpoint
+
+
+class Service(Replies):
+    """A curator for many people.
+
+    Parameters
+    ----------
+    settings : Settings
+        How it is set up.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._geometry = Balls(few=1)
+        self.ledger = Ledger(settings.database, geometry=self._geometry)
+        if self.ledger.witness is not None:  # a restored backup is refused before anybody can ask
+            self.ledger.witness.check()
+        self.ledger.database.label = "of this service"  # analysts do not read where it lies
+        self.store = Store(settings.database)
+        migrate(self.store)
+        self.told = Told(self.ledger)
+        self.events = Events(sinks_of(settings.events))
+        self.people = People(self.store, longest=settings.longest_token_days)
+        self.sessions = Sessions(self.store, settings)
+        self.second_factor, trail = SecondFactor(self.store), Trail(self.store)
+        self.members = Members(
+            *(self.people, self.sessions, self.second_factor, trail, settings, self.events)
+        )
+        self.single_sign_on = SingleSignOn(self.store, settings, self.people, self.sessions)
+        self.catalogue = Catalogue(self.store, settings)
+        self.onboarding, self.history = Onboarding(self), History(self)
+        self.witnessing = Witnessing(self.store)
+        self.pool = CuratorPool(
+            self.catalogue,
+            self.ledger,
+            patience=settings.patience,
+            lent=Limits(settings.longest_seconds, settings.most_bytes),
+            records_at_most=settings.records_at_most,
+        )
+        self.dummies, self.aside = Dummies(self.ledger, settings), Aside(settings)
+
+    def start(self) -> None:
+        """Load what is compiled; begin to load the datasets in the background."""
+        self._geometry.load()
+        for name in self.catalogue.remove_unaccounted():
+            LOG.warning("listing without an account removed", dataset=name)
+        self.onboarding.clean_uploads()
+        self.pool.start()
+
+    def close(self) -> None:
+        """Stop, and give the database back."""
+        self.pool.close()
+        self.dummies.close()
+        self.aside.close()
+        self.store.close()
+        self.ledger.close()
+        self.events.close()
+
+    def bearer(self, written: str, *, scope: str = "") -> Person:
+        """Whose token this is: one of ours, or one that the provider made for a program."""
+        if not written.startswith("wc_") and self.single_sign_on.offered and not scope:
+            return self.single_sign_on.program(written)
+        return self.people.bearer(written, scope=scope)
+
+    # Looking at datasets
+
+    def datasets(self, who: Person) -> list[dict[str, Any]]:
+        """The datasets a person may know of."""
+        listed = self.catalogue.seen_by(who.name) if who.role == "analyst" else self.catalogue.all()
+        return [views.line(one, self.pool.state(one)) for one in listed]
+
+    def dataset(self, who: Person, name: str) -> dict[str, Any]:
+        """One dataset: card, policy, what remains; for the custodian also source and readers."""
+        listing = self.listing(who, name)
+        state, snapshot = self.pool.state(listing), self.ledger.snapshot(name)
+        card = views.card(listing, state)
+        found: dict[str, Any] = {
+            **views.line(listing, state),
+            "card": None if card is None else card.to_json(),
+            "policy": views.policy(snapshot.rules, who),
+            "deadlines": self.settings.deadlines_over(card),
+            **views.balance(snapshot, who.name),
+        }
+        if who.role == "custodian":
+            found |= {
+                "source": dict(listing.source),
+                "engine": listing.engine,
+                "readers": self.people.may_see(name),
+                "progress": state.to_json(),
+                "overruns": counted(self.store, name),
+            }
+        return found
+
+    def listing(self, who: Person, name: str) -> Listing:
+        """The catalogue's entry of a dataset, if this person may know of it."""
+        return self.catalogue.get(name, analyst=who.name if who.role == "analyst" else "")
+
+    def curator(self, who: Person, name: str) -> Curator:
+        """The curator of a dataset; for code inside the service, never for an analyst's hands."""
+        return self.pool.curator(self.listing(who, name))
+
+    # Asking
+
+    def ask(
+        self, who: Person, name: str, written: Asked, *, began: datetime | None = None
+    ) -> Release:
+        """Answer a question, or refuse it; the chain names whoever asked, custodians too.
+
+        ``began`` is when its slot did; its reply, and all that comes of it, is due from then on.
+        """
+        need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        question = question_from(written)
+        try:
+            told_at = self.told_at(who, name, question, began or datetime.now(UTC))
+            return curator.ask(question, analyst=who.name, actor=who.acting, told_at=told_at)
+        except WhitecrowError:
+            raise
+        except Exception:
+            # Private execution lets no exception through, so this came from public code: was it the
+            # question that is malformed?
+            well_formed(lambda: curator.price(question))
+            raise
+
+    def privacy_map(
+        self,
+        who: Person,
+        name: str,
+        columns: Sequence[str],
+        model: DistanceAnomaly,
+        *,
+        most: int,
+        **question: Any,
+    ) -> Mapping[str, Any]:
+        """What every record would lose and gain by ``identify``: counts, and up to ``most`` points.
+
+        Facts, for the custodian's eyes only; see :mod:`whitecrow_server._maps`.
+        """
+        need(who, "custodian")
+        self.events.tell("facts.view", actor=who.name, acting=who.acting, dataset=name)
+        return self.pool.process(self.listing(who, name)).map(
+            columns=list(columns), model=model.to_json(), question=question, most=most
+        )
+
+    @told("facts.view", "dataset")
+    def intake(self, who: Person, name: str) -> Intake | None:
+        """What became of the rows when the records were loaded; None while they are not.
+
+        Facts, for the custodian's eyes only.
+        """
+        need(who, "custodian")
+        return self.pool.intake(self.listing(who, name))
+
+    # The account
+
+    def account(
+        self,
+        who: Person,
+        name: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = MOST_ENTRIES,
+        skip: int = 0,
+        newest_first: bool = False,
+    ) -> dict[str, Any]:
+        """A page of the ledger: entries for custodians and auditors, an analyst's own questions.
+
+        Parameters
+        ----------
+        who, name : Person, str
+            Who looks, at which dataset.
+        after, before, limit : int, optional
+            For custodians and auditors entries above one number, below another; how many at most.
+        skip : int, default=0
+            For analysts: how many of their newest questions to leave out; the others come the
+            oldest first.
+        newest_first : bool, default=False
+            For custodians and auditors: whether the newest entries come first.
+        """
+        self.listing(who, name)
+        snapshot = self.ledger.snapshot(name)
+        limit = max(1, min(limit, MOST_ENTRIES))
+        found = {"dataset": name, **views.balance(snapshot, who.name)}
+        if who.role == "analyst":
+            return {**found, "questions": self.asked(who, name, limit=limit, skip=skip)}
+        self.events.tell("ledger.export", actor=who.name, acting=who.acting, dataset=name)
+        total, head = self.told.end(name)
+        entries = self.told.entries(
+            name, after=after, before=before, limit=limit, newest_first=newest_first
+        )
+        return {
+            **found,
+            "head": head,
+            "total": total,
+            "analysts": views.shares(snapshot),
+            "unsettled": [entry.seq for entry in self.told.unsettled(name)],
+            "failures": [entry.seq for entry in self.told.failures(name)],
+            "entries": [entry.to_json() for entry in entries],
+        }
+
+    def asked(
+        self, who: Person, name: str, *, limit: int = MOST_ENTRIES, skip: int = 0
+    ) -> list[dict[str, Any]]:
+        """A person's own newest questions and what became of them, the oldest of them first."""
+        self.listing(who, name)
+        return views.own(self.told.history(name, who.name, limit=limit, skip=skip)[::-1])
+
+    def verify(self, who: Person, name: str, *, full: bool = False) -> dict[str, Any]:
+        """Check the account's chain and sums, since the newest checkpoint or from the beginning.
+
+        An account that has grown by thousands of entries gets a new checkpoint if all is right.
+        """
+        need(who, "custodian", "auditor")
+        self.listing(who, name)
+        found = verification.checkpoint(
+            self.ledger,
+            name,
+            geometry=self._geometry,
+            full=full,
+            actor=who.name,
+            least=_MANY_ENTRIES,
+        )
+        if not found.ok:
+            return found.to_json()
+        total, head = self.told.end(name)
+        return {**found.to_json(), "entries": total, "head": head}
+
+    def unsettled(self, who: Person, name: str) -> list[dict[str, Any]]:
+        """The spends without an answer and the failures nobody has reviewed, in their order."""
+        need(who, "custodian", "auditor")
+        self.listing(who, name)
+        waiting = [*self.told.unsettled(name), *self.told.failures(name)]
+        return [entry.to_json() for entry in sorted(waiting, key=lambda entry: entry.seq)]
+
+    @told("spend.void", "dataset")
+    def void(self, who: Person, name: str, seq: int, *, reason: str) -> None:
+        """Give back a spend that never led to an answer."""
+        need(who, "custodian")
+        self.listing(who, name)
+        self.told.refuse_early(name, seq)
+        self.ledger.void(name, seq, reason=reason, actor=who.signature)
+
+    @told("failure.review", "dataset")
+    def review(self, who: Person, name: str, seq: int, *, reason: str) -> None:
+        """Say that a failure was looked at; after the last one the dataset is open again."""
+        need(who, "custodian")
+        self.listing(who, name)
+        self.told.refuse_early(name, seq)
+        failures.review(self.ledger, name, seq, reason=reason, actor=who.signature)
+
+    @told("allowance.change", "dataset")
+    def allow(self, who: Person, name: str, analyst: str, budget: Any, *, reason: str) -> None:
+        """Cap what one analyst may spend; None lifts the cap."""
+        need(who, "custodian")
+        self.listing(who, name)
+        if self.people.get(analyst).role != "analyst":
+            raise InvalidInput(f"{analyst!r} is not an analyst.")
+        cap = None if budget is None else Budget.of(budget)
+        self.ledger.allow(name, analyst, cap, reason=reason, actor=who.signature)
+
+    # The custodian's datasets
+
+    @told("dataset.register", "dataset")
+    def register(
+        self,
+        who: Person,
+        name: str,
+        source: Mapping[str, Any],
+        *,
+        card: Mapping[str, Any] | str | None = None,
+        policy: Mapping[str, Any] | None = None,
+        budget: Any = "1",
+        engine: str = "local",
+        readers: Iterable[str] = (),
+        indexes: Sequence[Sequence[str]] = (),
+    ) -> dict[str, Any]:
+        """List a dataset and open its account; the records are read in the background."""
+        need(who, "custodian")
+        rules, cap, readers = policy_from(policy), Budget.of(budget), tuple(readers)
+        facts = None if card is None else card_from(card)
+        if name in self.ledger.datasets():
+            raise Taken(f"The ledger has an account called {name!r} already.")
+        engine = current_name(engine)
+        if engine not in (known := engine_names()):
+            raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(known)}.")
+        # One transaction: a dataset without an account could be neither asked about nor mended.
+        with self.store.transaction() as connection:
+            self.catalogue.add(
+                *(connection, name, source),
+                card=facts,
+                engine=engine,
+                readers=readers,
+                indexes=indexes,
+            )
+            self.ledger.open(
+                name,
+                budget=cap,
+                policy=rules.to_json(),
+                unit=rules.unit,
+                actor=who.signature,
+                card=None if facts is None else facts.to_json(),
+                readers=readers,
+                connection=connection,
+            )
+        return self.dataset(who, name)
+
+    def amend(
+        self,
+        who: Person,
+        name: str,
+        *,
+        reason: str,
+        budget: Any = None,
+        policy: Mapping[str, Any] | None = None,
+        card: Mapping[str, Any] | str | None = None,
+        readers: Iterable[str] | None = None,
+    ) -> dict[str, Any]:
+        """Change what is promised, to whom, or the card; the chain keeps the reason."""
+        changes = {"budget": budget, "policy": policy, "card": card, "access": readers}
+        names = [f"{what}.change" for what, value in changes.items() if value is not None]
+        with self.events.during(*names, actor=who.name, acting=who.acting, dataset=name):
+            self._amend(who, name, reason, budget, policy, card, readers)
+        return self.dataset(who, name)
+
+    def _amend(
+        self, who: Person, name: str, reason: str, budget: Any, policy: Any, card: Any, readers: Any
+    ) -> None:
+        need(who, "custodian")
+        self.listing(who, name)
+        rules = None if policy is None else policy_from(policy)
+        facts = None if card is None else card_from(card)
+        cap = None if budget is None else Budget.of(budget)
+        if facts is not None:
+            keep_unit(self.ledger, name, facts)
+        readers = None if readers is None else tuple(readers)
+        if rules is not None:
+            snapshot = self.ledger.snapshot(name).rules
+            if rules.unit != snapshot.unit:
+                raise InvalidInput("The unit of an account is fixed when it is opened.")
+        # One transaction: what is in force is what the chain says, whenever we are interrupted.
+        with self.store.transaction() as connection:
+            if readers is not None:
+                self.catalogue.admit(connection, name, readers)
+            if facts is not None:
+                self.catalogue.change(connection, name, card=facts)
+            self.ledger.amend(
+                name,
+                reason=reason,
+                actor=who.signature,
+                budget=cap,
+                policy=None if rules is None else rules.to_json(),
+                card=None if facts is None else facts.to_json(),
+                readers=readers,
+                connection=connection,
+            )
+
+    @told("dataset.remove", "dataset")
+    def remove(self, who: Person, name: str, *, reason: str) -> None:
+        """Take a dataset off the list: nobody can ask about it or see it any more.
+
+        Its account stays, with what was promised and spent, and its name is never used again: the
+        records were asked about, and what was learnt of them cannot be taken back.
+        """
+        need(who, "custodian")
+        self.listing(who, name)
+        why, by = f"removed: {reason}", who.signature
+        with self.store.transaction() as connection:
+            self.catalogue.remove(connection, name)
+            self.ledger.amend(name, reason=why, actor=by, readers=(), connection=connection)

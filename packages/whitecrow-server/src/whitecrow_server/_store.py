@@ -1,0 +1,120 @@
+"""The service's own tables: a connection of their own to the database the ledger is in.
+
+Every transaction that decides something locks first and reads afterwards, as in the ledger. Each
+that writes also counts up a version, so that all workers know at once when what they remember of
+people, tokens and access is out of date.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    Table,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
+
+from whitecrow.errors import NotReady
+from whitecrow.ledger.engine import READ_ONLY, engine_for, parsed
+
+_AWAY = "The service's database cannot be used at the moment; try again later."
+_WAIT_SECONDS = 30
+
+
+class Store:
+    """Hands out transactions.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///file``, ``sqlite://`` (in memory) or ``postgresql+psycopg://...``.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = engine_for(parsed(url), patience=_WAIT_SECONDS)
+        self._looking = threading.Lock()
+        self._looker: PoolProxiedConnection | None = None
+
+    def version(self) -> int:
+        """How often the service's tables were changed, by whichever worker; cheap to ask."""
+        with self._looking:
+            # Twice: a connection that is kept for long may have been cut since it was last used.
+            for _ in range(2):
+                try:
+                    cursor = self._look().cursor()
+                    cursor.execute(_VERSION)
+                    found = cursor.fetchall()
+                    cursor.close()
+                    return int(found[0][0])
+                except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, IndexError):
+                    looker, self._looker = self._looker, None
+                    if looker is not None:
+                        looker.invalidate()
+        # Raised outside the handler: the driver's error names statements, and stays behind.
+        raise NotReady(_AWAY)
+
+    def _look(self) -> PoolProxiedConnection:
+        """A connection of its own for looking, which no transaction keeps in the past."""
+        if self._looker is None:
+            self._looker = self._engine.raw_connection()
+            if self._engine.dialect.name == "postgresql":
+                driver: Any = self._looker.driver_connection
+                driver.autocommit = True
+        return self._looker
+
+    @contextmanager
+    def transaction(self, *, write: bool = True, counted: bool = True) -> Iterator[Connection]:
+        """Run one transaction; it is durable when the block is left without an error.
+
+        What is written counts up the version, unless ``counted`` is False.
+        """
+        away = False
+        try:
+            with self._engine.connect() as connection:
+                if not write:
+                    connection = connection.execution_options(**READ_ONLY)
+                with connection.begin():
+                    yield connection
+                    if write and counted:
+                        connection.execute(_COUNT)
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error):
+            away = True
+        if away:  # outside the handler, as above
+            raise NotReady(_AWAY)
+
+    def probe(self) -> None:
+        """Write a little, and have it on disk; raises if that cannot be done.
+
+        Asked often, it neither changes what workers remember nor grows the store.
+        """
+        with self.transaction(counted=False) as connection:
+            connection.execute(update(probes).values(at=time.time()))
+
+    def close(self) -> None:
+        """Give all connections back."""
+        with self._looking:
+            if self._looker is not None:
+                self._looker.close()
+                self._looker = None
+        self._engine.dispose()
+
+
+changes = Table("service_changes", MetaData(), Column("number", Integer, nullable=False))
+"""One row: how often the service's tables were changed."""
+
+probes = Table("service_probe", MetaData(), Column("at", Float, nullable=False))
+"""One row: when it was last tried whether the database can be written."""
+
+_COUNT = update(changes).values(number=changes.c.number + 1)
+_VERSION = "SELECT number FROM service_changes"

@@ -1,0 +1,128 @@
+"""Give me the code: a question as Python, as a command line and as a request."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from whitecrow.declaration import Declared, Flag, Nested, typed
+from whitecrow.errors import WhitecrowError
+from whitecrow.question import Question, digest
+from whitecrow.questions import BUILT_IN, question_type
+
+
+def listings(question: Mapping[str, Any], dataset: str, url: str) -> list[dict[str, str]]:
+    """Return the question in three languages, each with its name.
+
+    Parameters
+    ----------
+    question : mapping
+        As stored: its kind and all parameters.
+    dataset, url : str
+        Where it was asked.
+    """
+    kind = str(question["kind"])
+    asked = question_type(kind).question
+    short = _shortened(asked, {key: value for key, value in question.items() if key != "kind"})
+    return [
+        {"name": "Python", "id": "python", "text": _python(asked, short, dataset, url)},
+        {"name": "Terminal", "id": "terminal", "text": _terminal(asked, short, dataset, url)},
+        {"name": "curl", "id": "curl", "text": _curl(question, dataset, url)},
+    ]
+
+
+def _shortened(asked: type[Question], full: Mapping[str, Any]) -> dict[str, Any]:
+    """The question without what it would say anyway: each part is tried without."""
+    wanted = digest(asked.from_json(full))
+    kept = dict(full)
+    for key in full:
+        less = {name: value for name, value in kept.items() if name != key}
+        try:
+            same = digest(asked.from_json(less)) == wanted
+        except WhitecrowError:
+            same = False
+        if same:
+            kept = less
+    return kept
+
+
+# Python
+
+
+def _python(asked: type[Question], short: Mapping[str, Any], dataset: str, url: str) -> str:
+    placed: list[str] = []
+    named: list[str] = []
+    for name, value in short.items():
+        parameter = asked.parameters[name]
+        written = repr(value)
+        if isinstance(parameter, Nested):
+            written = _object(parameter.declared, value)
+        if not parameter.kw_only and not named:
+            placed.append(written)
+        else:
+            named.append(f"{name}={written}")
+    lines = ",\n    ".join([*placed, *named])
+    return "\n".join(
+        [
+            "import os",
+            "import whitecrow as wc",
+            "",
+            f'client = wc.Client({json.dumps(url)}, os.environ["WHITECROW_TOKEN"], '
+            f"dataset={dataset!r})",
+            f"release = client.{_method(asked.kind)}\n    {lines},\n)",
+            "print(release.answer, release.statement)",
+        ]
+    )
+
+
+def _method(kind: str) -> str:
+    """The client's method of this name, or the one for questions of other packages."""
+    return f"{kind}(" if kind in BUILT_IN else f"ask_about(\n    {kind!r},"
+
+
+def _object(declared: type[Declared], value: Mapping[str, Any]) -> str:
+    known = declared.parameters
+    said = {
+        name: one
+        for name, one in value.items()
+        if known[name].required or one != known[name].dump_default()
+    }
+    return f"wc.{declared.__name__}({', '.join(f'{name}={one!r}' for name, one in said.items())})"
+
+
+# Terminal
+
+
+def _terminal(asked: type[Question], short: Mapping[str, Any], dataset: str, url: str) -> str:
+    lines = [f"whitecrow {asked.kind} {shlex.quote(dataset)} --server {shlex.quote(url)}"]
+    rest, said = asked.shortcuts.contract(short)
+    try:
+        again = asked.from_json(asked.shortcuts.from_json(said).expand(rest))
+        if digest(again) != digest(asked.from_json(short)):
+            raise TypeError
+        for one, value in [*typed(asked, rest).values(), *typed(asked.shortcuts, said).values()]:
+            parameter = one.parameter
+            if isinstance(parameter, Flag):
+                lines.append(f"  {parameter.flag if value else parameter.off}")
+            else:
+                lines.append(f"  {parameter.flag} {shlex.quote(parameter.to_text(value))}")
+    except (TypeError, WhitecrowError):
+        return "# The terminal has no options for all of this question; use Python or curl."
+    return " \\\n".join(lines)
+
+
+# curl
+
+
+def _curl(question: Mapping[str, Any], dataset: str, url: str) -> str:
+    body = json.dumps(dict(question), ensure_ascii=False)
+    return " \\\n".join(
+        [
+            f"curl {shlex.quote(f'{url}/v1/datasets/{dataset}/ask')}",
+            '  -H "Authorization: Bearer $WHITECROW_TOKEN"',
+            "  -H 'Content-Type: application/json'",
+            f"  -d {shlex.quote(body)}",
+        ]
+    )

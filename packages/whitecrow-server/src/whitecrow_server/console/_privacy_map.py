@@ -1,0 +1,158 @@
+"""The privacy map of a dataset: facts, for the custodian's eyes only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.errors import InvalidInput, http_status
+from whitecrow_server import Service
+from whitecrow_server.console import _charts as charts
+from whitecrow_server.console._custodian import CUSTODIAN
+from whitecrow_server.console._fields import (
+    Field,
+    Group,
+    choices,
+    decimal,
+    given,
+    labels_of,
+    mistake,
+    whole,
+)
+from whitecrow_server.console._site import Form, Page, Site, Visit
+
+_MOST_POINTS = 4_000
+_LOOKS = (
+    ("#8fa3bf", "circle"),
+    ("#2f7fb8", "square"),
+    ("#2a9d6f", "diamond"),
+    ("#d9902f", "triangle-up"),
+    ("#c2362b", "x"),
+)
+"""From the band that is usual to the one that is not."""
+_COUNTED = ("euclidean", "manhattan", "chebyshev")
+
+
+def add(site: Site) -> None:
+    """Add the page."""
+    service = site.service
+
+    def page(visit: Visit) -> Page:
+        dataset = service.dataset(visit.who, visit.part("name"))
+        form = Form({key: [value] for key, value in visit.request.query_params.items()})
+        columns = dataset["card"]["columns"] if dataset["card"] else []
+        names = [c["name"] for c in columns if c.get("type", "number") in ("number", "integer")]
+        values: dict[str, Any] = {
+            "dataset": dataset,
+            "groups": _groups(names),
+            "typed": form,
+            "wrong": "",
+            "found": None,
+        }
+        if not form.one("beta") or len(names) < 2:
+            return Page("map.html", values)
+        try:
+            found = _mapped(service, visit, form)
+        except InvalidInput as error:
+            wrong = mistake(error, labels_of(values["groups"]))
+            return Page("map.html", {**values, **wrong}, http_status(error))
+        return Page("map.html", {**values, "found": found})
+
+    site.get("/datasets/{name}/map", page, roles=CUSTODIAN)
+
+
+def _groups(names: list[str]) -> tuple[Group, ...]:
+    first, second = (names + names)[:2] if names else ("", "")
+    place = (
+        Field("x", "Across", type="select", options=choices(names), default=first),
+        Field("y", "Up", type="select", options=choices(names), default=second),
+    )
+    question = (
+        Field("beta", "Most neighbours β", type="number", default="10", required=True),
+        Field("radius", "Radius", type="number", default="5", required=True),
+        Field("k", "Margin k", type="number", default="1"),
+        Field("epsilon", "Price ε", default="1/2", required=True),
+        Field("notion", "Promise", type="select", options=choices(("sensitive", "differential"))),
+        Field("metric", "Distance", type="select", options=choices(_COUNTED)),
+    )
+    return (Group("Columns", place), Group("The question, asked about every record", question))
+
+
+def _mapped(service: Service, visit: Visit, form: Form) -> dict[str, Any]:
+    columns = [given(form, "x", "Across"), given(form, "y", "Up")]
+    if columns[0] == columns[1]:
+        raise InvalidInput("Choose two different columns.", parameter="y")
+    model = DistanceAnomaly(
+        whole(given(form, "beta", "β"), "β", "beta"),
+        float(decimal(given(form, "radius", "Radius"), "Radius", "radius")),
+        form.one("metric") or "euclidean",
+    )
+    found = service.privacy_map(
+        visit.who,
+        visit.part("name"),
+        columns,
+        model,
+        most=_MOST_POINTS,
+        k=whole(form.one("k") or "1", "Margin k", "k"),
+        epsilon=given(form, "epsilon", "Price ε"),
+        notion=form.one("notion") or "sensitive",
+    )
+    return {**_summary(found), "charts": _charts(found, columns)}
+
+
+def _summary(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "rows": [
+            ("records", f"{found['records']:,}"),
+            ("anomalies under this model", f"{found['anomalous']:,}"),
+            ("covered by the promise", f"{found['covered']:,}"),
+            ("not covered", f"{found['records'] - found['covered']:,}"),
+            ("loss of a record, median", f"{found['cuts'][0]:.3g}"),
+            ("loss, nine in ten at most", f"{found['cuts'][1]:.3g}"),
+            ("largest finite loss", f"{found['cuts'][2]:.3g}"),
+            ("records whose loss is unbounded", f"{found['unbounded']:,}"),
+        ]
+    }
+
+
+def _charts(found: Mapping[str, Any], columns: list[str]) -> list[dict[str, Any]]:
+    points = np.array(found["points"]).reshape(-1, len(columns))
+    return [
+        _bands(points, np.array(found[key]), columns, title, looks)
+        for key, title, looks in (
+            ("loss", "Loss of each record", _LOOKS),
+            ("accuracy", "Probability of a right answer", _LOOKS[::-1]),
+        )
+    ]
+
+
+def _bands(
+    points: Any, values: Any, columns: list[str], title: str, looks: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Points in bands of equal width, each with its own colour and sign.
+
+    A continuous scale would need plotly's colour bar, which breaks the content-security policy.
+    """
+    low, high = float(values.min()), float(values.max())
+    edges = np.linspace(low, high, len(looks) + 1)
+    band = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(looks) - 1)
+    traces = []
+    for place, (colour, sign) in enumerate(looks):
+        inside = points[band == place]
+        if not len(inside):
+            continue
+        marker = {"color": colour, "symbol": sign, "size": 7, "line": {"width": 0.5}}
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": f"{edges[place]:.3g} to {edges[place + 1]:.3g}",
+                "x": inside[:, 0].round(6).tolist(),
+                "y": inside[:, 1].round(6).tolist(),
+                "marker": marker,
+            }
+        )
+    return charts.chart(traces, x=columns[0], y=columns[1], label=title, showlegend=True)

@@ -1,0 +1,230 @@
+"""The attack itself: from a series of releases, however it comes, to flagged segments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.attack.judge import (
+    Verdict,
+    evaluate,
+    flag_fraction,
+    outlying_segments,
+    simulated_threshold,
+)
+from whitecrow.attack.scores import score
+from whitecrow.errors import InvalidInput
+
+FRACTION = 0.6  # the part of the segments that the paper's authors must have flagged
+
+
+@dataclass(frozen=True)
+class Series:
+    """A released series.
+
+    Parameters
+    ----------
+    values : float64 array
+        The releases in order.
+    outliers : bool array or None
+        Which of them had an outlier among their records, where that is known.
+    """
+
+    values: npt.NDArray[np.float64]
+    outliers: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What the attack concludes.
+
+    Parameters
+    ----------
+    method, width : str, int
+        How it was made.
+    scores : float64 array
+        For segments 2, 3, ...; higher is more suspicious.
+    flags : bool array
+        Which of them are flagged.
+    threshold : float
+        The lowest flagged score, or the score that was asked for.
+    verdict : Verdict or None
+        How good it is, where the truth is known.
+    """
+
+    method: str
+    width: int
+    scores: npt.NDArray[np.float64]
+    flags: npt.NDArray[np.bool_]
+    threshold: float
+    verdict: Verdict | None = None
+    series: Series = field(default_factory=lambda: Series(np.empty(0)), repr=False)
+
+    @property
+    def flagged(self) -> list[int]:
+        """The numbers of the flagged segments, counted from 1."""
+        return [int(j) + 2 for j in np.flatnonzero(self.flags)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {
+            "method": self.method,
+            "width": self.width,
+            "threshold": self.threshold,
+            "scores": [float(value) for value in self.scores],
+            "flagged": self.flagged,
+            "verdict": None if self.verdict is None else self.verdict.to_json(),
+        }
+
+
+def attack(
+    releases: object,
+    *,
+    width: int = 10,
+    method: str = "growing",
+    fraction: float | None = None,
+    threshold: float | None = None,
+    false_alarms: float | None = None,
+    column: str | None = None,
+    outliers: object = None,
+) -> Inference:
+    """Infer from a series of releases alone in which segments an outlier took part.
+
+    Parameters
+    ----------
+    releases : path, data frame, list of numbers, points or an answer of ``Publish``
+        The series, in order of time.
+    width : int
+        Releases in a segment.
+    method : {"growing", "fixed", "levene"}
+        The score.
+    fraction, threshold, false_alarms : float
+        Which segments are flagged: the top part of them (0.6 unless something is said), those above
+        a score, or those above a score that quiet series exceed with that probability. At most one.
+    column : str, optional
+        Where the releases are in a file or frame (default: a column named "value" or "release", or
+        the only one of numbers).
+    outliers : array of bool or str, optional
+        The truth, or the column that has it; then precision, recall and AUC are computed.
+
+    References
+    ----------
+    Naghizade et al. 2017, algorithm 1.
+
+    Examples
+    --------
+    >>> quiet, loud = [5.0, 5.2, 4.9, 5.1], [5.0, 9.0, 5.1, 4.8]
+    >>> attack(quiet * 3 + loud, width=4, fraction=1 / 3).flagged
+    [4]
+    """
+    given = [value for value in (fraction, threshold, false_alarms) if value is not None]
+    if len(given) > 1:
+        raise InvalidInput("Give one of 'fraction', 'threshold' and 'false_alarms'.")
+    series = read_series(releases, column=column, outliers=outliers)
+    scores = score(series.values, width=width, method=method)
+    if false_alarms is not None:
+        threshold = simulated_threshold(
+            series.values, width=width, method=method, false_alarms=false_alarms
+        )
+    if threshold is None:
+        flags = flag_fraction(scores, FRACTION if fraction is None else fraction)
+        threshold = float(scores[flags].min()) if flags.any() else float("inf")
+    else:
+        flags = scores > threshold
+    verdict = None
+    if series.outliers is not None:
+        verdict = evaluate(scores, outlying_segments(series.outliers, width), flags)
+    return Inference(method, width, scores, flags, threshold, verdict, series)
+
+
+def read_series(releases: object, *, column: str | None = None, outliers: object = None) -> Series:
+    """Read a released series from wherever it is."""
+    if isinstance(releases, str | Path):
+        releases = _file(Path(releases))
+    for key in ("answer", "series"):
+        if isinstance(releases, Mapping) and key in releases:
+            releases = releases[key]
+    truth = outliers
+    if isinstance(releases, Sequence | np.ndarray):
+        values: Any = [_value(entry) for entry in releases]
+    else:
+        values, truth = _frame(releases, column, outliers)
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("The releases must be numbers.") from None
+    if found.ndim != 1:
+        raise InvalidInput("The releases must be one series of numbers.")
+    marks = None if truth is None else np.asarray(truth)
+    if marks is not None:
+        if marks.shape != found.shape:
+            raise InvalidInput("The truth must be as long as the releases.")
+        marks = marks.astype(bool)
+    return Series(_carried(found), marks)
+
+
+def _value(entry: Any) -> Any:
+    if isinstance(entry, Mapping):
+        return entry.get("value")
+    return getattr(entry, "value", entry)
+
+
+def _carried(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A release that could not be made repeats the one before it."""
+    present = np.flatnonzero(np.isfinite(values))
+    if not len(present):
+        raise InvalidInput("There are no finite releases in the series.")
+    place = np.searchsorted(present, np.arange(len(values)), side="right") - 1
+    return values[present[np.maximum(place, 0)]]
+
+
+def _file(path: Path) -> Any:
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    if not path.exists():
+        raise InvalidInput(f"There is no file {str(path)!r}.")
+    ending = path.suffix.lower()
+    try:
+        if ending == ".json":
+            return json.loads(path.read_text(encoding="utf-8"))
+        return parquet.read_table(path) if ending in (".parquet", ".pq") else csv.read_csv(path)
+    except (pyarrow.ArrowInvalid, ValueError):
+        raise InvalidInput(
+            f"The file {path.name!r} is not readable CSV, Parquet or JSON."
+        ) from None
+
+
+def _frame(frame: Any, column: str | None, outliers: object) -> tuple[Any, Any]:
+    import narwhals.stable.v2 as nw
+
+    try:
+        table = nw.from_native(frame)
+    except TypeError:
+        raise InvalidInput(
+            "Releases are a path, a data frame, a list of numbers or a published series. "
+            f"Got {type(frame).__name__} instead."
+        ) from None
+    if isinstance(table, nw.LazyFrame):
+        table = table.collect()
+    numeric = [name for name, kind in table.schema.items() if kind.is_numeric()]
+    if column is None:
+        named = [name for name in ("value", "release") if name in numeric] or numeric
+        if len(named) != 1 and named[:1] not in (["value"], ["release"]):
+            raise InvalidInput(
+                f"Say which column has the releases; the numbers are in {', '.join(numeric)}."
+            )
+        column = named[0]
+    for name in (column, outliers):
+        if isinstance(name, str) and name not in table.columns:
+            raise InvalidInput(
+                f"There is no column {name!r}; there are {', '.join(table.columns)}."
+            )
+    truth = table[outliers].to_numpy() if isinstance(outliers, str) else outliers
+    return table[column].to_numpy(), truth

@@ -1,0 +1,109 @@
+"""How unlike the past is this segment? The three scores of Naghizade et al. (2017), section 5.
+
+Releases are cut into segments of ``width``; what is left over at the end is dropped. A score is
+given to every segment but the first; the higher, the less the segment looks like what came before.
+All functions work on the last axis, so many simulated series are scored at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.errors import InvalidInput, invalid
+
+Floats = npt.NDArray[np.float64]
+
+METHODS = ("growing", "fixed", "levene")
+
+
+def segments(releases: npt.ArrayLike, width: int) -> Floats:
+    """Cut series (on the last axis) into segments of ``width``.
+
+    Examples
+    --------
+    >>> segments(range(7), 3).tolist()
+    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    """
+    series = np.asarray(releases, dtype=np.float64)
+    if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 2:
+        raise invalid("attack", "width", "a whole number of at least 2", width)
+    if series.ndim == 0 or not np.isfinite(series).all():
+        raise InvalidInput("The releases must be a list of finite numbers.")
+    count = series.shape[-1] // width
+    if count < 2:
+        raise InvalidInput(
+            f"{series.shape[-1]} releases make fewer than two segments of {width}; "
+            "nothing can be compared."
+        )
+    cut: Floats = series[..., : count * width].reshape(*series.shape[:-1], count, width)
+    return cut
+
+
+def _surprise(segment: Floats, past: Floats) -> Floats:
+    """Minus the log-likelihood of a segment under the Laplace law fitted to the past.
+
+    The fit is the maximum-likelihood one: the median, and the mean distance from it.
+    """
+    centre = np.median(past, axis=-1, keepdims=True)
+    spread = np.abs(past - centre).mean(axis=-1, keepdims=True)
+    # A past without any spread would make the least change infinitely surprising.
+    spread = np.maximum(spread, np.finfo(np.float64).tiny * 1e16)
+    terms = np.log(2 * spread) + np.abs(segment - centre) / spread
+    found: Floats = terms.sum(axis=-1)
+    return found
+
+
+def fixed_window(releases: npt.ArrayLike, width: int) -> Floats:
+    """Score each segment under the law of the one before it (the paper's FWE)."""
+    cut = segments(releases, width)
+    return _surprise(cut[..., 1:, :], cut[..., :-1, :])
+
+
+def growing_window(releases: npt.ArrayLike, width: int) -> Floats:
+    """Score each segment under the law of everything before it (the paper's GWE)."""
+    cut = segments(releases, width)
+    flat = cut.reshape(*cut.shape[:-2], -1)
+    return np.stack(
+        [_surprise(cut[..., j, :], flat[..., : j * width]) for j in range(1, cut.shape[-2])],
+        axis=-1,
+    )
+
+
+def levene(releases: npt.ArrayLike, width: int) -> Floats:
+    """Score each segment by 1 - p of Levene's test, centred at medians, against the one before.
+
+    The paper does not say how it centres (erratum E26); the median is the robust choice.
+    """
+    from scipy.special import betainc
+
+    cut = segments(releases, width)
+    if width < 3:
+        raise invalid("attack", "width", "at least 3 for Levene's test", width)
+    spread = np.abs(cut - np.median(cut, axis=-1, keepdims=True))
+    means = spread.mean(axis=-1)
+    within = ((spread - means[..., None]) ** 2).sum(axis=-1)
+    between = width / 2.0 * (means[..., 1:] - means[..., :-1]) ** 2
+    inside = within[..., 1:] + within[..., :-1]
+    freedom = 2.0 * width - 2.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(between > 0, freedom * between / inside, 0.0)
+    p = betainc(freedom / 2.0, 0.5, freedom / (freedom + statistic))
+    return np.asarray(1.0 - p)
+
+
+def score(releases: npt.ArrayLike, *, width: int = 10, method: str = "growing") -> Floats:
+    """Score segments 2, 3, ... by one of :data:`METHODS`.
+
+    Examples
+    --------
+    >>> quiet, loud = [5.0, 5.2, 4.9, 5.1], [5.0, 9.0, 5.1, 4.8]
+    >>> scores = score(quiet * 3 + loud, width=4)
+    >>> int(scores.argmax())
+    2
+    """
+    functions = {"growing": growing_window, "fixed": fixed_window, "levene": levene}
+    if method not in functions:
+        choice = " or ".join(repr(name) for name in METHODS)
+        raise invalid("attack", "method", choice, method)
+    return functions[method](releases, width)

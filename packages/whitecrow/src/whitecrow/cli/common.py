@@ -1,0 +1,257 @@
+"""What the asking commands share: which data, which card, which account, at which price."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whitecrow.cli.screen_output import Output, watched
+from whitecrow.cli.secrets import secret, token
+from whitecrow.errors import NotAllowed, PolicyViolation
+
+if TYPE_CHECKING:
+    from whitecrow.client import Client
+    from whitecrow.curator import Curator
+    from whitecrow.question import Question, Said
+
+_NOTIONS = ("differential", "concentrated", "sensitive")
+"""What the policy of a new account admits."""
+
+_MARGIN = " " * 11
+_MOST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The options every asking command has.
+
+    Parameters
+    ----------
+    output : Output
+        Where results go.
+    data, card, ledger, name, analyst, engine, spark_master, budget, policy, allow : str
+        As typed.
+    price_only : bool
+        Say what it would cost and how accurate it would be, then stop.
+    server : str, optional
+        The address of a service that answers; DATA is then the dataset's name there.
+    dummy : bool
+        Answer about made-up records, free.
+    """
+
+    output: Output
+    data: str
+    card: str | None
+    ledger: str | None
+    name: str | None
+    analyst: str
+    engine: str
+    spark_master: str | None
+    budget: str | None
+    policy: str | None
+    allow: str | None
+    price_only: bool
+    server: str | None = None
+    dummy: bool = False
+
+
+def server_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --server: ask a service instead of opening the data."""
+    return click.option(
+        "--server",
+        envvar="WHITECROW_SERVER",
+        help="Ask this service (https://...); DATA is the dataset's name there. The token comes "
+        "from the variable WHITECROW_TOKEN.",
+    )(command)
+
+
+def ledger_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --ledger, whose address may also come from the environment or a file."""
+
+    def given(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        return secret("WHITECROW_LEDGER") if value is None else value
+
+    return click.option(
+        "--ledger",
+        callback=given,
+        help="Where the account is kept (default: a file beside the data).",
+    )(command)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command DATA, --card, the account's options and --price-only.
+
+    The command receives them as its first argument, an :class:`Asking`.
+    """
+
+    @click.argument("data")
+    @click.option("--card", help="The dataset's card (TOML).")
+    @ledger_option
+    @click.option("--name", help="Whose account it is (default: the name of the file).")
+    @click.option("--analyst", default="owner", show_default=True, help="Who asks.")
+    @click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        help="Who counts neighbours: local, gpu, disk (more records than memory holds) or spark.",
+    )
+    @click.option("--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ...")
+    @click.option("--budget", help="The dataset's whole budget, when its account is opened new.")
+    @click.option("--policy", help="What may be asked (TOML), when its account is opened new.")
+    @click.option(
+        "--allow",
+        type=click.Choice(["conditional"]),
+        help="When its account is opened new: admit releases that promise nothing where their "
+        "condition fails. (Or name the notion in --policy.)",
+    )
+    @server_option
+    @click.option("--price-only", is_flag=True, help="Say price and expected error; ask nothing.")
+    @click.option("--dummy", is_flag=True, help="Answer about made-up records, free.")
+    @click.pass_obj
+    @functools.wraps(command)
+    def wrapped(output: Output, /, **options: Any) -> None:
+        common = {field.name: options.pop(field.name) for field in fields(Asking)[1:]}
+        command(Asking(output, **common), **options)
+
+    return wrapped
+
+
+def opened(given: Asking) -> Curator | Client:
+    """Open the curator that the options describe, with a progress bar for a long load.
+
+    With --allow a *new* account's policy admits that notion too. An account that exists keeps its
+    policy.
+    """
+    if given.server is not None:
+        return _remote(given.server, given.data)
+    from whitecrow.curator import Curator
+    from whitecrow.curator.opening import beside
+
+    ledger = given.ledger
+    if (given.price_only or given.dummy) and ledger is None:
+        # Asking for a price, or a dummy, opens no account: the one there is, or one in memory.
+        known = beside(given.data)
+        ledger = None if known is not None and known.exists() else "sqlite://"
+    with given.output.progress() as progress:
+        open_ = functools.partial(
+            Curator.open,
+            given.data,
+            card=given.card,
+            ledger=ledger,
+            name=given.name,
+            analyst=given.analyst,
+            engine=given.engine,
+            spark_master=given.spark_master,
+            budget=given.budget,
+            progress=progress,
+        )
+        if given.policy is not None or given.allow is None:
+            curator = open_(policy=given.policy)
+        else:
+            try:
+                curator = open_(policy={"notions": [*_NOTIONS, given.allow]})
+            except PolicyViolation:
+                curator = open_()
+    _say_intake(given, curator)
+    return curator
+
+
+def _say_intake(given: Asking, curator: Curator) -> None:
+    """Tell the custodian, at the keyboard, what became of the rows: facts, and for nobody else.
+
+    Whoever asks in an analyst's name, pipes the output or wants JSON is not told.
+    """
+    if given.analyst != "owner" or given.output.as_json or not watched():
+        return
+    from whitecrow.data.intake import intake_words
+
+    if given.engine in ("local", "gpu"):  # elsewhere it would be a count over all rows
+        given.output.say(f"custodian  {intake_words(curator.intake())}")
+
+
+def _remote(url: str, dataset: str) -> Client:
+    """The service's curator, for the holder of the token in the environment."""
+    from whitecrow.client import Client
+
+    return Client(url, token(), dataset=dataset)
+
+
+def answer(
+    given: Asking,
+    question: Question,
+    *,
+    public: Mapping[str, Any] | None = None,
+    picture: str | None = None,
+    out: str | None = None,
+) -> None:
+    """Ask the question (or only price it) and print what came back.
+
+    Parameters
+    ----------
+    given : Asking
+        The command's common options.
+    question : Question
+        What to ask.
+    public : mapping, optional
+        Public guesses for the expected error, passed to ``describe``.
+    picture, out : str, optional
+        Where to draw the answer, and where to write the object it stands for.
+    """
+    if question.to_json().get("notion") == "conditional":
+        _refuse_to_open(given)
+    curator = opened(given)
+    description = curator.describe(question, **(public or {}))
+    given.output.warn(description.warning)
+    if given.price_only:
+        given.output.show(description.to_json(), description.words)
+        return
+    with given.output.progress() as progress:
+        release = (
+            curator.dummy(question) if given.dummy else curator.ask(question, progress=progress)
+        )
+    if picture is not None:
+        question.draw(release.answer, picture)
+    if out is not None:
+        question.keep(release.answer, out)
+    lines = [
+        *_said(release.in_words),
+        *[f"{what:<9}  {amount}" for what, amount in release.costs],
+        f"promise    {release.statement}",
+    ]
+    if release.ledger.get("spent", {}).get("differential") == "unbounded":
+        lines.append("           The guarantee for everyone no longer covers the total.")
+    given.output.show(release.to_json(), "\n".join(lines))
+
+
+def _refuse_to_open(given: Asking) -> None:
+    """Refuse a conditional release that would open an account whose policy then refuses it."""
+    from whitecrow.curator.opening import beside
+
+    if given.allow or given.policy or given.price_only or given.server or given.ledger:
+        return
+    known = beside(given.data)
+    if known is not None and not known.exists():
+        raise NotAllowed(
+            "A new account admits no conditional release: where its condition fails, nothing is "
+            "promised to anybody. The custodian may open it with --allow conditional or with a "
+            "--policy that names the notion."
+        )
+
+
+def _said(said: Said) -> list[str]:
+    """The answer: its headline, and the first and last rows of a table."""
+    lines = [f"answer     {said.headline}", *([f"{_MARGIN}{said.detail}"] if said.detail else [])]
+    if not said.rows:
+        return lines
+    head, *rows = said.rows
+    shown = rows if len(rows) <= _MOST_ROWS else [*rows[:4], [], *rows[4 - _MOST_ROWS :]]
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    for row in [head, *shown]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        left_out = f"... {len(rows) - _MOST_ROWS + 1} more (use --json)"
+        lines.append(f"{_MARGIN}{'  '.join(cells).rstrip() if row else left_out}")
+    return lines

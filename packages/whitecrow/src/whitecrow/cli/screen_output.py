@@ -1,0 +1,172 @@
+"""How the terminal speaks: text for people, one JSON object for programs, errors for both."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whitecrow.errors import WhitecrowError, exit_status, to_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDEST = 100
+"""No line that a person reads is longer, whatever the terminal."""
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where results go.
+
+    Parameters
+    ----------
+    as_json : bool
+        Whether standard output carries one JSON object and nothing else.
+    """
+
+    as_json: bool
+
+    def show(self, result: Mapping[str, Any], words: str, *, raw: bool = False) -> None:
+        """Print the JSON object, or the words for people; ``raw`` words are for a file."""
+        if self.as_json:
+            click.echo(json.dumps(result, ensure_ascii=False))
+        else:
+            click.echo(words if raw else wrapped(words))
+
+    def say(self, words: str) -> None:
+        """Print a line on the way to the result (on standard error, never with --json)."""
+        if not self.as_json:
+            click.echo(wrapped(words), err=True)
+
+    def line(self, words: str) -> None:
+        """Print a line of the result, wrapped where it is too long; its start keeps its place."""
+        click.echo(wrapped(words))
+
+    def paragraphs(self, title: str, words: str) -> None:
+        """Print a titled text, wrapped."""
+        click.secho(title, bold=True)
+        for part in words.split("\n\n"):
+            click.echo(f"{wrapped(part)}\n")
+
+    def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table, in colour where a person is watching; the second column is the answer."""
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = Table(*head, title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        shown.title_style, shown.header_style = "bold", "dim"
+        for column, style in zip(shown.columns, ("", "bold green", "yellow"), strict=False):
+            column.style, column.overflow = style, "fold"
+        shown.columns[0].no_wrap = shown.columns[-1].no_wrap = True
+        shown.columns[-1].style = "cyan"
+        for row in rows:
+            shown.add_row(*map(Text, row))  # text, never markup: a card's names come from outside
+        console().print(shown)
+
+    def warn(self, words: str) -> None:
+        """Print a warning on standard error, with --json too; nothing if there is none."""
+        if words:
+            click.secho(wrapped(words), err=True, fg="red", bold=True)
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """A progress bar on standard error, if a person is watching."""
+        if self.as_json or not watched():
+            yield None
+            return
+        from whitecrow.rendering import progress_bar
+
+        with progress_bar(stderr=True) as update:
+            yield update
+
+
+def width() -> int:
+    """How many columns a line may have: the terminal's, but no more than is read with ease."""
+    return min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+
+
+def console() -> Console:
+    """Standard output for rich, no wider than :data:`WIDEST`."""
+    from rich.console import Console
+
+    return Console(width=width(), highlight=False)
+
+
+def wrapped(text: str) -> str:
+    """Wrap each line; what follows a label is aligned under itself.
+
+    Examples
+    --------
+    >>> print(wrapped("promise    " + "odds " * 25))
+    promise    odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds odds
+               odds odds odds odds odds odds odds odds
+    """
+    found = []
+    for line in text.splitlines():
+        if len(re.findall(r"\S {2,}", line)) > 2:  # a row of a table keeps its columns
+            found.append(line)
+            continue
+        label = re.match(r"\s*(?:\S+ {2,})?", line)
+        margin = " " * (len(label[0]) if label else 0)
+        found.append(
+            "\n".join(
+                textwrap.wrap(
+                    line,
+                    width(),
+                    subsequent_indent=margin,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                    drop_whitespace=True,
+                    replace_whitespace=False,
+                )
+            )
+        )
+    return "\n".join(found)
+
+
+def watched() -> bool:
+    """Whether a person looks at standard error."""
+    return sys.stderr.isatty()
+
+
+def report_error(error: WhitecrowError, *, as_json: bool) -> int:
+    """Print an error in the form the caller reads and return the exit status."""
+    said = to_json(error)
+    if as_json:
+        click.echo(json.dumps(said, ensure_ascii=False))
+    else:
+        kind = next(iter(said))
+        what, fix = _parted(str(error))
+        click.secho(f"{kind}: ", nl=False, err=True, fg="red", bold=True)
+        click.echo(wrapped(f"{kind}: {what}").removeprefix(f"{kind}: "), err=True)
+        if fix:
+            click.echo(wrapped(fix), err=True)
+    return exit_status(error)
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """What is wrong, and its last sentence, which says what to do.
+
+    Examples
+    --------
+    >>> _parted("The file 'a.b' is no card. Write one with: whitecrow card new.")
+    ("The file 'a.b' is no card.", 'Write one with: whitecrow card new.')
+    >>> _parted("There is nobody called 'A. Smith'.")
+    ("There is nobody called 'A. Smith'.", '')
+    """
+    what, mark, fix = message.rpartition(". ")
+    if not mark or not fix[:1].isupper() or what.count("'") % 2 or what.count('"') % 2:
+        return message, ""
+    return f"{what}.", fix

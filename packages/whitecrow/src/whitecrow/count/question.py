@@ -1,0 +1,160 @@
+"""The question ``count``: how many outliers are there?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.count.text import count_words
+from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
+from whitecrow.counting.parameters import (
+    ClusterSize,
+    Subspace,
+    check_columns,
+    check_model,
+    noise_for,
+    normalised_model,
+    whole_space,
+)
+from whitecrow.data import Card
+from whitecrow.declaration import (
+    Choice,
+    Declared,
+    Delta,
+    Epsilon,
+    Flag,
+    Maybe,
+    Nested,
+    Relation,
+    Whole,
+)
+from whitecrow.errors import invalid
+from whitecrow.neighbours import NeighbourRelation
+from whitecrow.privacy import DifferentialPrivacy, Guarantee
+from whitecrow.question import Question, Said
+
+_GAUSSIANS = ("analytic_gaussian", "paper_gaussian")
+
+
+class Count(Question):
+    """How many records are outliers in a subspace?
+
+    References
+    ----------
+    Okada, Fukuchi, Kakizaki, Sakuma, "Differentially Private Analysis of Outliers", with the
+    corrections of ``proof.md``.
+
+    Examples
+    --------
+    >>> model = DistanceAnomaly(beta=3, radius=1.1)
+    >>> question = Count(["bmi", "age"], model=model, epsilon="1/2")
+    >>> question.columns, question.mechanism
+    (('age', 'bmi'), 'auto')
+    """
+
+    kind = "count"
+    asks = "How many outliers are there?"
+    example = (
+        "patients.parquet --card patients.toml --columns age,bmi --beta 3 --radius 2.5 "
+        "--epsilon 1/2"
+    )
+    reply_seconds = 0.5
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "median_error": ("off by (median)", "number"),
+        "error_95": ("off by at most, 95 % of the time", "number"),
+        "worst_median_error": ("off by (median), whatever the data", "number"),
+    }
+
+    columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
+        Subspace(help="The subspace: columns of numbers. All of the card's, unless given."),
+        default=None,
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(
+        DistanceAnomaly,
+        help="What an outlier is: few records near it.",
+        more='The paper\'s "fewer than k neighbours" is ``beta = k``.',
+    )
+    epsilon: Epsilon = Epsilon()
+    delta: Delta = Delta(
+        help="For the Gaussian mechanisms; the others leave it unspent.",
+        default="0",
+        group="details",
+    )
+    relation: Relation = Relation(default="add_remove")
+    mechanism: Choice[str] = Choice(
+        ("auto", *MECHANISMS),
+        help="Which noise; auto takes the least expected error, the Gaussian ones need a delta.",
+        more="See :mod:`whitecrow.counting.calibration`.",
+        label="Noise",
+        default="auto",
+        group="details",
+    )
+    normalised: Flag = Flag(
+        help="Average distances over the columns, as the paper does (root mean square).",
+        default=False,
+        group="details",
+    )
+    expected_cluster_size: Whole = ClusterSize(default=CLUSTER_SIZE)
+    raw: Flag = Flag(
+        help="Return the noisy count as it is, also below 0.", default=False, group="details"
+    )
+
+    class guesses(Declared):
+        """A guess for the expected error; the tuning stays the question's."""
+
+        expected_cluster_size: Maybe[int, int] = Maybe(
+            ClusterSize(default=CLUSTER_SIZE), default=None, former="crowding"
+        )
+
+    def settle(self) -> None:
+        """Refuse what cannot be counted privately, and a Gaussian without a delta."""
+        check_model(self.model)
+        if self.mechanism in _GAUSSIANS and self.delta == 0:
+            hint = "Gaussian noise is never purely private; the default mechanism is."
+            raise invalid("Count", "delta", f"above 0 for {self.mechanism}", 0, hint)
+
+    def subspace(self, card: Card) -> tuple[str, ...]:
+        """Return the columns that are compared."""
+        return self.columns or whole_space("Count", card, self.model.metric)
+
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
+        """Return the relation "within the radius" on this card."""
+        return self._model(card).neighbour_relation(self.subspace(card), card)
+
+    def calibration(self, card: Card) -> Calibration:
+        """Return the noise: mechanism, scale and tuning, from public facts alone."""
+        return noise_for(
+            self._model(card),
+            self.subspace(card),
+            card,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            mechanism=self.mechanism,
+            crowding=self.expected_cluster_size,
+        )
+
+    def _model(self, card: Card) -> DistanceAnomaly:
+        size = len(self.subspace(card))
+        return normalised_model(self.model, size) if self.normalised else self.model
+
+    def check(self, card: Card) -> None:
+        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
+        check_columns("Count", self.subspace(card), card, self.model.metric)
+        self.calibration(card)
+
+    def price(self, card: Card) -> Guarantee:
+        """Return what the release will promise."""
+        self.check(card)
+        return DifferentialPrivacy(self.epsilon, self.calibration(card).delta, self.relation)
+
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        guess = self.guesses.from_json(guesses).expected_cluster_size
+        return count_words(self, card, guess)
+
+    def says(self, answer: Any) -> Said:
+        """Say how many."""
+        where = ", ".join(self.columns or ()) or "all columns of numbers"
+        return Said(f"About {answer:,} outliers", f"Counted over {where}, with noise.")

@@ -1,0 +1,167 @@
+"""Most points in an interval, and most points in a disc."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow._compiled import compiled, compiled_into
+from whitecrow.counting._kernels.measure import add
+from whitecrow.counting.plain import DEPTH
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FINE = 1 << DEPTH
+
+
+@compiled()
+def longest_window(values: Floats, width: float) -> int:
+    """Return the most sorted values that a closed window of this width holds."""
+    best = 0
+    left = 0
+    for right in range(len(values)):
+        while values[right] - values[left] > width:
+            left += 1
+        best = max(best, right - left + 1)
+    return best
+
+
+@compiled()
+def densest_disc(
+    points: Floats,
+    starts: Ints,
+    stops: Ints,
+    bounds: Ints,
+    roots: Ints,
+    side: float,
+    kind: int,
+    threshold: float,
+    floor: int,
+) -> int:
+    """Search the centre of a disc that holds the most points; return that number or ``floor``.
+
+    The answer is ``max(floor, max over finest boxes b of |{p : some centre in b reaches p}|)``:
+    a maximum over sets that do not depend on the data, hence admissible.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        In the order of their grid cells.
+    starts, stops : arrays of shape (m, 3)
+        Of each root box, for each of the three grid columns about it, where its points are.
+    bounds : array of shape (m,)
+        How many points that are, in decreasing order.
+    roots : array of shape (m, 2)
+        The root boxes, in units of ``side``.
+    side : float
+        The width of a root box, a little more than the radius.
+    kind, threshold
+        The measure of the metric and the largest one that is close.
+    floor : int
+        Numbers up to this one are of no interest.
+    """
+    step = side / _FINE
+    most = bounds[0] if len(bounds) > 0 else 0
+    # Lists of points of the boxes on the stack; the children of a box lie above all its siblings.
+    arena = np.empty(most * (4 * DEPTH + 1) + 1, dtype=np.int64)
+    stack = np.empty((3 * DEPTH + 4, 6), dtype=np.int64)
+    best = floor
+    for root in range(len(bounds)):
+        if bounds[root] <= best:
+            break
+        size = 0
+        for strip in range(3):
+            for p in range(starts[root, strip], stops[root, strip]):
+                arena[size] = p
+                size += 1
+        _push(stack, 0, 0, roots[root, 0] * _FINE, roots[root, 1] * _FINE, 0, size)
+        stack[0, 5] = size
+        height = 1
+        while height > 0:
+            height -= 1
+            depth, column, row = stack[height, 0], stack[height, 1], stack[height, 2]
+            start, stop = stack[height, 3], stack[height, 4]
+            if stop - start <= best:
+                continue
+            if depth == DEPTH:
+                best = stop - start
+                continue
+            half = _FINE >> (depth + 1)
+            middle = _reached(
+                points, arena, start, stop, column + half, row + half, 1, step, kind, threshold, -1
+            )
+            best = max(best, middle)
+            first, fullest, end = height, height, stack[height, 5]
+            for quarter in range(4):
+                c = column + (quarter & 1) * half
+                r = row + (quarter >> 1) * half
+                reached = _reached(
+                    points, arena, start, stop, c, r, half, step, kind, threshold, end
+                )
+                if reached - end > best:
+                    _push(stack, height, depth + 1, c, r, end, reached)
+                    if reached - end > stack[fullest, 4] - stack[fullest, 3]:
+                        fullest = height
+                    height += 1
+                    end = reached
+            stack[first:height, 5] = end
+            # The fullest child is looked at first: it raises the bound that prunes the others.
+            if height - first > 1:
+                for field in range(6):
+                    kept = stack[fullest, field]
+                    stack[fullest, field] = stack[height - 1, field]
+                    stack[height - 1, field] = kept
+    return best
+
+
+@compiled_into()
+def _push(stack: Ints, at: int, depth: int, column: int, row: int, start: int, stop: int) -> None:
+    stack[at, 0] = depth
+    stack[at, 1] = column
+    stack[at, 2] = row
+    stack[at, 3] = start
+    stack[at, 4] = stop
+
+
+@compiled_into()
+def _reached(
+    points: Floats,
+    arena: Ints,
+    start: int,
+    stop: int,
+    column: int,
+    row: int,
+    span: int,
+    step: float,
+    kind: int,
+    threshold: float,
+    place: int,
+) -> int:
+    """Write the listed points that some centre in a box reaches to ``place``; return their end.
+
+    The box is ``[column, column + span] x [row, row + span]`` in steps. With ``place`` below 0
+    nothing is written and the number of points is returned.
+    """
+    left, right = column * step, (column + span) * step
+    bottom, top = row * step, (row + span) * step
+    found = 0
+    for i in range(start, stop):
+        p = arena[i]
+        across = _outside(points[p, 0], left, right)
+        upward = _outside(points[p, 1], bottom, top)
+        if add(kind, add(kind, 0.0, across), upward) <= threshold:
+            if place >= 0:
+                arena[place + found] = p
+            found += 1
+    return found if place < 0 else place + found
+
+
+@compiled_into()
+def _outside(value: float, lower: float, upper: float) -> float:
+    """Return how far a value lies outside an interval."""
+    if value < lower:
+        return lower - value
+    if value > upper:
+        return value - upper
+    return 0.0

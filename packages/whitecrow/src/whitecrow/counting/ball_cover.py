@@ -1,0 +1,262 @@
+"""How many points can one ball hold: the admissible bounds under the smooth sensitivity.
+
+A function mu of finite multisets of points is *admissible* for a radius (docs/mechanisms.md 3.1) if
+
+* (M1) mu(P) is at least the number of points of P within the radius of any one place;
+* (M2) mu grows with P;
+* (M3) one more point raises mu by at most 1.
+
+Three are used here, chosen by the number of columns alone:
+
+======== ======================================== ==============================================
+columns  mu                                       exact?
+======== ======================================== ==============================================
+1        the longest window of two radii          yes
+2        the fullest of a fixed family of boxes   yes, for a radius larger by at most 2 in 10^8
+         of centres, by branch and bound
+3 ...    degeneracy + 1 of the graph of points    an upper bound, often close
+         within two radii
+======== ======================================== ==============================================
+
+Two points within a radius of one place are within two radii of each other, but for rounding; the
+constants below are margins that no rounding of a double reaches (see `count/proof.md`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.counting import plain
+from whitecrow.errors import invalid
+from whitecrow.neighbours import count_all, parallel
+from whitecrow.neighbours.plans import KERNELS
+from whitecrow.neighbours.relation import Form, lower, measures
+
+Points = NDArray[np.float64]
+
+METRICS = ("euclidean", "manhattan", "chebyshev")
+"""The metrics whose balls are those of a norm, so that packing bounds exist."""
+
+_WIDER = 1.0 + 2.0**-40
+_TINY = 2.0**-500
+_FEW = 1000
+_MANY = 0.98
+_CROWD = 512
+_SPAN = 4096
+_STEP = 8
+_LOOPED = 20_000
+_BOXES = 10_000
+_CHUNK = 1 << 14
+_SIDE = 1.0 + 2.0**-9
+_EDGE = 1 << 29
+_ORIGIN = _EDGE + 4
+_MASK = (1 << 32) - 1
+
+
+def ball_cover(points: ArrayLike, radius: float, metric: str = "euclidean") -> int:
+    """Return the most points that a closed ball of this radius holds, wherever its centre.
+
+    Exact with one or two columns, an admissible upper bound with more.
+
+    Parameters
+    ----------
+    points : array of shape (n, d) or (n,)
+        Finite numbers; repeated points count as often as they come.
+    radius : float
+        Of the closed ball.
+    metric : {"euclidean", "manhattan", "chebyshev"}
+
+    Examples
+    --------
+    >>> ball_cover([0, 1, 2, 5], radius=1)
+    3
+    >>> ball_cover([[0, 0], [2, 0], [1, 1], [5, 5]], radius=1)
+    3
+    """
+    found = as_points(points, "ball_cover")
+    if metric not in METRICS:
+        raise invalid("ball_cover", "metric", f"one of {', '.join(METRICS)}", metric)
+    if isinstance(radius, bool) or not (0 <= radius < float("inf")):
+        raise invalid("ball_cover", "radius", "a finite number of at least 0", radius)
+    return cover(found, float(radius), metric, 0, len(found))
+
+
+def cover(points: Points, radius: float, metric: str, floor: int, ceiling: int) -> int:
+    """Return mu(points) cut to ``floor .. ceiling``; the cuts save time and change nothing else."""
+    if len(points) <= floor or floor >= ceiling:
+        return floor
+    # mu is at most the number of points; a cap of any length (3^d) would not fit a kernel's int.
+    ceiling = min(ceiling, len(points))
+    if points.shape[1] == 1:
+        found = _longest_window(np.sort(points[:, 0]), _width(radius))
+    elif _peels(points, radius):
+        found = _deepest_core(points, _width(radius), metric, floor, ceiling)
+    else:
+        found = _fullest_disc(points, radius, metric, floor)
+    return max(floor, min(found, ceiling))
+
+
+def as_points(points: ArrayLike, owner: str) -> Points:
+    """Return points as a matrix of doubles, one row each; plain numbers are one column."""
+    try:
+        found = np.ascontiguousarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full((1, 1), np.nan)
+    if found.ndim == 1:
+        found = found.reshape(-1, 1)
+    if found.ndim != 2 or found.shape[1] < 1 or not np.isfinite(found).all():
+        raise invalid(owner, "points", "finite numbers, one row for each point", type(points))
+    return found
+
+
+def crowding(points: Points, radius: float, metric: str) -> NDArray[np.int64] | None:
+    """Return numbers that say which points cannot raise mu, or None where they would not help.
+
+    A subset of the points whose mu beats a floor holds no point whose number is at most the floor:
+    all points within two radii are counted, itself included, and a subset has no more. Where
+    counting was cut short the number is beyond any floor.
+    """
+    if len(points) <= _FEW or not _peels(points, radius):
+        return None
+    found = count_all(points, _width(radius), metric, cap=_CROWD)
+    found[found == _CROWD] = np.iinfo(np.int64).max
+    return found
+
+
+def _peels(points: Points, radius: float) -> bool:
+    """Say whether mu is the one that is found by peeling."""
+    return points.shape[1] > 2 or (points.shape[1] == 2 and radius == 0)
+
+
+def _width(radius: float) -> float:
+    """Return what two points within the radius of one place are never found further apart than."""
+    return 2.0 * radius * _WIDER + _TINY
+
+
+def _deepest_core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
+    """Return the degeneracy of the graph of close pairs plus 1, cut to ``floor .. ceiling``.
+
+    That is the largest c such that some subset has at least c members close to each member, itself
+    included; peeling away points with fewer leaves the largest such subset, in whatever order they
+    go. A floor that is too high leaves nothing after a few rounds, and one just below the answer
+    leaves little: among many points such a floor is looked for first, in steps and by halving.
+    """
+    left = _peeled(points, width, metric, floor)
+    core, low, high = left, floor, ceiling
+    while len(core) > _FEW and high - low > 1:
+        guess = min((low + high) // 2, low + max(_STEP, low // 4))
+        kept = _peeled(core, width, metric, guess)
+        if len(kept) > guess:
+            # Perhaps a core: it is looked at closely when none is found above.
+            core, low = kept, guess
+        else:
+            high = guess
+    found = _core(core, width, metric, low, high)
+    return found if found > low or low == floor else _core(left, width, metric, floor, low)
+
+
+def _core(points: Points, width: float, metric: str, floor: int, ceiling: int) -> int:
+    """Peel point by point: the same number, exactly, from degrees that are kept current."""
+    if len(points) <= floor:
+        return floor
+    form = lower(metric, width, (), points.shape[1])
+    degrees = count_all(points, width, metric)
+    living = np.ascontiguousarray(points.T)
+    best = floor
+    while best < ceiling:
+        stay = degrees > best
+        if stay.all():
+            best = int(degrees.min())
+            continue
+        gone = np.ascontiguousarray(living[:, ~stay])
+        living, degrees = np.ascontiguousarray(living[:, stay]), degrees[stay]
+        if len(degrees) <= best:
+            return best
+        _take_away(living, gone, form, degrees)
+    return ceiling
+
+
+def _take_away(living: Points, gone: Points, form: Form, degrees: NDArray[np.int64]) -> None:
+    """Take 1 off a living point's degree for each close one that has gone."""
+    if not KERNELS.pay(living.size * gone.shape[1]):
+        for point in gone.T:
+            degrees -= measures(form, living, point) <= form.threshold
+        return
+    from whitecrow.counting._kernels.core import take_away
+
+    given = (living, gone, form.kind, form.threshold, degrees)
+    spans = parallel.chunks(len(degrees), _SPAN)
+    parallel.run([partial(take_away, *given, *span) for span in spans])
+
+
+def _peeled(points: Points, width: float, metric: str, floor: int) -> Points:
+    """Drop points that are in no subset that beats the floor, in rounds while many go."""
+    left = points
+    while len(left) > max(_FEW, floor):
+        kept = left[count_all(left, width, metric, cap=floor + 1) > floor]
+        if len(kept) > _MANY * len(left):
+            return kept
+        left = kept
+    return left
+
+
+def _longest_window(values: Points, width: float) -> int:
+    if len(values) <= _LOOPED:
+        return plain.longest_window(values, width)
+    from whitecrow.counting._kernels.disc import longest_window
+
+    return int(longest_window(values, width))
+
+
+def _fullest_disc(points: Points, radius: float, metric: str, floor: int) -> int:
+    """Sort the points into a grid and search the boxes of centres, the most promising first."""
+    form = lower(metric, radius, (), 2)
+    side = radius * _SIDE
+    # Moving far points to the edge of the grid brings no two points further apart, so mu stays
+    # admissible whatever the data; it keeps every index below within 63 bits.
+    inside = np.clip(points, -_EDGE * side, _EDGE * side)
+    cells = np.floor(inside / side).astype(np.int64)
+    keys = _key(cells)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    occupied = np.unique(keys)
+    around = np.arange(-1, 2)
+    columns = around << 32
+    candidates = np.unique(occupied[:, None] + (columns[:, None] + around[None, :]).reshape(1, -1))
+    # Per root box, where the points of the grid columns about it are; only boxes that may beat
+    # the floor are kept, a few at a time, so that memory stays near that of the points.
+    kept = []
+    for first in range(0, len(candidates), _CHUNK):
+        boxes = candidates[first : first + _CHUNK]
+        strips = boxes[:, None] + columns[None, :]
+        starts = np.searchsorted(keys, strips - 1, side="left")
+        stops = np.searchsorted(keys, strips + 1, side="right")
+        bounds = (stops - starts).sum(axis=1)
+        promising = bounds > floor
+        kept.append([each[promising] for each in (boxes, starts, stops, bounds)])
+    boxes, starts, stops, bounds = (np.concatenate(each) for each in zip(*kept, strict=True))
+    ranked = np.argsort(-bounds, kind="stable")
+    roots = np.stack([(boxes >> 32) - _ORIGIN, (boxes & _MASK) - _ORIGIN], axis=1)
+    search = (
+        np.ascontiguousarray(inside[order]),
+        starts[ranked],
+        stops[ranked],
+        bounds[ranked],
+        roots[ranked],
+        side,
+    )
+    if len(points) <= _LOOPED and not KERNELS.loaded:
+        found = plain.densest_disc(*search, form, floor, _BOXES)
+        if found is not None:
+            return found
+    from whitecrow.counting._kernels.disc import densest_disc
+
+    KERNELS.use()
+    return int(densest_disc(*search, form.kind, form.threshold, floor))
+
+
+def _key(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    return ((cells[:, 0] + _ORIGIN) << 32) + (cells[:, 1] + _ORIGIN)

@@ -1,0 +1,69 @@
+"""Counting the outliers of a subspace, the private side: the exact count and its sensitivity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whitecrow.counting.calibration import Calibration
+from whitecrow.counting.smooth import degrees_needed, horizon, smooth_bound
+from whitecrow.data import Records
+from whitecrow.neighbours import Engine, NeighbourRelation
+from whitecrow.neighbours.relation import SCALED
+from whitecrow.privacy import Facts
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class OutlierFacts(Facts):
+    """How many outliers there are, the sensitivity of that number, and the noise (public)."""
+
+    outliers: int
+    sensitivity: Fraction
+    calibration: Calibration
+
+
+def outlier_facts(
+    dataset: Records,
+    engine: Engine,
+    neighbour_relation: NeighbourRelation,
+    beta: int,
+    calibration: Calibration,
+) -> OutlierFacts:
+    """Count the outliers and bound the sensitivity as the calibration needs it."""
+    if calibration.decay is None:
+        outliers = len(engine.sparse(neighbour_relation, beta + 1)[1])
+        return OutlierFacts(outliers, Fraction(calibration.cap), calibration)
+    last = horizon(calibration.cap, calibration.decay, calibration.relation, dataset.size)
+    points, degrees = engine.sparse(neighbour_relation, degrees_needed(beta, last))
+    outliers = int((degrees <= beta).sum())
+    metric = neighbour_relation.metric
+    sensitivity = smooth_bound(
+        neighbour_relation.layout.placed(points),
+        degrees,
+        beta=beta,
+        radius=neighbour_relation.radius,
+        metric=SCALED.get(metric, metric),
+        relation=calibration.relation,
+        cap=calibration.cap,
+        decay=calibration.decay,
+        size=dataset.size,
+    )
+    return OutlierFacts(outliers, sensitivity, calibration)
+
+
+def outlier_counts(
+    engine: Engine,
+    subspaces: Sequence[NeighbourRelation],
+    beta: int,
+    progress: Progress | None = None,
+) -> tuple[int, ...]:
+    """Count the outliers of each of several subspaces; neighbours only up to ``beta + 1``."""
+    found = []
+    for done, neighbour_relation in enumerate(subspaces):
+        if progress is not None:
+            progress(done, len(subspaces), "counting outliers in subspaces")
+        found.append(len(engine.sparse(neighbour_relation, beta + 1)[1]))
+    return tuple(found)

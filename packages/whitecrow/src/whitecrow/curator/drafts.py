@@ -1,0 +1,172 @@
+"""Cards that a profile drafted: a custodian edits and accepts them, and the chain keeps that."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from whitecrow.data import Card, Column
+from whitecrow.errors import InvalidInput
+from whitecrow.histogram.table import PROFILE_FORM, TableProfile
+from whitecrow.ledger import Entry, Ledger
+
+_BOUGHT = "priced question"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A profile that was released, and the card it drafted.
+
+    Parameters
+    ----------
+    profile : TableProfile
+    at, analyst : str
+        When it was released, and who asked for it.
+    """
+
+    profile: TableProfile
+    at: str
+    analyst: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {
+            "draft": self.profile.draft(),
+            "at": self.at,
+            "analyst": self.analyst,
+            "records": self.profile.records,
+            "statement": self.profile.statement,
+        }
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A card that may be put in force.
+
+    Parameters
+    ----------
+    card : Card
+    edited : tuple of str
+        The columns whose lines differ from what was bought; they are the custodian's word now.
+    entry : str
+        Which profile drafted it.
+    """
+
+    card: Card
+    edited: tuple[str, ...]
+    entry: str
+
+    def reason(self, more: str = "") -> str:
+        """Say for the chain what was accepted, and what the custodian added to that."""
+        words = f"Accepted the card that profile {self.entry} drafted"
+        if self.edited:
+            words += f", edited: {', '.join(self.edited)}"
+        return f"{words}. {more}".strip()
+
+
+def accept_draft(
+    draft: TableProfile | Mapping[str, Any] | str,
+    ledger: Ledger,
+    account: str,
+    *,
+    reason: str = "",
+    actor: str = "",
+) -> Accepted:
+    """Accept a drafted card and write that into the account's chain.
+
+    Parameters
+    ----------
+    draft : TableProfile, mapping or str
+        The profile, or its draft as JSON or TOML; its lines may have been edited.
+    ledger : Ledger
+        Where the profile was paid for.
+    account : str
+        Whose account.
+    reason : str, optional
+        Why it is accepted, or what was changed.
+    actor : str, optional
+        Who accepts it.
+
+    Raises
+    ------
+    InvalidInput
+        It is no draft, or no profile of this account drafted it.
+    """
+    found = reviewed(draft, ledger, account)
+    ledger.amend(account, reason=found.reason(reason), actor=actor, card=found.card.to_json())
+    return found
+
+
+def reviewed(
+    draft: TableProfile | Mapping[str, Any] | str, ledger: Ledger, account: str
+) -> Accepted:
+    """Compare a draft with the profile that was paid for; nothing is written yet."""
+    said = _read(draft)
+    entry = said.pop("draft", None)
+    if not isinstance(entry, str):
+        raise InvalidInput("This card is no draft, so there is nothing to accept.")
+    bought = {
+        column.name: column for column in released_profile(ledger, account, entry).card().columns
+    }
+    card = Card.from_json(said)
+    edited = tuple(column.name for column in card.columns if column != bought.get(column.name))
+    card = replace(card, columns=tuple(_owned(column, edited) for column in card.columns))
+    return Accepted(card, edited, entry)
+
+
+def drafts(
+    ledger: Ledger, account: str, *, analyst: str | None = None, limit: int = 20
+) -> list[Draft]:
+    """Return the profiles of an account, or those that one analyst asked for, the newest first."""
+    found = _profiles(ledger, account, PROFILE_FORM, analyst=analyst)
+    return [Draft(profile, entry.at, entry.analyst) for entry, profile in found[:limit]]
+
+
+def _read(draft: TableProfile | Mapping[str, Any] | str) -> dict[str, Any]:
+    if isinstance(draft, TableProfile):
+        return draft.draft()
+    if isinstance(draft, Mapping):
+        return dict(draft)
+    try:
+        return tomllib.loads(draft)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"The draft is not valid TOML: {error}.") from None
+
+
+def _owned(column: Column, edited: tuple[str, ...]) -> Column:
+    """A line that was changed is no longer what was bought."""
+    if column.name in edited and column.source == _BOUGHT:
+        return replace(column, source="expert")
+    return column
+
+
+def released_profile(ledger: Ledger, account: str, entry: str) -> TableProfile:
+    """Return the profile of an account that an entry, named by its digest, released."""
+    # What is no digest cannot be looked for: it would be a pattern.
+    for _, profile in _profiles(ledger, account, entry) if entry.isalnum() else ():
+        if profile.entry == entry:
+            return profile
+    raise InvalidInput(
+        f"No profile of the account {account!r} drafted this card: the ledger has none with the "
+        f"entry {entry[:80]!r}. Name the ledger in which it was paid for."
+    )
+
+
+def _profiles(
+    ledger: Ledger, account: str, word: str, *, analyst: str | None = None
+) -> list[tuple[Entry, TableProfile]]:
+    """Profiles among the answers that may be told and hold a word: the database looks for it."""
+    found = ledger.read(
+        account,
+        lambda one: one.some_entries(
+            newest_first=True, kind="settle", analyst=analyst, holding=word
+        ),
+    )
+    answers = ((entry, entry.content.get("answer")) for entry in found)
+    return [
+        (entry, TableProfile.from_json(answer))
+        for entry, answer in answers
+        if isinstance(answer, Mapping) and answer.get("form") == PROFILE_FORM and entry.told
+    ]

@@ -1,0 +1,218 @@
+"""Finding the account that belongs to a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whitecrow import neighbours
+from whitecrow.curator.execution import CUSTODIAN_LOG
+from whitecrow.curator.identity import Identity, Recognition, keep_unit
+from whitecrow.data import Card, Records
+from whitecrow.errors import AccountConflict, InvalidInput
+from whitecrow.ledger import AccountSnapshot, Ledger
+from whitecrow.ledger.growth import checked
+from whitecrow.ledger.revisions import first_records
+from whitecrow.neighbours import READ_AGAIN, Engine, open_data
+from whitecrow.place.balls import BALLS
+from whitecrow.question import Progress
+from whitecrow.terms import Budget, Policy
+
+DEFAULT_BUDGET = "1"
+
+
+def beside(source: object) -> Path | None:
+    """Return the ledger file beside a data file; None for data that are not in a file."""
+    path = _file(source)
+    return None if path is None else path.with_name(f"{_called(path)}.whitecrow.db")
+
+
+def custodian_file(ledger: Ledger) -> Path | None:
+    """Return the file beside a ledger that holds the causes of failures; None if it is no file."""
+    path = ledger.database.path
+    return None if path is None else path.with_name(f"{path.name}-custodian.log")
+
+
+def index_beside(source: object) -> Path | None:
+    """Return the index that was built for a data file; None if there is none."""
+    path = _file(source)
+    if path is None:
+        return None
+    index = neighbours.beside(path)
+    return index if index.exists() else None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Records, who counts them, and their account: what a curator is made of."""
+
+    dataset: Records
+    engine: Engine
+    ledger: Ledger
+    name: str
+    identity: Identity
+
+
+def opened(
+    source: object,
+    *,
+    card: Card | str | Path | None,
+    engine: str,
+    spark_master: str | None,
+    ledger: Ledger | str | Path | None,
+    budget: object,
+    policy: Policy | Mapping[str, Any] | str | Path | None,
+    name: str | None,
+    advance: str | None,
+    growth: str | None,
+    progress: Progress | None,
+) -> Opened:
+    """Open records and their account, and see that they belong together.
+
+    See :meth:`whitecrow.Curator.open` for the parameters.
+    """
+    where = ledger or beside(source) or "sqlite://"
+    checked(growth)
+    private = is_private(where) and advance is None and growth is None
+    account = name or account_name(source, private=private)
+    recording = advance is not None or growth is not None
+    seen = Recognition(source, remote=engine in READ_AGAIN, recording=recording)
+    dataset, found = open_data(
+        source,
+        card,
+        engine,
+        spark_master=spark_master,
+        index=index_beside(source),
+        progress=progress,
+        watch=None if private or seen.rows is None else seen.rows.add,
+    )
+    account = account or dataset.card.name
+    store = where if isinstance(where, Ledger) else Ledger(where, geometry=BALLS)
+    try:
+        mark = None if private else seen.mark(dataset, store, account)
+        # With a declaration the first revision is an entry of its own, which keeps its chunks.
+        opened_account(store, account, budget, policy, None if growth else mark)
+        keep_unit(store, account, dataset.card)
+        if mark is None:
+            identity = seen.unbound()
+        else:
+            identity = seen.bound(
+                store, account, mark, card=dataset.card, advance=advance, growth=growth
+            )
+    except BaseException:
+        if store is not ledger:
+            store.close()
+        dataset.close()
+        raise
+    return Opened(dataset, found, store, account, identity)
+
+
+def advanced(
+    source: object,
+    *,
+    card: Card | None,
+    engine: str,
+    ledger: Ledger,
+    account: str,
+    reason: str,
+    growth: str | None = None,
+    actor: str = "",
+) -> int:
+    """Look at records and record them as the next revision of an account, without opening it.
+
+    For a service, whose workers open the records themselves when told to. A file is only hashed;
+    the rows of a query are read here once.
+    """
+    seen = Recognition(source, remote=engine in READ_AGAIN, recording=True)
+    dataset = None
+    if not seen.by_file:
+        watch = None if seen.rows is None else seen.rows.add
+        dataset, _ = open_data(source, card, engine, watch=watch)
+    try:
+        mark = seen.mark(dataset, ledger, account)
+    finally:
+        if dataset is not None:
+            dataset.close()
+    return seen.bound(
+        ledger, account, mark, card=card, advance=reason, growth=growth, actor=actor
+    ).revision
+
+
+def is_private(ledger: Ledger | str | Path) -> bool:
+    """Whether nobody else can open the accounts: a new ledger in memory, not yet in any hands."""
+    return isinstance(ledger, str) and ledger in ("sqlite://", "sqlite:///:memory:")
+
+
+def account_name(source: object, *, private: bool) -> str | None:
+    """Return the name of the account: the data file's, or None for the card's.
+
+    The account belongs to the data. A second card for the same file gets no second budget.
+
+    Raises
+    ------
+    InvalidInput
+        Data without a file, and a ledger that others may open: what they are called must be said.
+    """
+    path = _file(source)
+    if path is not None:
+        return _called(path)
+    if not private:
+        raise InvalidInput(
+            "Data without a file have no name of their own, and this ledger may hold the accounts "
+            "of other data: say whose account it is with name='...' (--name)."
+        )
+    return None
+
+
+def opened_account(
+    store: Ledger,
+    account: str,
+    budget: object,
+    policy: Policy | Mapping[str, Any] | str | Path | None,
+    mark: str | None,
+) -> None:
+    """Open an account, a new one for the records with this mark; promises stay as they are."""
+    wanted = None if budget is None else Budget.of(budget)
+    rules = None if policy is None else Policy.of(policy)
+    snapshot = store.open(
+        account,
+        budget=wanted or Budget.of(DEFAULT_BUDGET),
+        policy=(rules or Policy()).to_json(),
+        unit=(rules or Policy()).unit,
+        records=None if mark is None else first_records(mark),
+    )
+    _same_promise(snapshot, wanted, rules)
+    waiting = len(store.unsettled(account))
+    if waiting:
+        CUSTODIAN_LOG.warning(
+            "%d spends of %s have no answer; they are kept (see: whitecrow ledger show)",
+            waiting,
+            account,
+        )
+
+
+def _file(source: object) -> Path | None:
+    if isinstance(source, Path):
+        return source
+    return Path(source) if isinstance(source, str) and "://" not in source else None
+
+
+def _called(path: Path) -> str:
+    """A file without its ending; of a folder or a table the whole name, which tells it apart."""
+    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv", ".duckdb") and not path.is_dir()
+    return path.stem if a_file else path.name
+
+
+def _same_promise(snapshot: AccountSnapshot, budget: Budget | None, policy: Policy | None) -> None:
+    for what, given, known in (
+        ("budget", budget, snapshot.budget),
+        ("policy", policy, snapshot.rules),
+    ):
+        if given is not None and given != known:
+            raise AccountConflict(
+                f"This dataset's account already promises another {what}: {known.to_json()}. "
+                f"Opening does not change a promise: leave {what} out, or let the custodian amend "
+                "it with a reason (Curator.amend, whitecrow ledger amend)."
+            )

@@ -1,0 +1,162 @@
+"""A draft entry for the Differential Privacy Deployments Registry, from an account.
+
+The registry (OpenDP and others, 2025) collects how differential privacy is used in practice. What
+an account knows is filled in; what only people know is marked :data:`TO_FILL_IN`. Nothing here is
+read from records: the account's promises, caps and the kinds of questions are public.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from whitecrow.curator.identity import unit_of
+from whitecrow.errors import InvalidInput
+from whitecrow.ledger import Ledger
+from whitecrow.ledger.revisions import revisions
+from whitecrow.privacy import Guarantee, Totals, ZeroConcentrated
+
+TO_FILL_IN = "TO BE FILLED IN"
+
+_NEIGHBOURS = {
+    "add_remove": "Two datasets are adjacent if one has one {unit} more than the other.",
+    "replace_one": "Two datasets are adjacent if one {unit} has other values in one of them.",
+}
+_COMPOSITION = (
+    "Pure losses add up; questions about one place cost a record only if it lies there, so the "
+    "price of several is the largest sum over the places; zero-concentrated losses are added and "
+    "read once as (epsilon, delta). Sums are exact fractions, reserved before a record is read."
+)
+_POST_PROCESSING = (
+    "Counts are raised to 0; thresholds, scores and drawings are computed from what was released."
+)
+_MECHANISMS = (
+    "whitecrow {version} ({kinds}). Answers are drawn by exact rational arithmetic from the "
+    "operating system's randomness, so no floating-point number decides. The service replies at "
+    "published moments. The records stay with the curator; analysts send questions, not code."
+)
+_ACTORS = (
+    "The custodian is trusted with the records. Analysts are not trusted: they may know all "
+    "records but one, choose each question from earlier answers, and work together."
+)
+
+
+def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
+    """Return the draft of an entry as a plain JSON object (JSON is YAML too).
+
+    Raises
+    ------
+    InvalidInput
+        Nothing was released under this account.
+    """
+    snapshot = ledger.snapshot(dataset)
+    settled = ledger.entries(dataset, kind="settle")
+    if not settled:
+        raise InvalidInput(
+            f"Nothing was released under the account {dataset!r} yet, so there is no deployment to "
+            "describe. Ask a question first."
+        )
+    closed = {entry.closes for entry in settled}
+    kinds = Counter(
+        str(entry.content["question"]["kind"])
+        for entry in ledger.entries(dataset, kind="reserve")
+        if entry.seq in closed
+    )
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    totals = snapshot.spent.totals(snapshot.budget.delta)
+    unit = unit_of(ledger, dataset)
+    caps = ", ".join(f"{line} {cap}" for line, cap in snapshot.budget.to_json().items())
+    return {
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", dataset.lower()).strip("_") or "dataset",
+        "status": "Draft",
+        "tier": 3,
+        "deployment": {
+            "basic": {
+                "name": dataset,
+                "data_curators": [TO_FILL_IN],
+                "description": f"Answers about outliers: {listed}.",
+                "intended_use": TO_FILL_IN,
+                "data_product_type": "Interactive API",
+                "data_product_region": TO_FILL_IN,
+                "publication_date": settled[0].at[:10],
+            },
+            "dp_variant": {
+                "variant_name": _variant(totals),
+                "data_domain": TO_FILL_IN,
+                "unprotected_quantities": _unprotected(totals),
+            },
+            "privacy_loss": _loss(totals, snapshot.rules.unit, unit),
+            "deployment_model": {
+                "model_name": "Central",
+                "actors": _ACTORS,
+                "release_type": "Many releases",
+                "release_type_details": f"All releases together stay within fixed caps ({caps}); "
+                "they are not renewed.",
+                "data_source_type": "Dynamic" if len(revisions(ledger, dataset)) > 1 else "Static",
+                "access_type": "Interactive",
+                "access_type_details": "The dataset's cap counts all analysts together; an analyst "
+                "may have a cap of their own beside it. Collusion is assumed.",
+            },
+            "accounting": {"post_processing": _POST_PROCESSING, "composition": _COMPOSITION},
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": "Bounds and categories are on a card "
+                "that is written from public knowledge, or bought by questions of this account.",
+                "mechanisms": _MECHANISMS.format(
+                    version=version("whitecrow"), kinds=", ".join(sorted(kinds))
+                ),
+                "justification": TO_FILL_IN,
+            },
+            "administrative": {
+                "registry_authors": [TO_FILL_IN],
+                "notes": f"Drafted from the account's chain, head {snapshot.head}.",
+            },
+        },
+    }
+
+
+def _strongest(totals: Totals) -> Guarantee:
+    found = totals.differential or totals.sensitive or totals.conditional
+    assert found is not None  # the last line always has a sum
+    return found
+
+
+def _variant(totals: Totals) -> str:
+    if totals.differential is None:
+        return "Custom"
+    if isinstance(totals.differential, ZeroConcentrated):
+        return "Zero-concentrated DP"
+    return "Approximate DP" if totals.differential.delta else "Pure DP"
+
+
+def _unprotected(totals: Totals) -> str:
+    if totals.differential is not None:
+        return "Questions, prices and the card are public. No record is released as it is."
+    return (
+        "Records that the promise names as not covered are not protected; the details of the "
+        "privacy unit say which. Questions, prices and the card are public."
+    )
+
+
+def _loss(totals: Totals, relation: str, unit: str) -> dict[str, Any]:
+    promise = _strongest(totals)
+    parameters: dict[str, float] = {}
+    for name in ("epsilon", "delta", "rho"):
+        amount = getattr(promise, name, None)
+        if amount:
+            parameters[name] = _at_least(amount)
+    return {
+        "privacy_unit": unit,
+        "privacy_unit_details": _NEIGHBOURS[relation].format(unit=unit),
+        "privacy_parameters": parameters,
+        "privacy_parameters_details": " ".join(totals.statements()),
+    }
+
+
+def _at_least(amount: Fraction) -> float:
+    """Return the least double that is not below an exact number."""
+    found = float(amount)
+    return found if Fraction(found) >= amount else math.nextafter(found, math.inf)

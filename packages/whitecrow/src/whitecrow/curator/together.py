@@ -1,0 +1,96 @@
+"""Taking part in a computation of several sites: charged as a question, released as a sum."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whitecrow.curator.execution import InProcess, failure, write_down
+from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable
+from whitecrow.ledger import Reservation
+from whitecrow.ledger.states import States
+from whitecrow.question import Question
+from whitecrow.questions import type_of
+
+if TYPE_CHECKING:
+    from whitecrow.curator.curator import Curator
+
+Compute = Callable[[Any], Any]
+
+
+def take_part(
+    curator: Curator, question: Question, label: str, agreement: str, release: Compute
+) -> Any:
+    """Charge a question, compute with other sites, and store what came of it before it is shown.
+
+    A label is burned before anything is sent: its spend is entered as answered, which is never
+    taken up again and never given back. Whatever becomes of the attempt then, numbers may have been
+    sent; a site that drops out makes it void, and whoever asks under the same label is refused.
+
+    Parameters
+    ----------
+    curator : Curator
+        Of this site's records.
+    question : Question
+        What is paid for.
+    label : str
+        The digest of the attempt's label: one attempt has it, whatever is asked.
+    agreement : str
+        The digest of the question and of everything the sites agreed upon.
+    release : callable
+        Turns the question's facts into the answer, together with the others.
+    """
+    execution = curator._execution
+    if not isinstance(execution, InProcess):
+        raise RecordsElsewhere(
+            "Sites compute together in the process that holds the records: open the dataset "
+            "without private execution."
+        )
+    order = curator._order(question, curator.price(question), curator.analyst)
+    found, _ = curator._reserve(replace(order, digest=label, location=None))
+    states = States(curator.ledger, curator.name)
+    if isinstance(found, Reservation):
+        try:
+            if not found.fresh:  # of an attempt that ended before it sent anything
+                raise _used()
+            burned = curator.ledger.settle(curator.name, found, {"label": agreement})
+        finally:
+            found.release()
+        if not burned.answered:
+            raise failure()
+        answer = _computed(execution, question, release, states)
+        states.save(label, 0, {"agreement": agreement, "answer": answer})
+        return answer
+    if not found.answered:
+        raise failure()
+    _, kept = states.load(label) or (0, {})
+    if kept.get("agreement") != agreement:
+        raise _used()
+    return kept["answer"]
+
+
+def _computed(execution: InProcess, question: Question, release: Compute, states: States) -> Any:
+    try:
+        facts = type_of(question).gather(question, execution._dataset, execution._engine, None)
+        return json.loads(json.dumps(release(facts), allow_nan=False))
+    except Unreachable:
+        raise InvalidInput(
+            "This attempt is void: a site dropped out of it. Begin again without that site, under "
+            "a new label; what was sent counts as spent."
+        ) from None
+    except Exception:  # noqa: BLE001 - whatever it was, nobody else must see it
+        with contextlib.suppress(Exception):
+            write_down(execution._log, question.kind, traceback.format_exc())
+        states.fail()
+        raise failure() from None
+
+
+def _used() -> InvalidInput:
+    return InvalidInput(
+        "This label was used before, by an attempt that was interrupted or that asked something "
+        "else, so nothing was sent or spent now. Begin again under a new label, at the price again."
+    )

@@ -1,0 +1,24 @@
+"""Datasets: cards of public facts, and records read against them."""
+
+from whitecrow.card import Card, Column
+from whitecrow.data._dataset import Dataset, Rejections
+from whitecrow.data._folders import is_lake
+from whitecrow.data._records import Records
+from whitecrow.data.reading import read, read_and_keep
+from whitecrow.data.sources import Opened, SourceType, SqlQuery
+from whitecrow.data.template import template
+
+__all__ = [
+    "Card",
+    "Column",
+    "Dataset",
+    "Opened",
+    "Records",
+    "Rejections",
+    "SourceType",
+    "SqlQuery",
+    "is_lake",
+    "read",
+    "read_and_keep",
+    "template",
+]

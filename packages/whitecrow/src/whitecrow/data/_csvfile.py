@@ -1,0 +1,356 @@
+"""CSV files: every field is text, and every record is read alike wherever it lies in the file.
+
+A line is a record, whatever its quotes say. One whose quotes do not close is left out by itself,
+and so is one with another number of fields than the header. Only where the card declares that a
+record may have several lines does an open quote reach into the next ones, and never further than
+that many.
+
+Lines are cut before anything is decoded: a byte that is no text is a matter of its own line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from whitecrow.card import CsvFormat
+from whitecrow.data._values import text_of_bytes
+from whitecrow.errors import InvalidInput
+
+USUAL = CsvFormat()
+_CHUNK = 1 << 24
+_LONGEST = 1 << 26
+"""A record of more bytes is left out: it would have to be held in memory as a whole."""
+_LINE_END = re.compile(rb"\r\n?|\n")
+# As the parser sees it: a quote opens a field only at its start, two quotes inside stand for one,
+# and from the closing quote to the end of the field quotes are plain characters.
+_QUOTED = {
+    mark: re.compile(rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))(?:[^"]|"")*+("?)')
+    for mark in (b",", b";", b"\t", b"|")
+}
+# A quote that may open a field, and none that closes it on the same line. It is also found at the
+# end of some quoted fields, so whoever uses it looks again.
+_PERHAPS_OPEN = {
+    mark: re.compile(
+        rb'"(?:(?<=[' + re.escape(mark) + rb'\r\n]")|(?<=\A"))(?:[^"\r\n]|"")*+(?=[\r\n]|\Z)'
+    )
+    for mark in (b",", b";", b"\t", b"|")
+}
+
+LeftOut = Callable[[], None]
+
+
+def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
+    """Return the names in the first row.
+
+    Raises
+    ------
+    InvalidInput
+        There is none that can be read.
+    """
+
+    def refuse() -> None:
+        raise _unreadable(path)
+
+    with path.open("rb") as file:
+        first = next(_blocks(file, form, refuse), b"")
+    try:
+        text = io.StringIO(first.decode(), newline="")
+        names = next(csv.reader(text, delimiter=_mark(form).decode()), [])
+    except (UnicodeDecodeError, csv.Error):
+        names = []
+    if not names:
+        raise _unreadable(path)
+    return names
+
+
+def batches(
+    path: Path,
+    names: list[str],
+    wanted: list[str],
+    left_out: LeftOut,
+    form: CsvFormat = USUAL,
+    numbers: Collection[str] = (),
+) -> Iterator[Any]:
+    """Yield the wanted columns as Arrow batches of text.
+
+    Parameters
+    ----------
+    path : Path
+    names : list of str
+        The header.
+    wanted : list of str
+    left_out : callable
+        Called for each row that has another number of fields than the header.
+    form : CsvFormat
+        How the file is written.
+    numbers : collection of str
+        The columns whose decimals have the mark that the form says.
+    """
+    import pyarrow
+
+    def skip(row: object) -> str:
+        left_out()
+        return "skip"
+
+    places = [names.index(name) for name in wanted]
+    with path.open("rb") as file:
+        blocks = _blocks(file, form, left_out)
+        next(blocks, b"")  # the header
+        for block in blocks:
+            if block.strip(b"\r\n"):
+                # The parser may show a row that it does not take, and cannot if that is no text.
+                text = _is_text(block)
+                block = block if text else block.decode("latin-1").encode()
+                for batch in _parsed(path, block, len(names), places, skip, form).to_batches():
+                    columns = [
+                        _as_text(
+                            column if text else _as_it_was(column),
+                            "," if form.decimal == "," and name in numbers else "",
+                        )
+                        for name, column in zip(wanted, batch.columns, strict=True)
+                    ]
+                    yield pyarrow.record_batch(columns, names=wanted)
+
+
+def guessed_schema(path: Path, form: CsvFormat) -> Any:
+    """Return names and the types that the first rows suggest, for a custodian's draft of a card."""
+    import pyarrow
+    from pyarrow import csv as arrow
+
+    options = arrow.ParseOptions(
+        delimiter=_mark(form).decode(),
+        newlines_in_values=form.lines_per_record > 1,
+        invalid_row_handler=lambda row: "skip",
+    )
+    try:
+        with arrow.open_csv(
+            path,
+            arrow.ReadOptions(encoding=form.encoding),
+            options,
+            arrow.ConvertOptions(decimal_point=form.decimal),
+        ) as start:
+            return start.schema
+    except (pyarrow.ArrowInvalid, UnicodeError):
+        return pyarrow.schema([(name, pyarrow.string()) for name in header(path, form)])
+
+
+def _mark(form: CsvFormat) -> bytes:
+    return b"\t" if form.delimiter == "tab" else form.delimiter.encode()
+
+
+def _blocks(file: BinaryIO, form: CsvFormat, left_out: LeftOut) -> Iterator[bytes]:
+    """Yield the header alone, nothing if its quotes do not close, then blocks of whole records.
+
+    All is UTF-8; what is no text in the file's own encoding is no UTF-8 either.
+    """
+    mark, most = _mark(form), form.lines_per_record
+    lines = _lines(file, form.encoding, left_out)
+    kept, end = b"", 0
+    for more in lines:
+        kept += more
+        end = _record_end(kept, 0, mark, most)
+        if end or _has_lines(kept, most):
+            break
+    yield kept[:end]
+    kept = kept[end:]
+    for more in chain(lines, [b""]):
+        block, kept = _closed(kept, mark, most, left_out, last=not more)
+        yield block
+        kept += more
+
+
+def _lines(file: BinaryIO, encoding: str, left_out: LeftOut) -> Iterator[bytes]:
+    """Yield blocks of whole lines, as UTF-8; lines that are too long are left out."""
+    kept = file.read(3)
+    if encoding == "utf-8":
+        kept = kept.removeprefix(codecs.BOM_UTF8)
+    elif encoding == "utf-16":
+        big = kept.startswith(codecs.BOM_UTF16_BE)
+        encoding = "utf-16-be" if big else "utf-16-le"
+        kept = kept.removeprefix(codecs.BOM_UTF16_BE if big else codecs.BOM_UTF16_LE)
+    ends = _LINE_ENDS.get(encoding, (b"\n", b"\r"))
+    skipping, more = False, b" "
+    while more:
+        more = file.read(_CHUNK)
+        kept += more
+        if skipping or len(kept) > _LONGEST:
+            # The first line is the only one that may have grown over several reads.
+            first = min((at + len(end) for end in ends if (at := kept.find(end)) >= 0), default=0)
+            if skipping or not 0 < first <= _LONGEST:
+                if not skipping:
+                    left_out()
+                skipping = not first
+                kept = kept[first:] if first else kept[-1:]
+        # A carriage return at the very end may be the first half of a line end.
+        cut = max(kept.rfind(end, 0, len(kept) - (end == b"\r")) + len(end) for end in ends)
+        cut = cut if more else len(kept)
+        if cut >= len(ends[0]) and not skipping:
+            yield _recoded(kept[:cut], encoding)
+            kept = kept[cut:]
+
+
+_LINE_ENDS = {"utf-16-le": (b"\n\0",), "utf-16-be": (b"\0\n",)}
+"""As they are encoded. They are looked for at every byte: were a line with half a character to
+shift those that follow, one record would change all of them."""
+
+
+def _recoded(block: bytes, encoding: str) -> bytes:
+    """Return lines as UTF-8, but for what is no text."""
+    if encoding == "utf-8":
+        return block
+    if encoding not in _LINE_ENDS:
+        return block.decode(encoding, "surrogateescape").encode(errors="surrogatepass")
+    (end,) = _LINE_ENDS[encoding]
+    octets = np.frombuffer(block, np.uint8)
+    shifted = np.flatnonzero((octets[:-1] == end[0]) & (octets[1:] == end[1])) % 2
+    if shifted.any() or len(block) % 2:
+        # Half a character at the end of a line is no text.
+        parts = [_two_by_two(line, encoding) for line in block.split(end)]
+        return b"\n".join(parts)
+    return _two_by_two(block, encoding)
+
+
+def _two_by_two(line: bytes, encoding: str) -> bytes:
+    whole = line[: len(line) // 2 * 2].decode(encoding, "surrogatepass")
+    return whole.encode(errors="surrogatepass") + b"\xff" * (len(line) % 2)
+
+
+def _closed(
+    block: bytes, mark: bytes, most: int, left_out: LeftOut, *, last: bool
+) -> tuple[bytes, bytes]:
+    """Return the records of a block whose quotes close, and the start of one that needs more lines.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole lines.
+    mark : bytes
+        Between fields.
+    most : int
+        How many lines a record may have.
+    left_out : callable
+        Called for each line that is left out.
+    last : bool
+        Whether no more lines follow.
+    """
+    if b'"' not in block:
+        return block, b""
+    parts, done, after = [], 0, 0
+    for quote in _PERHAPS_OPEN[mark].finditer(block):
+        if quote.start() < after:
+            continue  # in a record that was looked at
+        # Every line from the last of these to this one is closed, so a record starts here.
+        start = _line_start(block, after, quote.start())
+        after = _record_end(block, start, mark, most)
+        if after > start:
+            continue
+        if not last and not _has_lines(block, most, start):
+            parts.append(block[done:start])
+            return b"".join(parts), block[start:]
+        left_out()
+        after = _line_end(block, start)
+        parts.append(block[done:start])
+        done = after
+    return b"".join([*parts, block[done:]]) if parts else block, b""
+
+
+def _has_lines(block: bytes, number: int, start: int = 0) -> bool:
+    """Whether so many whole lines, or as much as a record may have, follow."""
+    ends = islice(_LINE_END.finditer(block, start), number)
+    return len(block) - start > _LONGEST or sum(1 for _ in ends) == number
+
+
+def _line_start(block: bytes, first: int, place: int) -> int:
+    """Return where the line of a place starts; a line starts at ``first``, too."""
+    ends = (block.rfind(end, first, place) for end in (b"\n", b"\r"))
+    return max(first, *(end + 1 for end in ends))
+
+
+def _line_end(block: bytes, place: int) -> int:
+    end = _LINE_END.search(block, place)
+    return len(block) if end is None else end.end()
+
+
+def _record_end(block: bytes, start: int, mark: bytes, most: int) -> int:
+    """Return where the record ends that starts here; ``start`` if its quotes do not close."""
+    end = start
+    for _ in range(most):
+        end = _line_end(block, end)
+        if end - start > _LONGEST:
+            break
+        if all(quoted[1] for quoted in _QUOTED[mark].finditer(block[start:end])):
+            return end
+        if end == len(block):
+            break
+    return start
+
+
+def _parsed(
+    path: Path,
+    block: bytes,
+    width: int,
+    places: list[int],
+    skip: Callable[[object], str],
+    form: CsvFormat,
+) -> Any:
+    import pyarrow
+    from pyarrow import csv as arrow
+
+    # Named by their places: a header may name two alike.
+    names = [str(place) for place in range(width)]
+    try:
+        return arrow.read_csv(
+            pyarrow.py_buffer(block),
+            # One block: the parser makes no cut of its own.
+            read_options=arrow.ReadOptions(
+                block_size=len(block) + 1, use_threads=False, column_names=names
+            ),
+            parse_options=arrow.ParseOptions(
+                delimiter=_mark(form).decode(), newlines_in_values=True, invalid_row_handler=skip
+            ),
+            convert_options=arrow.ConvertOptions(
+                column_types=dict.fromkeys(names, pyarrow.binary()),
+                include_columns=[str(place) for place in places],
+                strings_can_be_null=True,
+            ),
+        )
+    except (pyarrow.ArrowException, OverflowError):
+        raise _unreadable(path) from None
+
+
+def _is_text(block: bytes) -> bool:
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _as_it_was(column: Any) -> Any:
+    import pyarrow
+
+    fields = text_of_bytes(column).to_pylist()
+    octets = [None if field is None else field.encode("latin-1") for field in fields]
+    return pyarrow.array(octets, pyarrow.binary())
+
+
+def _as_text(column: Any, decimal: str = "") -> Any:
+    from pyarrow import compute
+
+    fields = text_of_bytes(column)
+    if decimal:  # a point would be another mark than the one that was declared
+        fields = compute.replace_substring(fields, ".", "?")
+        fields = compute.replace_substring(fields, decimal, ".")
+    return fields
+
+
+def _unreadable(path: Path) -> InvalidInput:
+    return InvalidInput(f"The file {path.name!r} is not readable CSV with a header.")

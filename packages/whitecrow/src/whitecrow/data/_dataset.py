@@ -1,0 +1,162 @@
+"""A dataset in memory: records that passed the card, column by column."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.card import Card
+from whitecrow.data.keys import Key
+from whitecrow.errors import InvalidInput
+from whitecrow.privacy import Facts
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Rejections(Facts):
+    """How many rows were read, kept, left out and mended at load. Facts: for the custodian only.
+
+    Parameters
+    ----------
+    read, kept : int
+        Rows of the source, and records that pass the card.
+    reasons : mapping of str to int
+        Records left out, by the first reason.
+    mended : mapping of str to int
+        Values of kept records that were filled or moved to a bound, by reason.
+    """
+
+    read: int
+    kept: int
+    reasons: Mapping[str, int]
+    mended: Mapping[str, int] = field(default_factory=dict)
+
+
+class Dataset:
+    """Private records beside their public card.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    columns : mapping of str to array
+        float64 for numbers and integers, int64 codes for categories (the card's order), int64 days
+        for dates, objects for text; all of one length.
+    rejections : Rejections, optional
+        What was left out at load.
+    left_out : mapping of str to array, optional
+        What the records that the card leaves out hold, as far as it can be read: float64 with NaN
+        where a value is missing (days for dates), objects with None for categories and text. Only
+        what describes a table looks at them.
+    origin : str
+        Where the records came from, in words (a path); shown to the custodian only.
+    fingerprint : str, optional
+        What :meth:`fingerprint` returns, where it is known.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        columns: Mapping[str, npt.NDArray[Any]],
+        *,
+        rejections: Rejections | None = None,
+        left_out: Mapping[str, npt.NDArray[Any]] | None = None,
+        origin: str = "",
+        fingerprint: str | None = None,
+    ) -> None:
+        self.card = card
+        self._columns = dict(columns)
+        sizes = {len(values) for values in self._columns.values()}
+        if len(sizes) > 1:
+            raise InvalidInput("The columns of a dataset must have one length.")
+        self._size = sizes.pop() if sizes else 0
+        self.rejections = rejections or Rejections(self._size, self._size, {})
+        self.left_out = dict(left_out or {})
+        self.origin = origin
+        self._fingerprint = fingerprint
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.card.name!r}: {len(self.card.columns)} columns, records withheld>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a dataset is never pickled: it holds private records")
+
+    @property
+    def size(self) -> int:
+        """The number of records. A fact, unless the card says that it is public."""
+        return self._size
+
+    def values(self, column: str) -> npt.NDArray[Any]:
+        """Return one column as stored (codes for categories, day numbers for dates)."""
+        self.card.column(column)
+        return self._columns[column]
+
+    def every_value(self, column: str) -> npt.NDArray[np.float64]:
+        """Return a column of numbers or dates of all records, left out or not; NaN for missing."""
+        kept = self.values(column).astype(np.float64, copy=False)
+        more = self.left_out.get(column)
+        return kept if more is None else np.concatenate([kept, more])
+
+    def every_text(self, column: str) -> npt.NDArray[np.object_]:
+        """Return a column of categories or texts of all records; None for missing."""
+        kept = self.values(column)
+        listed = self.card.column(column).categories
+        if listed is not None:
+            kept = np.array(listed, dtype=object)[kept]
+        more = self.left_out.get(column)
+        return kept if more is None else np.concatenate([kept, more])
+
+    def codes(self, column: str) -> npt.NDArray[np.int64]:
+        """Return a category column as codes in the card's order."""
+        if self.card.column(column).type != "category":
+            raise InvalidInput(f"The column {column!r} is not a category.")
+        codes: npt.NDArray[np.int64] = self._columns[column]
+        return codes
+
+    def rows(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return some rows of the named columns, never a copy of the whole data."""
+        found = np.empty((len(rows), len(columns)), dtype=np.float64)
+        for place, name in enumerate(columns):
+            found[:, place] = self._columns[name][rows]
+        return found
+
+    def tally(
+        self, keys: Sequence[Key]
+    ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
+        """Return the records by keys: groups, which need not differ, and how many each holds.
+
+        Records in memory are groups of one.
+        """
+        groups = tuple(key.of(self.values(key.column)) for key in keys)
+        return groups, np.ones(self._size, dtype=np.int64)
+
+    def matrix(self, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the named columns side by side, row-major, as float64."""
+        found = np.empty((self._size, len(columns)), dtype=np.float64)
+        for place, name in enumerate(columns):
+            if self.card.column(name).type == "text":
+                raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
+            found[:, place] = self._columns[name]
+        return found
+
+    def close(self) -> None:
+        """Do nothing: records in memory are gone with the last who refers to them."""
+
+    def fingerprint(self) -> str:
+        """Return a digest of card and records, for checking saved indexes. A fact."""
+        if self._fingerprint is None:
+            state = hashlib.blake2b(digest_size=16)
+            for name in sorted(self._columns):
+                values = self._columns[name]
+                state.update(f"{name}:{values.dtype}:{len(values)};".encode())
+                if values.dtype == object:
+                    for item in values:
+                        state.update(f"{len(str(item))}:{item}".encode())
+                else:
+                    state.update(np.ascontiguousarray(values).view(np.uint8).data)
+            self._fingerprint = state.hexdigest()
+        return self._fingerprint

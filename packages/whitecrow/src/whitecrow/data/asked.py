@@ -1,0 +1,207 @@
+"""Records that an analyst asks about, from a file: read as the data's own records are read.
+
+The file is the analyst's, not the data: its rows are as public as a question is. What the card
+says of a column (a fill, a clip, the categories) holds for them as it does for the records of the
+data, so that a member's row asks about the record that the data hold.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whitecrow.card import Card, Column
+from whitecrow.data._values import text_array
+from whitecrow.data.columns import FIRST_DAY, check_schema, convert, decoded
+from whitecrow.data.sources import open_source
+from whitecrow.errors import InvalidInput
+
+_LINES = (".jsonl", ".ndjson")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Records to ask about.
+
+    Parameters
+    ----------
+    keys : list
+        What each row is called: its value of the key column, or its number from 1.
+    records : list of dict or None
+        Each as a question takes it; None for a row that the card cannot read.
+    columns : list of str
+        The columns that the records have.
+    """
+
+    keys: list[Any]
+    records: list[dict[str, Any] | None]
+    columns: list[str]
+
+    @property
+    def left_out(self) -> list[Any]:
+        """The keys of rows that cannot be asked about."""
+        return [key for key, record in zip(self.keys, self.records, strict=True) if record is None]
+
+
+def read_asked(
+    path: str | Path,
+    card: Card,
+    *,
+    key: str | None = None,
+    columns: Sequence[str] | None = None,
+    leave_out: bool = False,
+) -> Asked:
+    """Read records from CSV, Parquet or JSON lines.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.csv``, ``.parquet``, ``.pq``, ``.jsonl`` or ``.ndjson``.
+    card : Card
+        Of the data that are asked.
+    key : str, optional
+        The column that names a row; it is not compared. By default rows are numbered from 1.
+    columns : sequence of str, optional
+        Which columns the records have; by default all of the file but the key.
+    leave_out : bool
+        Whether rows with a missing or unreadable value are left out instead of refused.
+
+    Raises
+    ------
+    InvalidInput
+        The file has columns that the card does not list, or rows that cannot be read.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInput(f"There is no file {str(file)!r} with records.")
+    if file.suffix.lower() in _LINES:
+        table: Any = _from_lines(file)
+    else:
+        table = open_source(file)
+    names = list(table.schema.names)
+    if key is not None and key not in names:
+        raise InvalidInput(f"The file {file.name!r} has no column {key!r} to be the key.")
+    wanted = [name for name in names if name != key] if columns is None else list(columns)
+    _check_names(file, names, wanted, card)
+    check_schema(Card("asked", tuple(map(card.column, wanted))), table.schema)
+    keys: list[Any] = []
+    records: list[dict[str, Any] | None] = []
+    why: list[str] = []
+    for batch in _batches(table, [*([] if key is None else [key]), *wanted], file):
+        found, reasons = _read(batch, [card.column(name) for name in wanted], len(keys))
+        if key is None:
+            keys += range(len(keys) + 1, len(keys) + batch.num_rows + 1)
+        else:
+            keys += _keys(decoded(batch.column(0)), key)
+        records += found
+        why += reasons
+    if not records:
+        raise InvalidInput(f"The file {file.name!r} has no rows to ask about.")
+    if why and not leave_out:
+        raise InvalidInput(
+            f"{len(why)} of {len(records)} rows of {file.name!r} cannot be asked about: "
+            f"{'; '.join(why[:_SHOWN])}{'; ...' if len(why) > _SHOWN else ''}. Mend them, or leave "
+            "them out (--leave-out). Nothing was asked."
+        )
+    if key is not None and len(set(map(str, keys))) < len(keys):
+        raise InvalidInput(f"The key {key!r} names more than one row alike; name another.")
+    return Asked(keys, records, wanted)
+
+
+def _keys(array: Any, key: str) -> list[Any]:
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"The key {key!r} holds what is no name; make it text.") from None
+
+
+def _check_names(file: Path, names: list[str], wanted: list[str], card: Card) -> None:
+    for name in wanted:
+        if name not in names:
+            raise InvalidInput(f"The file {file.name!r} has no column {name!r}.")
+    unknown = [name for name in wanted if name not in card.names]
+    if unknown:
+        raise InvalidInput(
+            f"The card does not list {', '.join(map(repr, unknown[:_SHOWN]))} of {file.name!r}. "
+            "Name the key of the rows (--key) and the columns to ask about (--only)."
+        )
+    if not wanted:
+        raise InvalidInput(f"The file {file.name!r} has no column to ask about.")
+
+
+def _batches(table: Any, names: list[str], file: Path) -> Iterator[Any]:
+    def refuse() -> None:
+        raise InvalidInput(f"A row of {file.name!r} has more or fewer fields than its heading.")
+
+    yield from table.batches(names, refuse)
+
+
+def _read(
+    batch: Any, columns: list[Column], before: int
+) -> tuple[list[dict[str, Any] | None], list[str]]:
+    """The records of a batch, None for those that cannot be read, and why."""
+    offset = batch.num_columns - len(columns)
+    found: dict[str, list[Any]] = {}
+    whole = np.ones(batch.num_rows, dtype=bool)
+    why: dict[int, str] = {}
+    for place, column in enumerate(columns):
+        values, bad = convert(decoded(batch.column(place + offset)), column)
+        for reason, mask in bad.items():
+            for row in np.flatnonzero(mask & whole):
+                why[int(row)] = f"row {before + row + 1}, {column.name}: {reason}"
+            whole &= ~mask
+        write = _writer(column)
+        found[column.name] = [
+            write(value) if known else None for value, known in zip(values, whole, strict=True)
+        ]
+    rows = [
+        {name: values[row] for name, values in found.items()} if known else None
+        for row, known in enumerate(whole)
+    ]
+    return rows, [why[row] for row in sorted(why)]
+
+
+def _writer(column: Column) -> Callable[[Any], Any]:
+    """From the values that the data hold to those that a question takes."""
+    if column.type == "category":
+        categories = column.categories or ()
+        return lambda code: categories[int(code)]
+    if column.type == "date":
+        return lambda day: datetime.date.fromordinal(
+            int(day) - FIRST_DAY + datetime.date.min.toordinal()
+        ).isoformat()
+    if column.type == "text":
+        return str
+    return int if column.type == "integer" else float
+
+
+def _from_lines(file: Path) -> Any:
+    """Read one JSON object a line; every value as text, to be read as the card says."""
+    import pyarrow
+
+    try:
+        rows = [
+            json.loads(line)
+            for line in file.read_text(encoding="utf-8").split("\n")
+            if line.strip()
+        ]
+    except (ValueError, UnicodeDecodeError):
+        rows = [None]
+    if not all(isinstance(row, dict) for row in rows):
+        raise InvalidInput(f"The file {file.name!r} must hold one JSON object on each line.")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = [[_text(row.get(name)) for row in rows] for name in names]
+    return open_source(pyarrow.table(list(map(text_array, columns)), names=names))
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)

@@ -1,0 +1,255 @@
+"""Reading records from files, frames, Arrow tables and databases, checked against the card.
+
+Each record is kept, mended or left out by looking at that record alone, and of a person with too
+many records those are kept that :mod:`whitecrow.data._selection` says, whatever the order of rows.
+How many were left out is a fact, for the custodian only; an error an analyst might see speaks of
+names and types, never values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.card import Card, Column, CsvFormat, TableChoice
+from whitecrow.data._csvfile import guessed_schema
+from whitecrow.data._dataset import Dataset, Rejections
+from whitecrow.data._decoding import Decoded
+from whitecrow.data._saved import keep, keepable, kept, state_of
+from whitecrow.data._selection import also_selected, selected
+from whitecrow.data.columns import check_schema, decoded_type, dtype
+from whitecrow.data.sources import Opened, data_file, open_source
+from whitecrow.errors import InvalidInput
+
+Progress = Callable[[int, int, str], None]
+Columns = dict[str, npt.NDArray[Any]]
+
+
+def read(
+    source: object,
+    card: Card | str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    watch: Callable[[Any], None] | None = None,
+) -> Dataset:
+    """Read records and check them against the card.
+
+    Parameters
+    ----------
+    source : path, data frame, Arrow table, SqlQuery, or text ``URL::SELECT ...``
+        Parquet (``.parquet``, ``.pq``), CSV (``.csv``) or DuckDB (``.duckdb``) by their ending; a
+        folder of Parquet files, a Delta or an Iceberg table; any frame that narwhals knows.
+    card : Card or path, optional
+        Without one, names and types come from the schema, and no bounds are known; the columns of a
+        CSV or of a query are text then.
+    progress : callable, optional
+        Called as ``progress(done, total, what)``; sees the number of rows read, so it is for the
+        custodian's screen only.
+    watch : callable, optional
+        Shown every batch of rows as it is read, before the card's checks and with all columns.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> card = Card("toy", (Column("age", lower=0, upper=120),))
+    >>> read(pyarrow.table({"age": [30.0, None, 500.0]}), card).size
+    1
+    """
+    known = Card.load(card) if isinstance(card, str | Path) else card
+    if known is not None and (file := data_file(source)) is not None:
+        found = kept(file, known)
+        if found is not None:
+            return found
+    opened, known = open_checked(source, known, watch)
+    return _loaded(opened, known, progress)
+
+
+def open_checked(
+    source: object, card: Card | None, watch: Callable[[Any], None] | None = None
+) -> tuple[Opened, Card]:
+    """Open a source and see that it can be read as its card says; see :func:`read`."""
+    opened = open_source(source, card)
+    known = card or bare_card(opened.schema, opened.name)
+    check_schema(known, opened.schema)
+    return opened if watch is None else _watched(opened, watch), known
+
+
+def _watched(opened: Opened, watch: Callable[[Any], None]) -> Opened:
+    def batches(names: list[str], *how: Any) -> Iterator[Any]:
+        for batch in opened.batches(list(opened.schema.names), *how):
+            watch(batch)
+            yield batch.select(names)
+
+    return replace(opened, batches=batches)
+
+
+def _loaded(opened: Opened, card: Card, progress: Progress | None) -> Dataset:
+    import pyarrow
+
+    loader = Loader(card)
+    for batch in stored_batches(opened, loader, progress):
+        loader.add(batch)
+    # Now that no batch is held, what Arrow keeps for the next ones goes back to the system.
+    pyarrow.default_memory_pool().release_unused()
+    columns, left = loader.take()
+    size = len(next(iter(columns.values())))
+    card.check_size(size)
+    rejections = loader.rejections(size)
+    return Dataset(card, columns, rejections=rejections, left_out=left, origin=opened.name)
+
+
+def stored_batches(opened: Opened, loader: Loader, progress: Progress | None) -> Iterator[Any]:
+    """Yield the card's columns of a source as they are stored; tell how far it is."""
+    done = 0
+    for batch in opened.batches(list(loader.card.names), loader.leave_out):
+        yield batch
+        done += batch.num_rows
+        if progress is not None:
+            progress(done, max(opened.rows, done), "reading")
+
+
+def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None = None) -> Dataset:
+    """Read a data file anew and keep its checked columns beside it, for the next reading."""
+    file = Path(source)
+    if not file.exists():
+        raise InvalidInput(f"There is no file {str(file)!r}.")
+    if not keepable(file):
+        raise InvalidInput(
+            f"Columns are kept beside CSV and Parquet files; whether {file.name!r} changed since "
+            "could not be told at a glance."
+        )
+    state = state_of(file)
+    dataset = _loaded(*open_checked(file, card), progress)
+    keep(dataset, file, state)
+    return dataset
+
+
+def bare_card(schema: Any, name: str) -> Card:
+    """Make a card from column names and types alone; nothing in it comes from records."""
+    columns = tuple(Column(field.name, _kind(field.type), source="schema") for field in schema)
+    return Card(name, columns)
+
+
+def drafted_card(
+    source: object, *, csv: CsvFormat | None = None, table: TableChoice | None = None
+) -> tuple[Card, bool]:
+    """Return a card for a custodian to complete, and whether its types are guesses.
+
+    The types of a CSV are guessed from its first rows: this is for the custodian's eyes, and
+    nothing that an analyst sees may rest on it.
+    """
+    # Of this card no more is looked at than how the source is written.
+    how = Card("new", (Column("none"),), csv=csv or CsvFormat(), table=table or TableChoice())
+    opened = open_source(source, how)
+    file = data_file(source)
+    guessed = file is not None and file.suffix.lower() == ".csv"
+    schema = guessed_schema(file, how.csv) if guessed and file is not None else opened.schema
+    found = bare_card(schema, opened.name)
+    return replace(found, csv=how.csv, table=how.table), guessed
+
+
+def _kind(arrow: Any) -> str:
+    from pyarrow import types
+
+    arrow = decoded_type(arrow)
+    if types.is_boolean(arrow) or types.is_integer(arrow):
+        return "integer"
+    if types.is_floating(arrow) or types.is_decimal(arrow):
+        return "number"
+    if types.is_date(arrow) or types.is_timestamp(arrow):
+        return "date"
+    return "text"
+
+
+class Loader:
+    """Collects the canonical columns of batches; every decision looks at one record alone.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    """
+
+    def __init__(self, card: Card) -> None:
+        self.card = card
+        self.rows_read = 0
+        self._reasons: dict[str, int] = {}
+        self._mended: dict[str, int] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._kept: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.card.names}
+        self._left: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.card.names}
+        self._kept_ids: list[Any] = []
+        self._left_ids: list[Any] = []
+        self.waiting = 0
+        """Records that were added and not yet taken."""
+
+    def leave_out(self) -> None:
+        """Count a row that could not be told into columns."""
+        self.rows_read += 1
+        _add(self._reasons, "wrong number of fields", 1)
+
+    def add(self, batch: Any) -> None:
+        """Decode a batch of the card's columns, in the card's order."""
+        decoded = Decoded(batch, self.card)
+        self.rows_read += decoded.size
+        self.waiting += decoded.size
+        for reason, mask in decoded.wrong_first():
+            _add(self._reasons, reason, int(mask.sum()))
+        for reason, mask in decoded.mended:
+            _add(self._mended, reason, int((mask & decoded.keep).sum()))
+        for name, parts in self._kept.items():
+            parts.append(decoded.kept(name))
+        rows = np.flatnonzero(~decoded.keep)
+        if decoded.ids is not None:
+            self._kept_ids.append(decoded.ids.take(np.flatnonzero(decoded.keep)))
+            # A record that names nobody counts nowhere.
+            rows = rows[decoded.ids.take(rows).is_valid().to_numpy(zero_copy_only=False)]
+            self._left_ids.append(decoded.ids.take(rows))
+        if len(rows):
+            for name, parts in self._left.items():
+                parts.append(decoded.left(name, rows))
+
+    def take(self) -> tuple[Columns, Columns]:
+        """Return what was added since the last time: records that pass the card, and others.
+
+        Of a person at most as many records as the card allows, so all of a person's records have to
+        be added before.
+        """
+        # One column after the other, so that the data are not held twice.
+        kept = {
+            column.name: np.concatenate([np.empty(0, dtype(column)), *self._kept.pop(column.name)])
+            for column in self.card.columns
+        }
+        left = {name: np.concatenate(parts) for name, parts in self._left.items() if parts}
+        if self._kept_ids:
+            kept, left = self._bound_contributions(kept, left)
+        self._clear()
+        return kept, left
+
+    def rejections(self, kept: int) -> Rejections:
+        """Return what became of the rows, of which so many were kept."""
+        return Rejections(self.rows_read, kept, dict(self._reasons), dict(self._mended))
+
+    def _bound_contributions(self, kept: Columns, left: Columns) -> tuple[Columns, Columns]:
+        import pyarrow
+
+        ids = pyarrow.concat_arrays(self._kept_ids)
+        keep = selected(self.card, ids, kept)
+        _add(self._reasons, "over the contribution bound", int((~keep).sum()))
+        if left:
+            theirs = pyarrow.concat_arrays(self._left_ids)
+            also = also_selected(self.card, ids.filter(pyarrow.array(keep)), theirs, left)
+            left = {name: values[also] for name, values in left.items()}
+        return {name: values[keep] for name, values in kept.items()}, left
+
+
+def _add(counted: dict[str, int], reason: str, records: int) -> None:
+    if records:
+        counted[reason] = counted.get(reason, 0) + records

@@ -1,0 +1,172 @@
+"""A dataset that memory does not hold: all counting goes to the warehouse that keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.card import Card
+from whitecrow.data._dataset import Rejections
+from whitecrow.data.keys import Key
+from whitecrow.data.warehouse._protocol import Asked, Matrix, Warehouse, Yields, gathered
+from whitecrow.errors import InvalidInput, RecordsElsewhere
+
+_TALLIED = 1 << 18
+"""Records that are put into groups together."""
+
+
+class RemoteDataset:
+    """Private records in a warehouse, beside their public card.
+
+    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records.
+
+    Parameters
+    ----------
+    card : Card
+        The public facts.
+    warehouse : Warehouse
+        Where the records are, as canonical columns.
+    size : int, optional
+        How many records pass the card, where that is known.
+    rejections : Rejections, optional
+        What was left out, where that was counted.
+    mark : callable, optional
+        Returns what the stored rows are recognised by, where they come from no file and were not
+        seen by this process.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        warehouse: Warehouse,
+        *,
+        size: int | None = None,
+        rejections: Rejections | None = None,
+        mark: Callable[[], str] | None = None,
+    ) -> None:
+        self.card = card
+        self.warehouse = warehouse
+        self.origin = warehouse.name
+        self._size = size
+        self._rejections = rejections
+        self._mark = mark
+        if card.most_records is not None:
+            card.check_size(self.size)
+
+    def __repr__(self) -> str:
+        return f"<RemoteDataset {self.card.name!r}: {len(self.card.columns)} columns, elsewhere>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a dataset is never pickled: it leads to private records")
+
+    @property
+    def size(self) -> int:
+        """The number of records that pass the card. A fact, unless the card says it is public."""
+        if self._size is None:
+            self._size = self._counted(Asked(()))
+        return self._size
+
+    def remember_size(self, size: int) -> None:
+        """Take note of the size that another reading of all records has found."""
+        self._size = size
+
+    @property
+    def size_known(self) -> bool:
+        """Whether the size needs no reading."""
+        return self._size is not None
+
+    @property
+    def rejections(self) -> Rejections:
+        """How many records the card leaves out; the reasons only where they were counted."""
+        if self._rejections is None:
+            stored = self.warehouse.rows_stored
+            if stored is None:
+                stored = self._counted(Asked((), every=True))
+            self._rejections = Rejections(stored, self.size, {})
+        return self._rejections
+
+    def records(self, columns: Sequence[str]) -> Asked:
+        """Ask for columns of the records that pass the card, as doubles."""
+        for name in columns:
+            if self.card.column(name).type == "text":
+                raise InvalidInput(f"The column {name!r} is text; distances need numbers.")
+        return Asked(tuple(columns))
+
+    def every_record(self, columns: Sequence[str]) -> Asked:
+        """Ask for columns of numbers or days of all records, NaN where missing."""
+        return Asked(tuple(columns), every=True)
+
+    def every_text(self, column: str) -> dict[str | None, int]:
+        """Count all records by a column of categories or texts; None is a missing value."""
+        return dict(self.warehouse.texts(column))
+
+    def tally(
+        self, keys: Sequence[Key]
+    ) -> tuple[tuple[npt.NDArray[np.float64], ...], npt.NDArray[np.int64]]:
+        """Group the records by keys where they are; return the groups and their sizes."""
+        asked = self.records([key.column for key in keys])
+        parts = self.warehouse.work(asked, _Tally(tuple(keys)), Yields(len(keys) + 1))
+        groups = _grouped(np.concatenate([np.empty((0, len(keys) + 1)), *parts]))
+        columns = tuple(np.ascontiguousarray(column) for column in groups.T)
+        return columns[:-1], columns[-1].astype(np.int64)
+
+    def values(self, column: str) -> NoReturn:
+        """Refuse: a whole column would be copied here."""
+        raise _elsewhere(column)
+
+    def matrix(self, columns: Sequence[str]) -> NoReturn:
+        """Refuse: whole columns would be copied here."""
+        raise _elsewhere(", ".join(columns))
+
+    def mark(self) -> str:
+        """Return what the stored rows are recognised by, see :mod:`whitecrow.data.fingerprints`."""
+        assert self._mark is not None
+        return self._mark()
+
+    def close(self) -> None:
+        """Let go of the warehouse."""
+        self.warehouse.close()
+
+    def _counted(self, asked: Asked) -> int:
+        parts = self.warehouse.work(asked, _lengths, Yields(1))
+        return int(np.concatenate([np.empty((0, 1)), *parts]).sum())
+
+
+def _lengths(batches: Iterator[Matrix]) -> Iterator[Matrix]:
+    """Count the records of a partition."""
+    yield np.array([[float(sum(map(len, batches)))]])
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """Yields groups of records by keys, and how many each holds."""
+
+    keys: tuple[Key, ...]
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        total = np.empty((0, len(self.keys) + 1))
+        for values in gathered(batches, _TALLIED):
+            columns = [key.of(values[:, place]) for place, key in enumerate(self.keys)]
+            total = _grouped(np.vstack([total, np.column_stack([*columns, np.ones(len(values))])]))
+        yield total
+
+
+def _grouped(rows: Matrix) -> Matrix:
+    """Add up the last column of rows that are equal in the others."""
+    if not len(rows):
+        return rows
+    order = np.lexsort(rows[:, :-1].T[::-1])
+    rows = rows[order]
+    first = np.flatnonzero(np.r_[True, (rows[1:, :-1] != rows[:-1, :-1]).any(axis=1)])
+    return np.column_stack([rows[first, :-1], np.add.reduceat(rows[:, -1], first)])
+
+
+def _elsewhere(columns: str) -> RecordsElsewhere:
+    return RecordsElsewhere(
+        f"This needs a copy of the column {columns}, and these records stay where they are. "
+        "Use engine='local' for it."
+    )

@@ -1,0 +1,68 @@
+"""What a person is asked for: the parameters of a question, those of its parts included.
+
+Terminals and forms have flat lists of inputs; a question has a model inside. Here the one becomes
+the other: :func:`inputs` lists what to ask for, :func:`assembled` puts what was typed back
+together as the question's JSON, :func:`typed` takes a question's JSON apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from whitecrow.declaration.declared import Declared
+from whitecrow.declaration.nested import Nested
+from whitecrow.declaration.parameter import Parameter
+
+
+@dataclass(frozen=True)
+class Input:
+    """One thing to ask for.
+
+    Parameters
+    ----------
+    name : str
+        What the terminal and forms call it.
+    parameter : Parameter
+        What it is.
+    inside : str
+        The parameter that it is a part of; empty for one of the question's own.
+    """
+
+    name: str
+    parameter: Parameter[Any, Any]
+    inside: str = ""
+
+
+def inputs(declared: type[Declared]) -> Iterator[Input]:
+    """List what a person is asked for, in the declaration's order."""
+    for name, parameter in declared.parameters.items():
+        if isinstance(parameter, Nested):
+            yield from (Input(part, one, name) for part, one in parameter.parts.items())
+        else:
+            yield Input(name, parameter)
+
+
+def assembled(declared: type[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Put values by input name together as the JSON of the question; None is left out."""
+    found: dict[str, Any] = {}
+    for one in inputs(declared):
+        value = given.get(one.name)
+        if value is None:
+            continue
+        if one.inside:
+            found.setdefault(one.inside, {})[one.name] = value
+        else:
+            found[one.name] = value
+    return found
+
+
+def typed(declared: type[Declared], written: Mapping[str, Any]) -> dict[str, tuple[Input, Any]]:
+    """Take a question's JSON apart: for each input that it says, the value."""
+    found = {}
+    for one in inputs(declared):
+        part = written.get(one.inside) if one.inside else written
+        if isinstance(part, Mapping) and part.get(one.name) is not None:
+            found[one.name] = (one, part[one.name])
+    return found

@@ -1,0 +1,450 @@
+"""A learned detector: public, holds no record, scores any number of them for ever."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.card import Card
+from whitecrow.detector import scoring
+from whitecrow.detector.contributions import contributions
+from whitecrow.detector.file import packed
+from whitecrow.detector.merging import merged
+from whitecrow.detector.model import Model
+from whitecrow.detector.reading import fields_of
+from whitecrow.detector.records import Progress, batches
+from whitecrow.detector.remote import register_in_duckdb, sql_of
+from whitecrow.detector.synthetic import as_table, drawn
+from whitecrow.detector.threshold import Threshold
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.privacy import DifferentialPrivacy, exact
+
+if TYPE_CHECKING:
+    from whitecrow.detector.top_outliers import Strangest
+
+__all__ = ["Detector", "Threshold"]
+
+Vector = npt.NDArray[np.float64]
+_Raw = Callable[[Model, tuple[scoring.Encoder, ...], Vector], npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Detector:
+    """A public object that tells how strange a record is beside the data it was learned from.
+
+    Made by :meth:`whitecrow.Curator.learn`. Scoring is post-processing: it costs nothing and
+    promises nothing new.
+
+    Parameters
+    ----------
+    models : tuple of Model
+        The released counts; more than one in a merged detector.
+    card : Card
+        The public facts of the columns it knows.
+    guarantee : DifferentialPrivacy
+        What its release promised.
+    statement : str
+        The same in words.
+    question : mapping
+        What was asked.
+    thresholds : tuple of Threshold
+        By false-alarm rate.
+    entry : str
+        The digest under which the ledger keeps the question: of its words, its card and the
+        revision of the records. A detector of other records, or under another card, has another.
+    """
+
+    models: tuple[Model, ...]
+    card: Card
+    guarantee: DifferentialPrivacy
+    statement: str
+    question: Mapping[str, Any]
+    thresholds: tuple[Threshold, ...] = ()
+    entry: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.columns[:4]) + (", ..." if len(self.columns) > 4 else "")
+        return f"<Detector of {self.card.name!r} ({columns}), {self.guarantee}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Detector) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return self.model.names
+
+    @property
+    def model(self) -> Model:
+        """The released counts; of a merged detector those of the most records."""
+        return max(self.models, key=lambda model: model.records)
+
+    @property
+    def records(self) -> int:
+        """About how many records it was learned from: a released, noisy number."""
+        return round(sum(model.records for model in self.models))
+
+    def merge(self, *others: Detector, apart: bool = False, overlap: int = 0) -> Detector:
+        """Return a detector whose scores are the means of several, weighted by their records.
+
+        Nothing is read and nothing is charged: the detectors are public.
+
+        Parameters
+        ----------
+        *others : Detector
+            Of the same card and columns, with promises of the same kind.
+        apart, overlap
+            As in :meth:`whitecrow.TableProfile.merge`.
+        """
+        return Detector(**merged((self, *others), apart, overlap))
+
+    def with_thresholds(self, thresholds: tuple[Threshold, ...]) -> Detector:
+        """Return the same detector with these thresholds."""
+        return replace(self, thresholds=thresholds)
+
+    # Scores
+
+    @cached_property
+    def _parts(self) -> list[tuple[Model, tuple[scoring.Encoder, ...], float]]:
+        encoders = [scoring.encoders(model) for model in self.models]
+        return list(zip(self.models, encoders, self.weights, strict=True))
+
+    @cached_property
+    def weights(self) -> tuple[float, ...]:
+        """How much each model counts: its part of all records."""
+        total = math.fsum(model.records for model in self.models)
+        return tuple(model.records / total for model in self.models)
+
+    def _scores_of(self, rows: Vector, raw: _Raw = scoring.raw_scores) -> Vector:
+        """Return the scores of records that are read already."""
+        scores = np.zeros(len(rows))
+        for model, columns, weight in self._parts:
+            scores += weight * (raw(model, columns, rows) / scoring.scale(model))
+        return scores
+
+    @staticmethod
+    def _raw_on(engine: str) -> _Raw:
+        if engine == "local":
+            return scoring.raw_scores
+        if engine != "gpu":
+            raise invalid("Detector", "engine", "'local' or 'gpu'", engine)
+        from whitecrow.detector import on_gpu
+        from whitecrow.neighbours import find_device
+
+        return partial(on_gpu.raw_scores, find_device())
+
+    @cached_property
+    def rarest(self) -> dict[str, int]:
+        """The code of each category column's least common value."""
+        return {
+            grid.name: int(np.argmin(share if grid.absent is None else share[:-1]))
+            for grid, share in zip(self.model.grids, self.model.shares, strict=True)
+            if not grid.ordered
+        }
+
+    def scores(
+        self, data: object, *, engine: str = "local", progress: Progress | None = None
+    ) -> Vector:
+        """Return how strange each record is; larger is stranger.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, array, path of a CSV or Parquet file, or one record
+            Records with the detector's columns; others are not looked at. Files are read batch by
+            batch. See ``whitecrow.detector.records`` for what does not fit the card.
+        engine : {"local", "gpu"}
+            Where to compute; the scores are the same, bit for bit.
+        progress : callable, optional
+            Called as ``progress(done, total, what)``.
+        """
+        parts = list(self.batches(data, engine=engine, progress=progress))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def batches(
+        self, data: object, *, engine: str = "local", progress: Progress | None = None
+    ) -> Iterator[Vector]:
+        """Yield the scores batch by batch, for data larger than memory."""
+        for table in self.scored(data, engine=engine, progress=progress):
+            yield table["score"].to_numpy()
+
+    @cached_property
+    def _seen(self) -> Card:
+        """The card of the columns it looks at."""
+        return Card(self.card.name, tuple(self.card.column(name) for name in self.columns))
+
+    def scored(
+        self,
+        data: object,
+        *,
+        false_alarms: object = None,
+        reasons: bool = False,
+        engine: str = "local",
+        progress: Progress | None = None,
+    ) -> Iterator[Any]:
+        """Yield Arrow tables, batch by batch: ``score``, ``outlier``, what each column adds.
+
+        Parameters
+        ----------
+        data, engine, progress : as in :meth:`scores`
+        false_alarms : exact number, optional
+            With one of the bought rates there is a column ``outlier``.
+        reasons : bool
+            Whether there is a column ``adds NAME`` for each column of the detector.
+        """
+        import pyarrow
+
+        limit = None if false_alarms is None else self.threshold(false_alarms)
+        raw = self._raw_on(engine)
+        for rows, whole in batches(data, self._seen, self.rarest, progress):
+            scores = self._scores_of(rows, raw)
+            scores[~whole] = np.nan
+            found: dict[str, Any] = {"score": scores}
+            if limit is not None:
+                found["outlier"] = scores > limit
+            if reasons:
+                added = np.zeros(rows.shape)
+                for model, columns, weight in self._parts:
+                    added += weight * contributions(model, columns, rows)
+                added[~whole] = np.nan
+                found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
+            yield pyarrow.table(found)
+
+    def sql(self, dialect: str, table: str | Sequence[str], *, keep: Sequence[str] = ()) -> str:
+        """Return the text of a query that scores a table where it is, with the bits given here.
+
+        Columns must be stored as the card's types: text that stands for a number is not read. A
+        record without a score has NULL.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgresql"}
+        table : str or sequence of str
+            Its name (quoted as it stands), or the names of its database, schema and itself.
+        keep : sequence of str
+            Columns to select beside ``score``: what a record is recognised by.
+        """
+        return sql_of(self, dialect, table, keep)
+
+    def duckdb(self, connection: Any, name: str = "score") -> None:
+        """Add a function of :attr:`columns` to a connection of DuckDB; NULL where no score is."""
+        register_in_duckdb(self, connection, name)
+
+    def spark(self, data: Any, *, keep: Sequence[str] | None = None) -> Any:
+        """Return a Spark frame with a column ``score``, computed beside the records.
+
+        Python workers run the code that runs here; whitecrow must be installed there.
+
+        Parameters
+        ----------
+        data : Spark data frame, or path of a Parquet file or a folder of them
+            Files are read by the workers, which is much faster than rows that Spark hands to them.
+        keep : sequence of str, optional
+            Columns to have beside ``score``, by default all: the fewer, the faster.
+        """
+        from whitecrow.detector.on_spark import spark_scored
+
+        return spark_scored(self, data, keep)
+
+    def threshold(self, false_alarms: object) -> float:
+        """Return the score above which about this part of the data lay.
+
+        A rate that was not bought, or for which the data were too few, is refused.
+        """
+        wanted = exact(false_alarms, owner="Detector", parameter="false_alarms")
+        for known in self.thresholds:
+            if known.rate == wanted:
+                if known.score is None:
+                    raise InvalidInput(
+                        f"The detector has no threshold for {float(wanted):.2%} of false alarms: "
+                        f"about {self.records:,} records are too few for it at this price. Ask "
+                        "for a larger rate, pay more, or compare scores without a threshold."
+                    )
+                return known.score
+        bought = ", ".join(str(known.rate) for known in self.thresholds) or "none"
+        raise InvalidInput(
+            f"No threshold for a false-alarm rate of {wanted!s} was bought with this detector "
+            f"({bought}). Name the rate when you learn: false_alarms=[...]."
+        )
+
+    def predict(self, data: object, *, false_alarms: object = None) -> npt.NDArray[np.bool_]:
+        """Return which records are outliers: True above the threshold. NaN scores are not.
+
+        Parameters
+        ----------
+        data : as in :meth:`scores`
+        false_alarms : exact number, optional
+            One of the rates that were bought; the first unless given.
+        """
+        if false_alarms is None:
+            if not self.thresholds:
+                raise InvalidInput("No threshold was bought with this detector; use scores().")
+            false_alarms = self.thresholds[0].rate
+        found: npt.NDArray[np.bool_] = self.threshold(false_alarms) < self.scores(data)
+        return found
+
+    def p_values(self, data: object, *, references: int = 100_000) -> Vector:
+        """Return for each record which part of made-up records is at least as strange.
+
+        The made-up ones are :meth:`sample`'s: columns drawn independently of each other. So a
+        p-value says how strange a record would be if columns had nothing to do with each other;
+        for a rate of false alarms on the data themselves buy a threshold.
+        """
+        made_up = self.made_up(references, 0)
+        ordered = np.sort(self._scores_of(made_up))
+        found = self.scores(data)
+        above = references - np.searchsorted(ordered, found, side="left")
+        return np.where(np.isnan(found), np.nan, (above + 1) / (references + 1))
+
+    # Reasons
+
+    def contributions(self, data: object) -> Any:
+        """Return an Arrow table: how much each column adds to the score of each record."""
+        import pyarrow
+
+        tables = list(self.scored(data, reasons=True))
+        if not tables:
+            return pyarrow.table({name: np.empty(0) for name in self.columns})
+        found = pyarrow.concat_tables(tables).drop_columns(["score"])
+        return found.rename_columns(list(self.columns))
+
+    def strangest(self, data: object, *, top: int = 10) -> Strangest:
+        """Return the strangest of some records, with the columns that made them so."""
+        from whitecrow.detector.top_outliers import strangest
+
+        return strangest(self, data, top)
+
+    def explain(
+        self, record: Mapping[str, Any], *, top: int = 3, picture: str | Path | None = None
+    ) -> str:
+        """Say in words why a record is strange: its columns that add most, and what is usual.
+
+        With ``picture`` what each column adds is drawn into that file, too.
+        """
+        from whitecrow.detector.text import explained
+
+        if picture is not None:
+            from whitecrow.detector.picture import draw_reasons
+
+            draw_reasons(self, record, Path(picture))
+        return explained(self, record, top)
+
+    def report(self) -> str:
+        """Say in words what the detector is: guarantee, columns, noise, thresholds."""
+        from whitecrow.detector.text import reported
+
+        return reported(self)
+
+    def _repr_html_(self) -> str:
+        from whitecrow.detector.text import as_html
+
+        return as_html(self)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the released distribution of every column."""
+        from whitecrow.detector.picture import draw
+
+        return draw(self, Path(path))
+
+    # Made-up records
+
+    def sample(self, size: int, *, seed: int = 0) -> Any:
+        """Return made-up records as an Arrow table with a column ``synthetic``, which is true.
+
+        Each column is drawn from its released distribution, independently of the others. They are
+        good for trying out code, not for studying how columns hang together.
+        """
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise InvalidInput(f"A sample's size is a whole number of at least 0. Got {size!r}.")
+        return as_table(self.made_up(size, seed), self._seen)
+
+    def made_up(self, size: int, seed: int) -> Vector:
+        """Return made-up records as the numbers that are scored (codes, days)."""
+        source = np.random.default_rng(seed)
+        whose = source.choice(len(self.models), size, p=self.weights)
+        rows = np.empty((size, len(self.columns)))
+        for part, model in enumerate(self.models):
+            rows[whose == part] = drawn(model, int((whose == part).sum()), source)
+        return rows
+
+    # Files
+
+    def about(self) -> dict[str, Any]:
+        """Return everything but the model, as plain JSON."""
+        return {
+            "card": self.card.to_json(),
+            "guarantee": self.guarantee.to_json(),
+            "statement": self.statement,
+            "question": dict(self.question),
+            "thresholds": [{"rate": str(one.rate), "score": one.score} for one in self.thresholds],
+            "entry": self.entry,
+            "notes": list(self.notes),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the detector's file as bytes; see ``whitecrow.detector.file``."""
+        return packed(self.models, self.about())
+
+    @classmethod
+    def from_bytes(cls, octets: bytes) -> Detector:
+        """Read the bytes of a detector's file."""
+        return cls(**fields_of(octets))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the detector's file."""
+        target = Path(path)
+        target.write_bytes(self.to_bytes())
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path, *, card: Card | None = None) -> Detector:
+        """Read a detector's file.
+
+        Parameters
+        ----------
+        path : str or Path
+        card : Card, optional
+            Refuse a detector of another card.
+
+        Raises
+        ------
+        InvalidInput
+            There is no such file, it is damaged or of another version, or its card is another.
+        """
+        try:
+            octets = Path(path).read_bytes()
+        except OSError as error:
+            raise InvalidInput(f"The detector {str(path)!r} cannot be read: {error}.") from None
+        found = cls.from_bytes(octets)
+        if card is not None and card.fingerprint() != found.card.fingerprint():
+            raise InvalidInput("The detector was learned with another card than the one given.")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the detector as a JSON object: some readable facts, and its file in base 64."""
+        return {
+            "records": self.records,
+            "columns": list(self.columns),
+            "thresholds": self.about()["thresholds"],
+            "detector": base64.b64encode(self.to_bytes()).decode("ascii"),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Detector:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            octets = base64.b64decode(data["detector"], validate=True)
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput("This is not the JSON of a detector.") from None
+        return cls.from_bytes(octets)

@@ -1,0 +1,225 @@
+"""The file of a detector.
+
+| part | bytes | |
+|---|---|---|
+| mark | 8 | ``WCROWDET`` |
+| version | 2 | little-endian, 3; files of version 2, without two of the numbers, are read too |
+| length of the header | 4 | little-endian |
+| header | | JSON: card, question, guarantee, thresholds; of each model grids and arrays |
+| arrays | | zlib; one after the other, each as the planes of its bytes, the low bytes first |
+| checksum | 32 | SHA-256 of all before |
+
+Nothing in it is executed when it is read; sizes are checked before memory is taken, and whatever
+else the bytes may be, there is one error for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.detector.grid import CUTS, Grid
+from whitecrow.detector.model import PARTS, Model
+from whitecrow.detector.tables import SPAN, Tables
+from whitecrow.errors import InvalidInput
+
+MARK = b"WCROWDET"
+VERSION = 3
+_HEAD = struct.Struct("<8sHI")
+_MOST = 1 << 28  # a detector is far smaller than this
+_MOST_CELLS = 1 << 11  # of a column without an order
+_MOST_CUTS = 8
+_MOST_AXES = 16
+
+
+def packed(models: Sequence[Model], about: Mapping[str, Any]) -> bytes:
+    """Return the bytes of models with what else is to be known of them."""
+    parts = [_part(model) for model in models]
+    header = {**about, "models": [head for head, _ in parts]}
+    written = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    # Counts are noisy: looking harder takes twenty times as long and saves one byte in fifty.
+    squeezed = zlib.compress(b"".join(planes for _, planes in parts), 6)
+    body = _HEAD.pack(MARK, VERSION, len(written)) + written + squeezed
+    return body + hashlib.sha256(body).digest()
+
+
+def _part(model: Model) -> tuple[dict[str, Any], bytes]:
+    arrays = {
+        "shares": np.concatenate([np.rint(share * PARTS) for share in model.shares]),
+        "logarithms": np.concatenate([np.diff(look[0], prepend=0) for look in model.looks]),
+        "ranks": np.concatenate([np.diff(look[1], prepend=0) for look in model.looks]),
+        "start": model.tables.start,
+        "axis": model.tables.axis,
+        "offset": model.tables.offset,
+        "pace": model.tables.pace,
+        "counts": model.counts,
+    }
+    planes = [_planes(array.astype("<i4")) for array in arrays.values()]
+    header = {
+        "grids": [
+            {
+                "name": grid.name,
+                "ordered": grid.ordered,
+                "whole": grid.whole,
+                "lower": grid.lower,
+                "upper": grid.upper,
+                "cuts": [list(chosen) for chosen in grid.cuts],
+                **({} if grid.absent is None else {"absent": grid.absent}),
+            }
+            for grid in model.grids
+        ],
+        "numbers": {name: getattr(model, name) for name in _NUMBERS},
+        "arrays": {name: len(array) for name, array in arrays.items()},
+    }
+    return header, b"".join(planes)
+
+
+_SINCE_3 = {"far": 0.0, "ranks": 1.0}
+"""Numbers that files of version 2 do not have, and what they mean there."""
+_NUMBERS = {
+    "records": (1.0, 2.0**100),
+    "noise": (0.0, 2.0**100),
+    "marginal_noise": (0.0, 2.0**100),
+    "peak": (0.0, 64.0),
+    "tail": (0.0, 64.0),
+    "far": (0.0, 64.0),
+    "ranks": (0.0, 64.0),
+}
+"""Between which numbers each may lie: far beyond what is ever learned."""
+_ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "counts")
+
+
+def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
+    """Return the models and the rest of the header.
+
+    Raises
+    ------
+    InvalidInput
+        The bytes are no detector, of another version, or damaged.
+    Exception
+        Of any kind: what they say does not fit together.
+    """
+    if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
+        raise _refused("is not one")
+    _, version, length = _HEAD.unpack_from(octets)
+    if version not in (2, VERSION):
+        raise _refused(f"is of version {version}; this whitecrow reads versions 2 and {VERSION}")
+    body, checksum = octets[:-32], octets[-32:]
+    if hashlib.sha256(body).digest() != checksum:
+        raise _refused("is damaged: its checksum is another")
+    header = json.loads(body[_HEAD.size : _HEAD.size + length])
+    return _models(header.pop("models"), body[_HEAD.size + length :]), header
+
+
+def _models(heads: list[dict[str, Any]], squeezed: bytes) -> tuple[Model, ...]:
+    lengths = [head["arrays"] for head in heads]
+    for one in lengths:
+        _expect(one.keys() == set(_ARRAYS))
+        _expect(all(type(size) is int and 0 <= size <= _MOST for size in one.values()))
+    sizes = [4 * sum(one.values()) for one in lengths]
+    total = sum(sizes)
+    _expect(total <= _MOST)
+    octets = zlib.decompressobj().decompress(squeezed, total + 1)
+    _expect(len(octets) == total)
+    ends = np.cumsum(sizes)
+    parts = [octets[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    return tuple(_model(head, part) for head, part in zip(heads, parts, strict=True))
+
+
+def _expect(sound: object) -> None:
+    if not sound:
+        raise ValueError
+
+
+def _grid(written: dict[str, Any]) -> Grid:
+    """Return a grid, none of whose numbers makes it larger than a column's can be."""
+    lower, upper, absent = written["lower"], written["upper"], written.get("absent")
+    flags = written["ordered"], written["whole"]
+    _expect(all(type(flag) is bool for flag in flags))
+    _expect((lower is None) == (upper is None))
+    for number in (lower, upper, absent):
+        _expect(number is None or (type(number) is float and math.isfinite(number)))
+    _expect(lower is None or lower <= upper)
+    grid = Grid(str(written["name"]), *flags, lower, upper, absent=absent)
+    _expect(grid.ordered or (grid.whole and lower == 0.0 and upper <= _MOST_CELLS))
+    _expect(len(written["cuts"]) <= _MOST_CUTS)
+    for chosen in written["cuts"]:
+        _expect(len(chosen) <= CUTS)
+        _expect(all(type(cell) is int and 0 <= cell < grid.cells for cell in chosen))
+        grid = grid.refined(tuple(chosen))
+    return grid
+
+
+def _model(header: dict[str, Any], octets: bytes) -> Model:
+    arrays, place = {}, 0
+    for name, size in header["arrays"].items():
+        arrays[name] = _joined(octets[place : place + 4 * size])
+        place += 4 * size
+    grids = tuple(_grid(written) for written in header["grids"])
+    given = {**_SINCE_3, **header["numbers"]}
+    numbers = {name: float(given[name]) for name in _NUMBERS}
+    ends = np.cumsum([grid.cells for grid in grids])[:-1]
+    looks = [
+        np.stack([np.cumsum(one), np.cumsum(two)]).astype(np.int32)
+        for one, two in zip(
+            np.split(arrays["logarithms"], ends), np.split(arrays["ranks"], ends), strict=True
+        )
+    ]
+    tables = Tables(*(arrays[name] for name in ("start", "axis", "offset", "pace")))
+    model = Model(
+        grids=grids,
+        shares=tuple(part / PARTS for part in np.split(arrays["shares"], ends)),
+        looks=tuple(looks),
+        tables=tables,
+        counts=arrays["counts"],
+        **numbers,
+    )
+    _expect(_sound(model))
+    return model
+
+
+def _sound(model: Model) -> bool:
+    """Say whether numbers are in their ranges, and no array leads a loop out of its tables."""
+    tables = model.tables
+    cells = [grid.cells for grid in model.grids]
+    return (
+        all(least <= getattr(model, name) <= most for name, (least, most) in _NUMBERS.items())
+        and tables.start[0] == 0
+        and bool((np.diff(tables.start) >= 1).all())
+        and int(tables.start[-1]) == len(tables.axis) == len(tables.offset) == len(tables.pace)
+        and bool(((tables.axis >= 0) & (tables.axis < 2 * len(cells))).all())
+        and bool(((tables.offset >= 0) & (tables.offset <= 2 * SPAN)).all())
+        and bool(((tables.pace >= 1) & (tables.pace < 1 << 16)).all())
+        and int(np.diff(tables.start).max(initial=0)) <= _MOST_AXES
+        # So few axes of so few bins never multiply to more than a double holds; 64 bits wrap.
+        and float(np.multiply.reduceat(tables.bins.astype(np.float64), tables.start[:-1]).max())
+        <= 1 << 16
+        and int(tables.base[-1]) == len(model.counts)
+        and [len(share) for share in model.shares] == cells
+        and all(share.min() >= 0.0 and share.sum() == 1.0 for share in model.shares)
+        and all(
+            look.shape == (2, size) and int(look.min()) >= 0 and int(look.max()) <= SPAN
+            for look, size in zip(model.looks, cells, strict=True)
+        )
+    )
+
+
+def _planes(array: npt.NDArray[np.int32]) -> bytes:
+    return array.view(np.uint8).reshape(-1, 4).T.tobytes()
+
+
+def _joined(octets: bytes) -> npt.NDArray[np.int32]:
+    planes = np.frombuffer(octets, dtype=np.uint8).reshape(4, -1)
+    return np.ascontiguousarray(planes.T).view("<i4").reshape(-1).astype(np.int32)
+
+
+def _refused(why: str) -> InvalidInput:
+    return InvalidInput(f"The file of a detector {why}. Save the detector again.")

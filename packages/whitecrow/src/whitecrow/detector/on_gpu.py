@@ -1,0 +1,137 @@
+"""Learning and scoring on a GPU: the integers of :mod:`whitecrow.detector.scoring`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.detector import scoring
+from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import Model
+from whitecrow.detector.tables import SHIFT, Tables
+from whitecrow.neighbours import Device
+
+BATCH = 1 << 20
+"""Records that are sent over together."""
+
+_THREADS = 256
+_SHARE = 1 << 14
+"""Records that a block counts in its shared memory before it adds up."""
+
+Matrix = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+
+def count_cells(
+    device: Device,
+    columns: tuple[scoring.Encoder, ...],
+    tables: Tables,
+    rows: Matrix,
+    counts: Counts,
+) -> None:
+    """Add one to a cell of every table for each record."""
+    if _kernels(device) is None or not len(rows):
+        scoring.count_cells(tables, scoring.coordinates_of(columns, rows), counts)
+        return
+    coordinates = _coordinates(device, columns, rows)
+    _add(device, coordinates, len(rows), _layout(device, tables), len(tables), counts)
+
+
+def count_codes(device: Device, grids: tuple[Grid, ...], rows: Matrix, counts: Counts) -> None:
+    """Add one to a cell of every column's grid for each record."""
+    cells = [grid.cells for grid in grids]
+    ends = np.cumsum([0, *cells])
+    if _kernels(device) is None or not len(rows):
+        for place, grid in enumerate(grids):
+            codes = grid.codes(rows[:, place])
+            counts[ends[place] : ends[place + 1]] += np.bincount(codes, minlength=grid.cells)
+        return
+    # A table of one axis a column, whose bins are the cells themselves.
+    looks = [np.arange(size, dtype=np.int32)[None, :] for size in cells]
+    encoders = tuple(map(scoring.Encoder, grids, looks))
+    axes = np.arange(len(grids) + 1, dtype=np.int32)
+    ones = np.ones(len(grids), np.int32)
+    whole = (axes, axes[:-1], 0 * ones, ones << SHIFT, ones)
+    layout = (*map(device.put, whole), device.put(ends))
+    coordinates = _coordinates(device, encoders, rows)
+    _add(device, coordinates, len(rows), layout, len(grids), counts)
+
+
+def _add(
+    device: Device,
+    coordinates: Any,
+    size: int,
+    layout: tuple[Any, ...],
+    tables: int,
+    counts: Counts,
+) -> None:
+    kernels = _kernels(device)
+    assert kernels is not None
+    found = device.put(np.zeros(len(counts), np.int64))
+    shape = device.put(np.array([size, _SHARE]))
+    grid = -(-size // _SHARE), tables
+    kernels["count_cells"](grid, _THREADS, (coordinates, shape, *layout, found))
+    counts += device.fetch(found)
+
+
+def raw_scores(
+    device: Device, model: Model, columns: tuple[scoring.Encoder, ...], rows: Matrix
+) -> Counts:
+    """Return the scores of records in units of worth."""
+    if (kernels := _kernels(device)) is None or not len(rows):
+        return scoring.raw_scores(model, columns, rows)
+    tables, worths = model.joint
+    coordinates = _coordinates(device, columns, rows)
+    shape = device.put(np.array([len(rows), len(columns), len(tables)]))
+    scores = device.put(np.zeros(len(rows), np.int64))
+    worth = device.put(worths if len(worths) else np.zeros(1, np.int32))
+    arrays = (coordinates, shape, *_layout(device, tables), worth, scores)
+    kernels["add_scores"]((-(-len(rows) // _THREADS), 1), _THREADS, arrays)
+    return device.fetch(scores)
+
+
+def _coordinates(device: Device, columns: tuple[scoring.Encoder, ...], rows: Matrix) -> Any:
+    """Return the coordinates of records, as `scoring.coordinates_of` lays them out."""
+    kinds = columns[0].look.shape[0]
+    edges = [column.grid.edges for column in columns]
+    begin = np.cumsum([0, *map(len, edges)])
+    place = np.cumsum([0, *(column.look.size for column in columns[:-1])])
+    target = device.put(np.empty(kinds * len(columns) * len(rows), np.int32))
+    arrays = (
+        device.put(np.ascontiguousarray(rows)),
+        device.put(np.array([len(rows), len(columns), kinds])),
+        device.put(np.concatenate([*edges, [0.0]])),  # never without an element
+        device.put(begin),
+        device.put(np.concatenate([column.look.ravel() for column in columns])),
+        device.put(place),
+        target,
+    )
+    kernels = _kernels(device)
+    assert kernels is not None
+    kernels["encode"]((-(-len(rows) // _THREADS), len(columns)), _THREADS, arrays)
+    return target
+
+
+def _layout(device: Device, tables: Tables) -> tuple[Any, ...]:
+    whole = (tables.start, tables.axis, tables.offset, tables.pace, tables.stride)
+    empty = np.zeros(1, np.int32)
+    return (
+        *(device.put(part.astype(np.int32) if len(part) else empty) for part in whole),
+        device.put(tables.base.astype(np.int64)),
+    )
+
+
+def _kernels(device: Device) -> dict[str, Callable[..., None]] | None:
+    return None if device.compile is None else _compiled(device.compile)
+
+
+@cache
+def _compiled(compile_: Callable[[str, str], Any]) -> dict[str, Callable[..., None]] | None:
+    source = (Path(__file__).parent / "_gpu.cu").read_text(encoding="utf-8")
+    found = {name: compile_(source, name) for name in ("encode", "count_cells", "add_scores")}
+    return None if None in found.values() else found

@@ -1,0 +1,102 @@
+"""Records to be scored: what is read from a frame or a file, and the rules for what does not fit.
+
+* a column of the detector that the records lack: refused; other columns are not looked at;
+* a number outside the card's bounds, or infinite: in the outermost cell, so never less strange;
+* a category the card does not list: taken as the least common one;
+* a missing value, or one of the wrong type: the card's ``fill``, or a value of its own where the
+  card says so; else the score is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.card import Card, Column
+from whitecrow.data.columns import check_schema, convert, decoded
+from whitecrow.data.sources import open_source
+from whitecrow.errors import InvalidInput
+
+Matrix = npt.NDArray[np.float64]
+Progress = Callable[[int, int, str], None]
+
+
+def batches(
+    data: object, card: Card, rarest: Mapping[str, int], progress: Progress | None = None
+) -> Iterator[tuple[Matrix, npt.NDArray[np.bool_]]]:
+    """Yield records as the detector's coordinates want them, and which of them can be scored.
+
+    Parameters
+    ----------
+    data : data frame, Arrow table, array, mapping or path
+        A mapping is one record; an array has the card's columns in their order.
+    card : Card
+        Of the columns the detector knows.
+    rarest : mapping of str to int
+        The code of each category column's least common value.
+    progress : callable, optional
+    """
+    opened = open_source(_framed(data, card))
+    check_schema(card, opened.schema)
+    columns = [_lenient(column) for column in card.columns]
+    done = 0
+    for batch in opened.batches(list(card.names), _refuse_row):
+        # Each column lies together, as scoring goes through them.
+        rows = np.empty((len(columns), batch.num_rows)).T
+        whole = np.ones(batch.num_rows, dtype=bool)
+        for place, column in enumerate(columns):
+            values, bad = convert(decoded(batch.column(place)), column)
+            missing = next(iter(bad.values()))
+            if column.type == "category":
+                values = np.where(values < 0, rarest[column.name], values)
+            rows[:, place] = values
+            whole &= ~missing
+        yield rows, whole
+        done += batch.num_rows
+        if progress is not None:
+            progress(done, max(opened.rows, done), "scoring")
+
+
+@lru_cache(maxsize=1024)
+def _lenient(column: Column) -> Column:
+    """Move what is outside the bounds to them instead of leaving the record out."""
+    return replace(column, outside="clip") if column.bounded else column
+
+
+def _refuse_row() -> None:
+    raise InvalidInput(
+        "A row of the file does not have as many fields as its heading, so the rows of scores "
+        "would not be those of the file. Mend the file."
+    )
+
+
+def _framed(data: object, card: Card) -> Any:
+    import pyarrow
+
+    if isinstance(data, Mapping) and not any(
+        isinstance(value, list | tuple | np.ndarray) for value in data.values()
+    ):
+        unknown = [name for name in card.names if name not in data]
+        if unknown:
+            raise InvalidInput(f"The record lacks the column {unknown[0]!r} of the detector.")
+        return pyarrow.table({name: [data[name]] for name in card.names})
+    if isinstance(data, Mapping):
+        return pyarrow.table(dict(data))
+    if isinstance(data, list) and all(isinstance(item, Mapping) for item in data):
+        return pyarrow.table({name: [item.get(name) for item in data] for name in card.names})
+    if isinstance(data, np.ndarray):
+        if data.ndim != 2 or data.shape[1] != len(card.columns):
+            raise InvalidInput(
+                f"An array of records must have the detector's {len(card.columns)} columns "
+                f"({', '.join(card.names[:5])}{', ...' if len(card.columns) > 5 else ''}); "
+                f"got the shape {data.shape}."
+            )
+        return pyarrow.table(
+            {name: np.ascontiguousarray(data[:, place]) for place, name in enumerate(card.names)}
+        )
+    return data

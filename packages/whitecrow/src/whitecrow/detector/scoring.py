@@ -1,0 +1,190 @@
+"""Scores of records: compiled where numba is installed, elsewhere in numpy, bit for bit alike."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import POINTS, Model
+from whitecrow.detector.tables import Tables
+
+BLOCK = 4096
+_GUESSES = 1024
+_TOGETHER = 65_536
+
+Coordinates = npt.NDArray[np.int32]
+Edges = npt.NDArray[np.float64]
+Narrow = npt.NDArray[np.uint16]
+Scores = npt.NDArray[np.int64]
+Matrix = npt.NDArray[np.float64]
+
+COMPILED = importlib.util.find_spec("numba") is not None
+"""Whether loops can be compiled; a test sets it to compare."""
+
+_FEW = 20_000
+"""Up to so many records numpy is sooner done than the compiler is loaded."""
+
+
+def _compiles(records: int) -> bool:
+    """Say whether to use compiled loops: for many records, or where they are loaded already."""
+    return COMPILED and (records > _FEW or "whitecrow.detector.kernels" in sys.modules)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Finds the cell of a value, and writes down what is known of the cell.
+
+    Parameters
+    ----------
+    grid : Grid
+    look : int32 array (rows, cells)
+        What is written for each cell.
+    """
+
+    grid: Grid
+    look: npt.NDArray[np.int32]
+
+    @cached_property
+    def search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:
+        """What a value's cell is found by.
+
+        The edges with NaN behind them; an origin and a pace, which make a guess of a value; how
+        many edges have a smaller guess than each; and in how many halvings those with the same
+        guess are searched.
+        """
+        edges = self.grid.edges
+        origin, pace, guesses = 0.0, 0.0, np.zeros(len(edges), dtype=np.int64)
+        apart = self.grid.apart  # the first edge is not among values, but far below them
+        with np.errstate(over="ignore", divide="ignore"):
+            wanted = float(_GUESSES / (edges[-1] - edges[apart])) if len(edges) > apart else 0.0
+            if 0.0 < wanted < np.inf:
+                origin, pace = float(edges[apart]), wanted
+                # The kernel's own arithmetic: a guess here is the guess there.
+                guesses = np.clip((edges - origin) * pace, 0.0, _GUESSES - 1.0).astype(np.int64)
+        marks = np.searchsorted(guesses, np.arange(_GUESSES + 1)).astype(np.int32)
+        steps = int(np.diff(marks).max()).bit_length()
+        return np.append(edges, np.full(1 << steps, np.nan)), origin, pace, marks, steps
+
+    @cached_property
+    def _known(self) -> npt.NDArray[np.int64]:
+        """The three rows in one number: a coordinate has 16 bits, what a value is worth 32."""
+        first, second, alone = self.look.astype(np.int64)
+        known: Scores = alone << 32 | second << 16 | first
+        return known
+
+    def write(self, values: npt.NDArray[np.float64], target: Coordinates) -> None:
+        """Write the rows of each value's cell."""
+        if _compiles(len(values)):
+            from whitecrow.detector import kernels
+
+            kernels.encode(values, *self.search, self.look, target)
+        else:
+            target[:] = self.look[:, self.grid.codes(values)]
+
+    def add_scores(
+        self, values: npt.NDArray[np.float64], first: Narrow, second: Narrow, scores: Scores
+    ) -> None:
+        """Write the two coordinates of each value, and add what it is worth alone; compiled."""
+        from whitecrow.detector import kernels
+
+        kernels.encode_scored(values, *self.search, self._known, first, second, scores)
+
+
+def encoders(model: Model) -> tuple[Encoder, ...]:
+    """Return the encoders of a model's columns; the third row is what a value is worth alone."""
+    return tuple(
+        Encoder(grid, np.ascontiguousarray(np.vstack([look, alone[None, :]])))
+        for grid, look, alone in zip(model.grids, model.looks, model.alone, strict=True)
+    )
+
+
+def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
+    """Return the coordinates of records: all logarithmic ones, then all ranks, and so on."""
+    width, kinds = len(columns), columns[0].look.shape[0]
+    found = np.empty((kinds * width, len(rows)), dtype=np.int32)
+    for place, encoder in enumerate(columns):
+        encoder.write(np.ascontiguousarray(rows[:, place]), found[place::width])
+    return found
+
+
+def count_rows(
+    columns: tuple[Encoder, ...], tables: Tables, batches: Iterable[Matrix]
+) -> npt.NDArray[np.int64]:
+    """Return how many records each cell of each table holds."""
+    counts = np.zeros(int(tables.base[-1]), dtype=np.int64)
+    for rows in batches:
+        for first in range(0, len(rows), _TOGETHER):
+            count_cells(tables, coordinates_of(columns, rows[first : first + _TOGETHER]), counts)
+    return counts
+
+
+def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np.int64]) -> None:
+    """Add one to a cell of every table for each record."""
+    if _compiles(coordinates.shape[1]):
+        from whitecrow.detector import kernels
+
+        kernels.add_counts(coordinates, *_layout(tables), counts)
+        return
+    for table in range(len(tables)):
+        first, last = tables.base[table], tables.base[table + 1]
+        cells = tables.cells(table, coordinates) - first
+        counts[first:last] += np.bincount(cells, minlength=last - first)
+
+
+def raw_scores(model: Model, columns: tuple[Encoder, ...], rows: Matrix) -> Scores:
+    """Return the scores of records in units of worth; columns that lie together are faster."""
+    scores = np.zeros(len(rows), dtype=np.int64)
+    add = _add_compiled if _compiles(len(rows)) else _add_plainly
+    add(model, columns, rows, scores)
+    return scores
+
+
+def _add_plainly(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+    tables, worths = model.joint
+    for first in range(0, len(rows), BLOCK):
+        coordinates = coordinates_of(columns, rows[first : first + BLOCK])
+        part = scores[first : first + BLOCK]
+        part += coordinates[2 * len(columns) :].sum(axis=0, dtype=np.int64)
+        for table in range(len(tables)):
+            part += worths[tables.cells(table, coordinates)]
+
+
+def _add_compiled(model: Model, columns: tuple[Encoder, ...], rows: Matrix, scores: Scores) -> None:
+    from whitecrow.detector import kernels
+
+    tables, worths = model.joint
+    narrow = (part.astype(np.uint16) for part in (tables.offset, tables.pace, tables.stride))
+    layout = (tables.start, tables.axis, *narrow, tables.base)
+    width = len(columns)
+    coordinates = np.empty((2 * width, 0), dtype=np.uint16)
+    for first in range(0, len(rows), BLOCK):
+        part = scores[first : first + BLOCK]
+        if coordinates.shape[1] != len(part):  # the last may be shorter
+            coordinates = np.empty((2 * width, len(part)), dtype=np.uint16)
+        for place, encoder in enumerate(columns):
+            values = np.ascontiguousarray(rows[first : first + BLOCK, place])
+            encoder.add_scores(values, coordinates[place], coordinates[width + place], part)
+        kernels.add_scores(coordinates, *layout, worths, part)
+
+
+def scale(model: Model) -> float:
+    """Return how many units of worth make one point of a score."""
+    return float(POINTS * max(1, len(model.tables)))
+
+
+def _layout(tables: Tables) -> tuple[npt.NDArray[np.integer], ...]:
+    return (
+        tables.start,
+        tables.axis,
+        tables.offset,
+        tables.pace,
+        tables.stride,
+        tables.base,
+    )

@@ -1,0 +1,280 @@
+"""What makes one context better than another, and how much one record can change it.
+
+The price of a private draw is ``eta`` times the *spread* of the utility: the largest difference
+between the changes of two contexts' utilities when one record comes or goes (``proof.md``,
+Lemma 2). It is 1 for a utility of sensitivity 1 that every record moves the same way, and twice
+the sensitivity for one that may move both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.errors import InvalidInput, invalid
+
+_MOST_WORK = 2**28
+_MOST_CROWD = 2**30
+_MOST_SCORE = 2**62
+"""Utilities are 64-bit numbers: within these bounds none can wrap around, whatever the data."""
+
+
+class Utility(Protocol):
+    """The public description of a utility."""
+
+    kind: ClassVar[str]
+
+    @property
+    def spread(self) -> int:
+        """The cost of one draw in units of ``eta``."""
+
+    def words(self) -> str:
+        """Say what is preferred."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """The number of records in the context: the outlier stands out from many."""
+
+    kind: ClassVar[str] = "population"
+    spread: ClassVar[int] = 1
+
+    def words(self) -> str:
+        """Say what is preferred."""
+        return "contexts with many records are preferred"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The number of records shared with the starting context."""
+
+    kind: ClassVar[str] = "overlap"
+    spread: ClassVar[int] = 1
+
+    def words(self) -> str:
+        """Say what is preferred."""
+        return "contexts that share many records with the starting context are preferred"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """The margin by which the record is isolated, as far as a crowd backs it: unconditional.
+
+    With B records within the radius of the record (itself included) and F further away, the
+    utility is ``min(crowd * (beta + 1 - B), beta * F)``: positive only where the record is an
+    outlier, largest where nobody is near and at least ``crowd`` are far. A near record only lowers
+    it (by at most ``crowd``), a far one only raises it (by at most ``beta``), so that its spread is
+    ``crowd`` and not twice that. No utility with these slopes separates outlier contexts from
+    others better (``proof.md``, Theorem 5).
+
+    Parameters
+    ----------
+    crowd : int, optional
+        How many far records isolation needs to count fully; at least the model's beta (default:
+        ten times that) and at most 2^30. A larger crowd finds larger contexts, where there are any,
+        and separates outlier contexts from others less sharply.
+    """
+
+    crowd: int | None = None
+    kind: ClassVar[str] = "isolation"
+
+    def __post_init__(self) -> None:
+        crowd = self.crowd
+        whole = isinstance(crowd, int) and not isinstance(crowd, bool)
+        if crowd is not None and not (whole and 1 <= crowd <= _MOST_CROWD):
+            must = f"a whole number between 1 and {_MOST_CROWD}"
+            raise invalid("Isolation", "crowd", must, crowd)
+
+    def of(self, beta: int) -> Isolation:
+        """Return this utility with its crowd settled for a model."""
+        crowd = 10 * beta if self.crowd is None else self.crowd
+        if crowd < beta:
+            raise invalid("Isolation", "crowd", f"at least the model's beta ({beta})", crowd)
+        return Isolation(crowd)
+
+    @property
+    def spread(self) -> int:
+        """The cost of one draw in units of ``eta``."""
+        assert self.crowd is not None
+        return self.crowd
+
+    def words(self) -> str:
+        """Say what is preferred."""
+        return (
+            f"contexts in which few records are near it and many (up to {self.crowd}) are far "
+            "away are preferred"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {"kind": self.kind, "crowd": self.crowd}
+
+
+Score = Callable[[NDArray[np.int64], Mapping[str, int]], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class CustomUtility:
+    """A utility of one's own: any function of the population's size and the context's shape.
+
+    The function is only ever called with public arguments, all sizes ``1 .. limit`` at once and
+    how many values of each attribute the context has; the results become a table. The declared
+    sensitivity is checked on that whole table before anything is spent, so it cannot be wrong.
+    Populations above ``limit`` count as ``limit``.
+
+    Parameters
+    ----------
+    name : str
+        How the question names it; register it (:func:`register_utility`) to read such questions.
+    score : callable
+        ``score(sizes, values)`` with ``sizes`` an int64 array and ``values`` a mapping from
+        attribute to the number of chosen values; returns whole numbers of the same shape.
+    sensitivity : int
+        The most the score changes when the population changes by one.
+    monotone : bool
+        Whether a larger population never lowers the score; halves the price.
+    limit : int
+        The largest population told apart.
+
+    Examples
+    --------
+    >>> brief = CustomUtility(
+    ...     "brief", lambda sizes, values: np.minimum(sizes, 500) - 10 * sum(values.values()),
+    ...     sensitivity=1, monotone=True)
+    >>> brief.check({"Employer": 8})
+    """
+
+    name: str
+    score: Score
+    sensitivity: int = 1
+    monotone: bool = False
+    limit: int = 100_000
+    kind: ClassVar[str] = "custom"
+
+    def __post_init__(self) -> None:
+        owner = "CustomUtility"
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise invalid(owner, "name", "a non-empty text", self.name)
+        if not callable(self.score):
+            raise invalid(owner, "score", "a function of sizes and values", self.score)
+        for parameter in ("sensitivity", "limit"):
+            value = getattr(self, parameter)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise invalid(owner, parameter, "a whole number of at least 1", value)
+
+    @property
+    def spread(self) -> int:
+        """The cost of one draw in units of ``eta``."""
+        return self.sensitivity if self.monotone else 2 * self.sensitivity
+
+    def table(self, values: Mapping[str, int]) -> NDArray[np.int64]:
+        """Return the checked scores of populations ``1 .. limit`` in a context of this shape."""
+        found = np.asarray(self.score(np.arange(1, self.limit + 1), dict(values)))
+        if found.shape != (self.limit,) or not np.issubdtype(found.dtype, np.integer):
+            must = "a function that returns one whole number for each size"
+            raise invalid("CustomUtility", "score", must, f"{found.dtype} of shape {found.shape}")
+        if int(found.min()) < -_MOST_SCORE or int(found.max()) > _MOST_SCORE:
+            must = "a function whose scores lie within 2^62 of 0"
+            raise invalid("CustomUtility", "score", must, "a larger one")
+        steps = np.diff(found.astype(np.int64))
+        lowest = 0 if self.monotone else -self.sensitivity
+        wrong = np.flatnonzero((steps < lowest) | (steps > self.sensitivity))
+        if len(wrong):
+            size = int(wrong[0]) + 1
+            raise InvalidInput(
+                f"The utility {self.name!r} declares sensitivity {self.sensitivity}"
+                f"{' and monotone' if self.monotone else ''}, but changes by "
+                f"{int(steps[wrong[0]])} from a population of {size} to {size + 1} where the "
+                f"context has {dict(values)} values."
+            )
+        return found.astype(np.int64)
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Check the declared sensitivity for every shape of context and every population.
+
+        Parameters
+        ----------
+        sizes : mapping
+            How many values each attribute has on the card.
+        """
+        if prod(sizes.values()) * self.limit > _MOST_WORK:
+            raise invalid(
+                "CustomUtility",
+                "limit",
+                "small enough to check every shape of context",
+                self.limit,
+                "Lower it, or use fewer attributes.",
+            )
+        _check_everywhere(self, tuple(sorted(sizes.items())))
+
+    def words(self) -> str:
+        """Say what is preferred."""
+        return f"contexts are preferred by the custodian's utility {self.name!r}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "sensitivity": self.sensitivity,
+            "monotone": self.monotone,
+            "limit": self.limit,
+        }
+
+
+@lru_cache(maxsize=64)
+def _check_everywhere(utility: CustomUtility, sizes: tuple[tuple[str, int], ...]) -> None:
+    names = [name for name, _ in sizes]
+    for shape in product(*(range(1, size + 1) for _, size in sizes)):
+        utility.table(dict(zip(names, shape, strict=True)))
+
+
+_REGISTERED: dict[str, CustomUtility] = {}
+
+
+def register_utility(utility: CustomUtility) -> CustomUtility:
+    """Make a utility known by its name, so that questions written as JSON can refer to it."""
+    _REGISTERED[utility.name] = utility
+    return utility
+
+
+def utility_from_json(data: str | Mapping[str, Any]) -> Utility:
+    """Build a utility from its name or from the JSON object it wrote.
+
+    Examples
+    --------
+    >>> utility_from_json("overlap")
+    Overlap()
+    """
+    kind = data if isinstance(data, str) else data.get("kind")
+    if kind == "population":
+        return Population()
+    if kind == "overlap":
+        return Overlap()
+    if kind == "isolation":
+        return Isolation(None if isinstance(data, str) else data.get("crowd"))
+    if kind == "custom" and not isinstance(data, str):
+        known = _REGISTERED.get(data["name"])
+        if known is not None and known.to_json() == dict(data):
+            return known
+        raise InvalidInput(f"The utility {data['name']!r} is not registered here in this form.")
+    must = "one of population, overlap, isolation, or a CustomUtility"
+    raise invalid("Explain", "utility", must, data)

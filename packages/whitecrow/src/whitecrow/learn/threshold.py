@@ -1,0 +1,174 @@
+"""Stage 3: a threshold for a wanted rate of false alarms, by the exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.detector import scoring
+from whitecrow.detector.model import Model
+from whitecrow.histogram.noise_budget import Money
+from whitecrow.noise import Source, exponential_mechanism
+from whitecrow.privacy import Unit
+
+_WITHIN, _BEYOND = 512, 256
+_MISSED = 0.15
+_FEW = 40
+_FEW_BEYOND = 5
+
+Counts = npt.NDArray[np.int64]
+
+
+def score_edges(model: Model, references: npt.NDArray[np.float64]) -> Counts:
+    """Return the candidate thresholds in units of worth, from the scores of made-up records."""
+    return candidates(scoring.raw_scores(model, scoring.encoders(model), references))
+
+
+def candidates(scores: Counts) -> Counts:
+    """Return candidates for a threshold, in increasing order, from made-up scores.
+
+    The upper half of the made-up scores by ranks in a geometric row, so that neighbours differ by
+    some two percent of their alarms, also between the few highest; then some beyond the last, near
+    it at first, to four times as far, since the data's own tail may be longer. Those where nothing
+    is draw next to nothing of the choice: a rate is refused where they would draw more.
+    """
+    ordered = np.sort(scores)[::-1]
+    ranks = np.geomspace(1, len(ordered) / 2, _WITHIN)
+    within = np.interp(ranks, np.arange(1, len(ordered) + 1), ordered)
+    last = int(ordered[0])
+    reach = max(last - int(np.median(ordered)), _BEYOND)
+    beyond = last + np.geomspace(reach / 2048, 3 * reach, _BEYOND)
+    edges: Counts = np.unique(np.rint(np.concatenate([within, beyond])).astype(np.int64))
+    return edges
+
+
+def few(edges: Counts) -> Counts:
+    """Return some of the candidates, for a histogram whose noise adds up from cell to cell."""
+    last = len(edges) - 1
+    inner = min(_WITHIN, last)
+    within, beyond = (
+        np.linspace(0, inner, _FEW - _FEW_BEYOND),
+        np.linspace(inner, last, _FEW_BEYOND),
+    )
+    return edges[np.unique(np.concatenate([within, beyond]).round().astype(np.int64))]
+
+
+def read_off(
+    noisy: Counts, edges: Counts, rates: tuple[Fraction, ...], records: float, deviation: float
+) -> dict[Fraction, float]:
+    """Return the threshold of each rate that noisy counts carry; the others are refused.
+
+    Nothing but noisy counts is looked at. Between two edges the number of alarms is taken to fall
+    geometrically, as the candidates' does.
+
+    Parameters
+    ----------
+    noisy : int64 array
+        Records by intervals of the score, one more than edges, each with noise.
+    edges : int64 array
+    rates : tuple of Fraction
+    records : float
+        How many there are, as released.
+    deviation : float
+        Of the noise of each count.
+
+    Examples
+    --------
+    >>> edges = np.array([10, 20, 30])
+    >>> read_off(np.array([890, 90, 15, 5]), edges, (Fraction(1, 50),), 1000.0, 0.1)
+    {Fraction(1, 50): 20.0}
+    """
+    above = np.maximum.accumulate(np.cumsum(noisy[:0:-1]))[::-1].astype(np.float64)
+    found = {}
+    for rate in rates:
+        wanted = float(rate) * records
+        enough = np.flatnonzero(above >= wanted)
+        cells = len(edges) - (int(enough[-1]) if len(enough) else 0)
+        if not len(enough) or deviation * math.sqrt(cells) > _tolerance(wanted):
+            continue
+        place = int(enough[-1])
+        if place == len(edges) - 1:
+            continue  # beyond the last candidate lie more than wanted
+        high, low = np.log(np.maximum(above[place : place + 2], 0.5))
+        part = 0.0 if high <= low else (high - math.log(wanted)) / (high - low)
+        lower, upper = float(edges[place]), float(edges[place + 1])
+        found[rate] = lower + min(max(float(part), 0.0), 1.0) * (upper - lower)
+    return found
+
+
+def utilities(counts: Counts, rate: Fraction) -> list[int]:
+    """Return how close each candidate comes to the rate: ``-|b alarms - a n|`` for ``a/b``.
+
+    Parameters
+    ----------
+    counts : int64 array
+        Records by intervals of the score, one more than candidates.
+    rate : Fraction
+
+    Examples
+    --------
+    >>> utilities(np.array([90, 9, 1]), Fraction(1, 100))
+    [-900, 0]
+    """
+    above = np.cumsum(counts[::-1])[::-1][1:]
+    total = int(counts.sum())
+    a, b = rate.numerator, rate.denominator
+    return [-abs(b * int(alarms) - a * total) for alarms in above]
+
+
+def sensitivity(rate: Fraction, relation: Unit, contribution: int) -> int:
+    """Return the most that one unit of privacy moves a utility by."""
+    a, b = rate.numerator, rate.denominator
+    return contribution * (b if relation == "replace_one" else max(a, b - a))
+
+
+def allotted(
+    rates: tuple[Fraction, ...], records: float, money: Money, share: Fraction
+) -> dict[Fraction, Fraction]:
+    """Return the epsilon of each rate that so many records carry; the others are refused.
+
+    Rates share by their inverses: the rarer the alarms, the more precisely they must be counted.
+    A choice misses its alarms by more than ``m`` with a chance of about ``exp(-m epsilon / 2)``.
+    For 15 % of the alarms it may be one in twenty. Where alarms are few, it may be one in seven for
+    their root: chance alone moves the alarms among other records by as much. Where it is more, the
+    least rate is given up and leaves its part to the others. Only the released number of records is
+    looked at.
+    """
+    kept = sorted(set(rates))
+    while kept:
+        whole = sum(1 / rate for rate in kept)
+        found = {rate: money.selection(share / (rate * whole)) for rate in kept}
+        short = [
+            rate
+            for rate in kept
+            if not _carried(float(found[rate]) / money.contribution, float(rate) * records)
+        ]
+        if not short:
+            return found
+        kept.remove(short[0])
+    return {}
+
+
+def _tolerance(alarms: float) -> float:
+    return max(_MISSED * alarms, math.sqrt(max(alarms, 0.0)))
+
+
+def _carried(epsilon: float, alarms: float) -> bool:
+    missed = max(alarms, 0.0) * _MISSED / math.log(20)
+    return epsilon * max(missed, math.sqrt(max(alarms, 0.0)) / math.log(7)) >= 2.0
+
+
+def choose(
+    counts: Counts,
+    rate: Fraction,
+    epsilon: Fraction,
+    relation: Unit,
+    contribution: int,
+    source: Source | None,
+) -> int:
+    """Return the place of a candidate, epsilon-DP."""
+    eta = epsilon / (2 * sensitivity(rate, relation, contribution))
+    return exponential_mechanism(utilities(counts, rate), eta, source)

@@ -1,0 +1,390 @@
+"""What has been spent: the running sums of one account, by the rules of docs/mechanisms.md 6.
+
+One rule (a joint release keeps the sum of the budgets on the intersection of the edge sets) applied
+to sums that can be kept up to date entry by entry, and that `verify` recomputes from the entries
+alone. Zones are intersected and notions converted by :mod:`whitecrow.privacy`; tests compare every
+line with :func:`whitecrow.privacy.totals` and with brute force.
+
+Spatial accounting. A *located* question (identify, screen) depends only on the records of one ball.
+A person is one record, so what it can lose is the sum over the balls it lies in
+(docs/mechanisms.md 10.2). How much one more ball adds to the largest such sum is computed from the
+questions alone by the geometry that the ledger is given; the account adds up what that says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
+from whitecrow.privacy import (
+    ConditionalPrivacy,
+    DifferentialPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    Totals,
+    Unit,
+    ZeroConcentrated,
+    Zone,
+    at_any_stop,
+    intersect,
+    rounded_down,
+    rounded_up,
+    to_replace_one,
+)
+from whitecrow.terms import LINES, Budget
+
+_ZERO = Fraction(0)
+
+
+def _plus(a: Fraction, b: Fraction) -> Fraction:
+    """Add, where most that is added is nothing."""
+    if not b:
+        return a
+    return a + b if a else b
+
+
+@dataclass(frozen=True)
+class Located:
+    """What located questions cost, at the point where they cost most.
+
+    Parameters
+    ----------
+    differential : Fraction
+        Over releases that protect everyone.
+    sensitive : Fraction
+        Over differential and sensitive releases together.
+    """
+
+    differential: Fraction = _ZERO
+    sensitive: Fraction = _ZERO
+
+    def __add__(self, other: Located) -> Located:
+        return Located(
+            _plus(self.differential, other.differential), _plus(self.sensitive, other.sensitive)
+        )
+
+    def to_json(self) -> dict[str, str]:
+        """Return a plain JSON object."""
+        return {"differential": str(self.differential), "sensitive": str(self.sensitive)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> Located:
+        """Read what :meth:`to_json` wrote."""
+        return cls(Fraction(data["differential"]), Fraction(data["sensitive"]))
+
+
+def charged(amount: Fraction) -> Fraction:
+    """Return what an account adds for an amount: the amount itself, if its denominator is plain.
+
+    Sums of arbitrary fractions grow without bound in length, and an analyst chooses the fractions.
+    So an epsilon that is asked for must be plain (:func:`admissible`): any decimal up to 100
+    places, any fraction with a denominator up to 5000, and many more. All sums of such numbers are
+    exact and have at most some 2,300 digits above and below the line. Numbers that are computed
+    and not chosen, as the delta after a change of units, are rounded up in the 40th place where
+    they are not plain.
+
+    Examples
+    --------
+    >>> charged(Fraction(1, 3)), charged(Fraction(1, 5003)) == Fraction(1, 5003)
+    (Fraction(1, 3), False)
+    """
+    if _plain() % amount.denominator == 0:
+        return amount
+    return Fraction(-(-amount.numerator * _PLACES // amount.denominator), _PLACES)
+
+
+_PLACES = 10**40
+
+
+@cache
+def _plain() -> int:
+    """All plain denominators divide this; it takes some milliseconds to compute."""
+    return math.lcm(*range(1, 5001)) * 10**100
+
+
+def admissible(price: Guarantee) -> None:
+    """Refuse a price whose sums could not be kept exact and short.
+
+    Raises
+    ------
+    InvalidInput
+        If an epsilon or rho has a denominator that is not plain.
+    """
+    name = "rho" if isinstance(price, ZeroConcentrated) else "epsilon"
+    amount: Fraction = getattr(price, name)
+    if _plain() % amount.denominator:
+        raise InvalidInput(
+            f"An account is kept exactly, so {name} must be a decimal of up to 100 places or a "
+            f"fraction with a denominator up to 5000. Got {amount!s}; write "
+            f"{_decimal(amount)} instead."
+        )
+
+
+def _decimal(amount: Fraction) -> str:
+    """A decimal that is close and no larger."""
+    places = 12 + max(0, len(str(amount.denominator)) - len(str(amount.numerator)))
+    return f"{amount.numerator * 10**places // amount.denominator}e-{places}"
+
+
+def is_for_everyone(price: Guarantee) -> bool:
+    """Whether the promise has all edges: it counts on the differential line."""
+    if isinstance(price, SensitivePrivacy):
+        return all(zone.everyone for zone in price.zones)
+    return not isinstance(price, ConditionalPrivacy)
+
+
+def in_unit(price: Guarantee, unit: Unit) -> Guarantee:
+    """Bring a price to the unit in which a dataset's account is kept, or say why not."""
+    if unit == "replace_one":
+        return to_replace_one(price)
+    if getattr(price, "unit", "add_remove") == "replace_one":
+        raise NoConversion(
+            "This release protects against the replacement of one record only, and this dataset's "
+            "account is kept for adding or removing one; no such promise follows. Ask for the "
+            "add/remove version of the question."
+        )
+    return price
+
+
+@dataclass(frozen=True)
+class Account:
+    """Running sums; immutable, so that a refused question leaves nothing behind.
+
+    Parameters
+    ----------
+    epsilon, delta : Fraction
+        Sums over differential releases that are not located.
+    rho : Fraction
+        Sum over concentrated releases.
+    sensitive, conditional : Fraction
+        Sums over releases of these notions that are not located.
+    located : Located
+        What located releases cost at the worst point.
+    zones, conditions : tuple
+        Who is still covered: all zones of sensitive releases, all conditions.
+    unit : str
+        The unit of the account's releases.
+    """
+
+    epsilon: Fraction = _ZERO
+    delta: Fraction = _ZERO
+    rho: Fraction = _ZERO
+    sensitive: Fraction = _ZERO
+    conditional: Fraction = _ZERO
+    located: Located = Located()
+    zones: tuple[Zone, ...] = ()
+    conditions: tuple[str, ...] = ()
+    unit: Unit = "add_remove"
+
+    def with_release(self, price: Guarantee, extra: Located | None = None) -> Account:
+        """Return the account after one more release at ``price`` (in the account's unit)."""
+        zones = self.zones
+        if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
+            zones = intersect((*self.zones, *price.zones))
+        if extra is not None:
+            return replace(self, located=self.located + extra, zones=zones)
+        if isinstance(price, ZeroConcentrated):
+            return replace(self, rho=self.rho + charged(price.rho))
+        epsilon = charged(price.epsilon)
+        grown = replace(self, delta=self.delta + charged(price.delta), zones=zones)
+        if isinstance(price, ConditionalPrivacy):
+            conditions = tuple(sorted({*self.conditions, *price.conditions}))
+            return replace(grown, conditional=self.conditional + epsilon, conditions=conditions)
+        if is_for_everyone(price):
+            return replace(grown, epsilon=self.epsilon + epsilon)
+        return replace(grown, sensitive=self.sensitive + epsilon)
+
+    def without_release(
+        self,
+        price: Guarantee,
+        less: Located | None,
+        zones: tuple[Zone, ...],
+        conditions: tuple[str, ...],
+    ) -> Account:
+        """Return the account with one release given back.
+
+        Sums are exact, so what was added is taken away again. Which zones and conditions the other
+        releases have is not in the sums, and neither is what a located release had added: ``less``
+        is how the price of places changes, at most 0.
+        """
+        if less is None:
+            gone = Account(unit=self.unit).with_release(price)
+            left = replace(
+                self,
+                epsilon=self.epsilon - gone.epsilon,
+                delta=self.delta - gone.delta,
+                rho=self.rho - gone.rho,
+                sensitive=self.sensitive - gone.sensitive,
+                conditional=self.conditional - gone.conditional,
+            )
+        else:
+            left = replace(self, located=self.located + less)
+        return replace(left, zones=zones, conditions=conditions)
+
+    def spent(self, line: str, delta: Fraction) -> Fraction | None:
+        """The epsilon of the releases that count on a line, read at ``delta``.
+
+        It holds at whichever moment the answers made somebody stop and look. None when no finite
+        bound holds even for them: half of the delta is for reading concentrated releases, once
+        there is one, and others have spent more than the other half. Whether *other* releases
+        break the line is :meth:`unbounded`.
+        """
+        return self._lines(delta)[line]
+
+    def _lines(self, delta: Fraction) -> dict[str, Fraction | None]:
+        """The epsilon of every line; the last is remembered, for it is asked again and again."""
+        last: tuple[Fraction, dict[str, Fraction | None]] | None = self.__dict__.get("_last")
+        if last is None or not (last[0] is delta or last[0] == delta):
+            last = self.__dict__["_last"] = delta, self._added_up(delta)
+        return last[1]
+
+    def _added_up(self, delta: Fraction) -> dict[str, Fraction | None]:
+        base = self.epsilon
+        if self.rho:
+            if self.delta > delta / 2 or not delta:
+                return dict.fromkeys(LINES)
+            # Read once, as a sum, at a delta that no answer had a part in (docs/mechanisms.md 6).
+            base += at_any_stop(ZeroConcentrated(self.rho, self.unit), delta / 2).epsilon
+        # Located releases of both notions are summed point by point, not notion by notion.
+        sensitive = _plus(_plus(base, self.located.sensitive), self.sensitive)
+        return {
+            "differential": _plus(base, self.located.differential),
+            "sensitive": sensitive,
+            "conditional": _plus(sensitive, self.conditional),
+        }
+
+    def line(self, line: str, delta: Fraction) -> Guarantee | None:
+        """Return the joint promise of the releases that count on a line, read at ``delta``."""
+        epsilon = self.spent(line, delta)
+        if epsilon is None:
+            return None
+        spent = delta if self.rho else self.delta
+        conditions = self.conditions if line == "conditional" else ()
+        zones = () if line == "differential" else self.zones
+        if conditions:
+            return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], spent, zones)
+        if zones:
+            return SensitivePrivacy.over(epsilon, zones, spent)
+        return DifferentialPrivacy(epsilon, spent, self.unit)
+
+    def unbounded(self, line: str) -> bool:
+        """Whether a weaker release exists, so that this line no longer bounds everything."""
+        if line == "differential":
+            return bool(self.zones or self.conditions)
+        return line == "sensitive" and bool(self.conditions)
+
+    def to_spend(self, budget: Budget, line: str) -> Fraction:
+        """What a cap leaves on a line."""
+        amount = self.spent(line, budget.delta)
+        return _ZERO if amount is None else max(_ZERO, budget.cap(line) - amount)
+
+    def delta_left(self, budget: Budget) -> Fraction:
+        """What a cap leaves of delta for releases that have one."""
+        return max(_ZERO, (budget.delta / 2 if self.rho else budget.delta) - self.delta)
+
+    def shown(self, budget: Budget) -> dict[str, str]:
+        """What has been spent, by line, as JSON."""
+        found = {}
+        for line in LINES:
+            amount = self.spent(line, budget.delta)
+            broken = self.unbounded(line) or amount is None
+            found[line] = "unbounded" if broken else str(amount or _ZERO)
+        return {**found, "delta": str(self.delta)} if self.delta else found
+
+    def totals(self, delta: Fraction) -> Totals:
+        """One promise a line, None where the total is unbounded."""
+        found = {line: None if self.unbounded(line) else self.line(line, delta) for line in LINES}
+        return Totals(**found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object; rationals as text."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "rho": str(self.rho),
+            "sensitive": str(self.sensitive),
+            "conditional": str(self.conditional),
+            "located": self.located.to_json(),
+            "zones": [zone.to_json() for zone in self.zones],
+            "conditions": list(self.conditions),
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Account:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            epsilon=Fraction(data["epsilon"]),
+            delta=Fraction(data["delta"]),
+            rho=Fraction(data["rho"]),
+            sensitive=Fraction(data["sensitive"]),
+            conditional=Fraction(data["conditional"]),
+            located=Located.from_json(data["located"]),
+            zones=tuple(Zone.from_json(one) for one in data["zones"]),
+            conditions=tuple(sorted(data["conditions"])),
+            unit=data["unit"],
+        )
+
+
+def admit(
+    account: Account, budget: Budget, price: Guarantee, extra: Located | None, *, whose: str
+) -> Account:
+    """Return the account after a release at ``price``, or refuse it.
+
+    Parameters
+    ----------
+    account, budget : Account, Budget
+        What was spent, what may be.
+    price : Guarantee
+        In the account's unit.
+    extra : Located or None
+        For located releases: what the geometry says this one adds.
+    whose : str
+        Whose cap this is, for the message.
+
+    Raises
+    ------
+    BudgetExhausted
+        With requested, remaining and difference, all exact.
+    """
+    grown = account.with_release(price, extra)
+    if grown.delta > budget.delta:
+        raise overrun(whose, "delta", grown.delta - account.delta, budget.delta - account.delta)
+    for line in LINES:
+        after = grown.spent(line, budget.delta)
+        if after is None:
+            raise BudgetExhausted(
+                f"{whose} has not enough delta left beside concentrated releases: half of the cap "
+                f"on delta, {budget.delta!s}, is for reading these, and of the other half "
+                f"{account.delta!s} is spent. Ask a question of pure privacy, or let the custodian "
+                "raise the cap on delta. Nothing was spent.",
+                requested=str(grown.rho - account.rho),
+                remaining=str(account.delta_left(budget)),
+            )
+        if after > budget.cap(line):
+            before = account.spent(line, budget.delta) or _ZERO
+            # A cap lowered below what is spent does not refuse what leaves the line as it is.
+            if after > before:
+                raise overrun(whose, line, after - before, budget.cap(line) - before)
+    return grown
+
+
+def overrun(whose: str, line: str, requested: Fraction, remaining: Fraction) -> BudgetExhausted:
+    """Build the one form of message for a budget that does not suffice."""
+    remaining = max(remaining, _ZERO)
+    hint = ""
+    if line == "delta" and not remaining:
+        hint = " A budget with a delta is written as '1, 1e-6'."
+    what = "delta" if line == "delta" else f"{line} budget"
+    return BudgetExhausted(
+        f"{whose} has not enough {what} left: requested {requested!s} "
+        f"({rounded_up(requested)}), remaining {remaining!s} ({rounded_down(remaining)}), "
+        f"short by {requested - remaining!s}. Nothing was spent.{hint}",
+        requested=str(requested),
+        remaining=str(remaining),
+    )

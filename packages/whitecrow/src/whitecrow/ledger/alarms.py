@@ -1,0 +1,66 @@
+"""Alarms that a series raised: the chain keeps when, and for which period."""
+
+from __future__ import annotations
+
+from whitecrow.errors import AccountConflict
+from whitecrow.ledger.schema import entries
+from whitecrow.ledger.statements import acts
+from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import Entry, ToldAt
+
+
+def sound(
+    ledger: Ledger,
+    dataset: str,
+    *,
+    series: str,
+    period: str,
+    says: str,
+    told_at: ToldAt | None = None,
+) -> bool:
+    """Record an alarm that was released; once for each series and period.
+
+    Parameters
+    ----------
+    ledger, dataset : Ledger, str
+        Which account.
+    series : str
+        The digest under which the series was charged.
+    period, says : str
+        When the series gave the alarm, and what it says: as released, no facts.
+    told_at : ToldAt, optional
+        From when on it may be told.
+
+    Returns
+    -------
+    bool
+        False if it was recorded before.
+    """
+
+    def act(account: AccountTransaction) -> bool:
+        paid = account.outcome(series)
+        if paid is None:
+            raise AccountConflict("An alarm belongs to a series that was charged.")
+        said = {"series": series, "period": period, "says": says}
+        if any(said.items() <= entry.content.items() for entry in _recorded(account)):
+            return False
+        reserved = account.entry(paid.seq)
+        whose = "" if reserved is None else reserved.analyst
+        account.append("alarm", analyst=whose, body=said, told_at=told_at)
+        return True
+
+    return ledger.write(dataset, act)
+
+
+def alarms(ledger: Ledger, dataset: str) -> list[Entry]:
+    """Return the alarms of an account that may be told by now, the oldest first."""
+    return [alarm for alarm in ledger.read(dataset, _recorded) if alarm.told]
+
+
+def _recorded(account: AccountTransaction) -> list[Entry]:
+    rows = account.session.rows(_ALARMS, account=account.id)
+    return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
+
+
+_ALARMS = acts("alarm").order_by(entries.c.seq)

@@ -1,0 +1,60 @@
+"""Write an account out, for auditors and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.values import canonical
+
+_COLUMNS = (
+    "dataset",
+    "seq",
+    "kind",
+    "at",
+    "analyst",
+    "digest",
+    "closes",
+    "body",
+    "previous",
+    "hash",
+)
+
+
+def to_json(ledger: Ledger, dataset: str) -> dict[str, Any]:
+    """Return the whole account as a plain JSON object; rationals as text."""
+    snapshot = ledger.snapshot(dataset)
+    return {
+        "dataset": dataset,
+        "budget": snapshot.budget.to_json(),
+        "spent": snapshot.spent.to_json(),
+        "analysts": {
+            analyst: {
+                "budget": None if share.budget is None else share.budget.to_json(),
+                "spent": share.spent.to_json(),
+            }
+            for analyst, share in snapshot.shares.items()
+        },
+        "head": snapshot.head,
+        "entries": [entry.to_json() for entry in ledger.entries(dataset)],
+    }
+
+
+def to_csv(ledger: Ledger, dataset: str) -> str:
+    """Return the entries as CSV, one line each; the body is canonical JSON.
+
+    A cell that a spreadsheet would take for a formula is prefixed with an apostrophe.
+    """
+    written = io.StringIO()
+    table = csv.writer(written)
+    table.writerow(_COLUMNS)
+    for entry in ledger.entries(dataset):
+        content = {**entry.to_json(), "body": canonical(entry.content)}
+        table.writerow([_harmless(content[column]) for column in _COLUMNS])
+    return written.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell

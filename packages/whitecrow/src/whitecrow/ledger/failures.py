@@ -1,0 +1,98 @@
+"""A failure closes a dataset to new questions until its custodian has looked at it.
+
+That a computation fails may depend on the records, and then the failure is an answer without noise.
+So a failure can be asked about once: it is charged, the chain records it, and while one of them has
+not been reviewed no transaction reserves another spend or releases another answer. What was
+released before is still served.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, bindparam, select
+
+from whitecrow.errors import AccountConflict, DatasetClosed
+from whitecrow.ledger.acts import custodian_act
+from whitecrow.ledger.schema import FAILED, entries
+from whitecrow.ledger.store import CLOSED, Ledger
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import Entry, ToldAt
+
+
+def failures(ledger: Ledger, dataset: str) -> list[Entry]:
+    """Return the failures that nobody has reviewed: while there are any, the dataset is closed."""
+    return ledger.read(dataset, _open)
+
+
+def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = "") -> None:
+    """Record that the custodian has looked at a failure; after the last one the dataset is open.
+
+    Parameters
+    ----------
+    ledger, dataset : Ledger, str
+        Which account.
+    seq : int
+        The failure's own entry, or the reservation that failed. Its spend is kept; a void gives
+        the spend back and counts as a review.
+    reason : str
+        What was found; the chain keeps it.
+    actor : str, default=""
+        Who has looked; the chain keeps the name.
+    """
+    body = custodian_act(reason=reason, actor=actor)
+
+    def act(account: AccountTransaction) -> None:
+        found = [entry for entry in _open(account) if seq in (entry.seq, entry.closes)]
+        if not found:
+            raise AccountConflict(f"Entry {seq} is not a failure that waits for a review.")
+        failed = found[0]
+        account.failures -= 1
+        if failed.closes is not None:
+            account.close_reservation(failed.closes)
+        account.append(
+            "review",
+            analyst=failed.analyst,
+            digest=failed.digest,
+            closes=failed.seq,
+            body=body,
+        )
+
+    ledger.write(dataset, act)
+
+
+def halt(ledger: Ledger, dataset: str, *, told_at: ToldAt | None = None) -> None:
+    """Record a failure beside a reservation: the update of a publication that was paid before."""
+
+    def act(account: AccountTransaction) -> None:
+        account.failures += 1
+        account.append("halt", analyst="", body={}, told_at=told_at)
+
+    ledger.write(dataset, act)
+
+
+def refuse_if_closed(account: AccountTransaction) -> None:
+    """Refuse what would compute or release anything new while a failure waits for its review."""
+    if account.failures:
+        raise DatasetClosed(CLOSED)
+
+
+def _open(account: AccountTransaction) -> list[Entry]:
+    if not account.failures:  # almost always
+        return []
+    rows = account.session.rows(_UNREVIEWED, account=account.id)
+    return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
+
+
+_closing = entries.alias()
+_UNREVIEWED = (
+    select(entries)
+    .outerjoin(
+        _closing,
+        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
+    )
+    .where(
+        entries.c.dataset == bindparam("account"),
+        FAILED,
+        _closing.c.seq.is_(None),
+    )
+    .order_by(entries.c.seq)
+)

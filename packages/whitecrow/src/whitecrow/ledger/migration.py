@@ -1,0 +1,158 @@
+"""Versions of a set of tables: made in one step, brought forward step by step, refused when newer.
+
+The ledger's tables and the service's lie in one database, each set with its own version. A step is
+a function that leads from one version to the next; tests keep both ways to the newest equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select, text
+from sqlalchemy.schema import CreateColumn
+
+from whitecrow.errors import LedgerUnusable
+from whitecrow.ledger.database import Database, Session
+from whitecrow.ledger.schema import (
+    METADATA,
+    balls,
+    datasets,
+    entries,
+    publishers,
+    sheets,
+    terms,
+    unsettled,
+    witness,
+)
+
+Step = Callable[[Connection], None]
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The version of a set of tables.
+
+    Parameters
+    ----------
+    column : Column
+        Of a table with one row: the version.
+    make : callable
+        Makes the newest tables where there are none.
+    steps : sequence of callable
+        The first leads from version 1 to version 2, and so on.
+    lock : int
+        What PostgreSQL locks meanwhile: another process may be doing the same.
+    """
+
+    column: Column[Any]
+    make: Step
+    steps: Sequence[Step]
+    lock: int
+
+    @property
+    def newest(self) -> str:
+        """The version this code knows."""
+        return f"{len(self.steps) + 1:04}"
+
+    def found(self, connection: Connection) -> str | None:
+        """The version that is there; None where nothing is."""
+        if not inspect(connection).has_table(self.column.table.name):
+            return None
+        written = connection.execute(select(self.column)).scalar_one_or_none()
+        return None if written is None else f"{written:0>4}"
+
+    def _written(self) -> object:
+        return self.column.type.python_type(self.newest)
+
+    def bring_forward(self, connection: Connection, what: str) -> str | None:
+        """Make the tables current, in the open transaction; return the older version, if any.
+
+        Raises
+        ------
+        LedgerUnusable
+            If they are newer; nothing is touched then.
+        """
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({self.lock})")
+        found, table = self.found(connection), self.column.table
+        if found == self.newest:
+            return None
+        if found is None:
+            self.make(connection)
+            table.create(connection, checkfirst=True)
+            connection.execute(table.insert().values({self.column: self._written()}))
+            return None
+        if not found.isdigit() or found > self.newest:
+            raise LedgerUnusable(
+                f"{what} by a newer version of whitecrow (schema {found}; this version knows "
+                f"{self.newest}). Upgrade whitecrow; nothing was touched."
+            )
+        for step in self.steps[int(found) - 1 :]:
+            step(connection)
+        connection.execute(table.update().values({self.column: self._written()}))
+        return found
+
+
+def add_column(connection: Connection, column: Column[Any]) -> None:
+    """Add a column to a table that an older version made, unless it is there."""
+    table = column.table.name
+    if column.name not in {one["name"] for one in inspect(connection).get_columns(table)}:
+        written = CreateColumn(column).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
+
+
+def migrate(database: Database, rebuild: Callable[[Session, str], None]) -> None:
+    """Make a ledger current, in one transaction.
+
+    What an older one lacks beside tables is then made by ``rebuild``, which is told its version.
+    """
+    with database.connection() as connection:
+        older = LEDGER.bring_forward(connection, f"The ledger {database.name} was written")
+        if older is not None:
+            rebuild(database.joined(connection), older)
+
+
+def _failures(connection: Connection) -> None:
+    """Count how many failures of a dataset wait for their review."""
+    add_column(connection, datasets.c.failures)
+    connection.execute(
+        text(
+            "UPDATE datasets SET failures = (SELECT count(*) FROM entries e WHERE "
+            "e.dataset = datasets.id AND e.kind = 'fail' AND NOT EXISTS (SELECT 1 FROM entries c "
+            "WHERE c.dataset = e.dataset AND c.closes = e.seq))"
+        )
+    )
+
+
+def _indexes(connection: Connection) -> None:
+    """Add what keeps decisions short: open reservations, terms of promises, the spatial index."""
+    for index in sorted(entries.indexes, key=lambda one: str(one.name)):
+        index.create(connection, checkfirst=True)
+    for table in (unsettled, terms, sheets, balls):
+        table.create(connection)
+
+
+def _witness(connection: Connection) -> None:
+    """Add where a ledger says which witness it has."""
+    witness.create(connection)
+
+
+def _closures(connection: Connection) -> None:
+    """Add which accounts are closed for good, and what tells versions of publications apart."""
+    add_column(connection, datasets.c.closure)
+    add_column(connection, publishers.c.fingerprints)
+
+
+LEDGER = Versions(
+    # The table's name is that of the tool which wrote it first.
+    Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True)).c[
+        "version_num"
+    ],
+    METADATA.create_all,
+    (_failures, _indexes, _witness, _closures),
+    lock=748392015,
+)
+"""The ledger's tables."""

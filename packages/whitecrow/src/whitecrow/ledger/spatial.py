@@ -1,0 +1,424 @@
+"""The spatial index: which balls were asked about, and how much they cost where they overlap.
+
+A located question (identify, screen) depends only on the records of one ball. A person is one
+record, so what it can lose is the sum of epsilon over the balls it lies in. The price of a *sheet*
+(balls over the same columns, metric and card) is a bound on the largest such sum; sheets add up.
+
+The index lies in the store beside the entries, so that no process has to read the account to price
+one more ball. Each ball keeps its *depth*: a bound on the sum at any point of it when it was asked,
+itself included. The last ball over the deepest point has the largest depth, so the price of a sheet
+is the largest depth of its balls, and a ball that is given back takes only its own depth with it.
+
+The work for one ball is bounded. Balls are found by two coordinates, at most ``MOST_TOUCHED`` are
+looked at, and where more touch the new one it is charged in full, which is never too little: one
+more ball cannot add more than its own epsilon. What takes long is computed before the write
+transaction and used inside it only if the sheet has not changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from whitecrow.ledger import spatial_statements as sql
+from whitecrow.ledger.account import Located, charged, is_for_everyone
+from whitecrow.ledger.database import Session
+from whitecrow.ledger.values import canonical
+from whitecrow.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from whitecrow.ledger.batch import Batch
+
+Location = dict[str, Any]
+Weights = Sequence[tuple[Location, Fraction]]
+
+ANYWHERE = "anywhere"
+"""The sheet of balls of which only their sum is known."""
+
+MOST_TOUCHED = 1024
+"""How many balls are looked at to price one more."""
+
+QUICK = 24
+"""How many touching balls a write transaction weighs without compiled loops: half a millisecond."""
+
+_ZERO = Fraction(0)
+_LINES = ("differential", "sensitive")
+_EVERYBODY = ""
+_ENDLESS = 64
+"""Sizes are told apart from 2 to the -64 up to 2 to the 63: one look for each that occurs."""
+
+
+class Geometry(Protocol):
+    """What must be known of balls; the ledger itself knows nothing of metrics."""
+
+    quick: int
+    """How many touching balls are weighed inside a write transaction; more are weighed before."""
+
+    def sheet(self, ball: Location) -> str:
+        """A name for the balls among which places are compared; other sheets add up."""
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """Two coordinates and a reach: balls touch only if each differs by at most both reaches."""
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """Which of the others may share a point with a ball."""
+
+    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
+        """Bound the sum of epsilon at any point of a ball, over it and the balls it meets.
+
+        A bound that is no more than ``enough`` need not be improved.
+        """
+
+
+class AddUp:
+    """The geometry that knows no places: everything adds up, which is never too little."""
+
+    quick = QUICK
+
+    def sheet(self, ball: Location) -> str:
+        """All balls are on one sheet."""
+        return ANYWHERE
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """All balls are in one place."""
+        return 0.0, 0.0, math.inf
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """All balls touch."""
+        return [True] * len(others)
+
+    def depth(self, ball: Location, epsilon: Fraction, met: Weights, enough: Fraction) -> Fraction:
+        """All balls add up."""
+        return sum((weight for _, weight in met), epsilon)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A located spend: where, how much, whose, and whether its promise is to everyone."""
+
+    location: Location
+    epsilon: Fraction
+    analyst: str
+    everyone: bool
+    seq: int = 0
+
+    @classmethod
+    def of(cls, location: Location, price: Guarantee, analyst: str, seq: int = 0) -> Ball:
+        """The ball of a release; only pure releases are located."""
+        epsilon: Fraction = price.epsilon  # type: ignore[union-attr]
+        return cls(location, charged(epsilon), analyst, is_for_everyone(price), seq)
+
+
+class Crowded(Exception):
+    """So many balls touch a new one that it should be weighed before the transaction."""
+
+
+Depths = tuple[Fraction | None, ...]
+"""Of one ball in four tallies: the dataset's two lines, the analyst's two lines."""
+
+
+Place = tuple[str, int, float, float]
+"""Where a ball is looked up: its sheet, the band of its size, and two coordinates."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is kept of a sheet: its version, the sizes of its balls, the prices of four tallies."""
+
+    version: int
+    bands: frozenset[int]
+    prices: tuple[Fraction, ...]
+    known: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What one more ball adds, as of one version of its sheet.
+
+    Parameters
+    ----------
+    depths : tuple
+        The new ball's, in each tally; None in a differential tally if its promise is not to all.
+    extra, own : Located
+        What it adds to the dataset's account and to the analyst's.
+    sheet : Sheet
+        What was kept of its sheet then.
+    place : tuple
+        Where the ball is looked up: sheet, size and two coordinates.
+    """
+
+    depths: Depths
+    extra: Located
+    own: Located
+    sheet: Sheet
+    place: Place
+
+
+class SpatialIndex:
+    """The balls of one dataset, inside one transaction.
+
+    Parameters
+    ----------
+    session : Session
+        The transaction.
+    dataset : int
+        Whose balls.
+    geometry : Geometry
+        What balls are.
+    """
+
+    def __init__(self, session: Session, dataset: int, geometry: Geometry) -> None:
+        self.session, self.dataset, self._geometry = session, dataset, geometry
+
+    # Pricing
+
+    def weigh(
+        self,
+        ball: Ball,
+        *,
+        quick: bool = False,
+        known: Weighed | None = None,
+        pending: Batch | None = None,
+    ) -> Weighed:
+        """Say what one more ball would add.
+
+        Parameters
+        ----------
+        ball : Ball
+            The new one.
+        quick : bool
+            Raise :class:`Crowded` rather than compute for long.
+        known : Weighed, optional
+            What was found before the transaction; used if nothing has changed since. If something
+            has, a crowded ball is charged for all that it touches.
+        pending : Batch, optional
+            Balls of the same batch that would come before it.
+        """
+        place = self.place(ball)
+        name = place[0]
+        sheet = self.sheet(name, ball.analyst)
+        if known is not None and known.sheet.version == sheet.version:
+            return replace(known, sheet=sheet)
+        prices = list(sheet.prices)
+        before: Sequence[tuple[Ball, Weighed]] = ()
+        if pending is not None:
+            prices, before = pending.prices(name, ball.analyst, prices), pending.on(name)
+        met = self.touched(name, sheet.bands, ball, before)
+        many = met is not None and len(met) > self._geometry.quick
+        if quick and many and known is None:
+            raise Crowded
+        depths = self._depths(ball, met, prices, brief=quick and many)
+        added = [
+            _ZERO if depth is None else max(_ZERO, depth - price)
+            for depth, price in zip(depths, prices, strict=True)
+        ]
+        return Weighed(depths, Located(*added[:2]), Located(*added[2:]), sheet, place)
+
+    def _depths(
+        self, ball: Ball, met: list[Ball] | None, prices: Sequence[Fraction], *, brief: bool
+    ) -> Depths:
+        """The depth of a new ball in each tally; tallies that are alike are computed once."""
+        found: dict[tuple[tuple[int, ...], Fraction], Fraction] = {}
+        depths: list[Fraction | None] = []
+        for tally, price in enumerate(prices):
+            if tally % 2 == 0 and not ball.everyone:
+                depths.append(None)
+                continue
+            most = price + ball.epsilon  # one more ball adds no more than its own epsilon
+            if met is None:
+                depths.append(most)
+                continue
+            shown = in_tally(tally, ball.analyst, met)
+            key = tuple(id(one) for one in shown), price
+            if key not in found:
+                found[key] = min(most, self.depth(ball, shown, price, brief=brief))
+            depths.append(found[key])
+        return tuple(depths)
+
+    def depth(self, ball: Ball, met: list[Ball], enough: Fraction, *, brief: bool) -> Fraction:
+        """Bound the sum at any point of a ball; brief: for all that it touches."""
+        if brief:
+            return sum((one.epsilon for one in met), ball.epsilon)
+        weights = [(one.location, one.epsilon) for one in met]
+        return self._geometry.depth(ball.location, ball.epsilon, weights, enough)
+
+    def touched(
+        self,
+        name: str,
+        bands: Iterable[int],
+        ball: Ball,
+        pending: Sequence[tuple[Ball, Weighed]] = (),
+    ) -> list[Ball] | None:
+        """The balls that touch one; None if there are too many to look at."""
+        u, v, reach = self._geometry.keys(ball.location)
+        # Those of the batch are looked up as they will be once they are asked: as many at most.
+        windows = {band: _window(u, v, reach, band) for band in {w.place[1] for _, w in pending}}
+        found = [
+            one for one, weighed in pending if _in(windows[weighed.place[1]], *weighed.place[2:])
+        ]
+        for band in sorted(bands):
+            if len(found) > MOST_TOUCHED:
+                return None
+            u_low, u_high, v_low, v_high = _window(u, v, reach, band)
+            rows = self.session.rows(
+                sql.NEAR,
+                account=self.dataset,
+                sheet_name=name,
+                in_band=band,
+                u_low=u_low,
+                u_high=u_high,
+                v_low=v_low,
+                v_high=v_high,
+                most=MOST_TOUCHED + 1,
+            )
+            found += [ball_of(row) for row in rows]
+        if len(found) > MOST_TOUCHED:
+            return None
+        if not found:
+            return found
+        near = self._geometry.touching(ball.location, [one.location for one in found])
+        return [one for one, is_near in zip(found, near, strict=True) if is_near]
+
+    # Writing
+
+    def add(self, ball: Ball, weighed: Weighed) -> None:
+        """Put a ball that was weighed in this transaction into the tallies."""
+        (name, band, u, v), sheet = weighed.place, weighed.sheet
+        self.session.run(
+            sql.ADD,
+            account=self.dataset,
+            seq=ball.seq,
+            sheet=name,
+            band=band,
+            u=u,
+            v=v,
+            analyst=ball.analyst,
+            everyone=ball.everyone,
+            epsilon=str(ball.epsilon),
+            location=canonical(ball.location),
+            depths=written(weighed.depths),
+        )
+        prices = tuple(
+            price if depth is None else max(price, depth)
+            for price, depth in zip(sheet.prices, weighed.depths, strict=True)
+        )
+        self.write(
+            name,
+            ball.analyst,
+            replace(sheet, bands=sheet.bands | {band}, prices=prices, version=sheet.version + 1),
+            sheet,
+        )
+
+    def place(self, ball: Ball) -> Place:
+        """Where a ball must be looked up: sheet, size and two coordinates."""
+        u, v, reach = self._geometry.keys(ball.location)
+        return (
+            self._geometry.sheet(ball.location),
+            _band(reach),
+            max(-_FAR, min(_FAR, u)),
+            max(-_FAR, min(_FAR, v)),
+        )
+
+    # Sheets
+
+    def sheet(self, name: str, analyst: str) -> Sheet:
+        """Return what is kept of a sheet."""
+        rows = {
+            row.analyst: row
+            for row in self.session.rows(
+                sql.SHEET,
+                account=self.dataset,
+                sheet_name=name,
+                whose=analyst,
+                everybody=_EVERYBODY,
+            )
+        }
+        shared, own = rows.get(_EVERYBODY), rows.get(analyst)
+        prices = tuple(
+            _ZERO if row is None else Fraction(getattr(row, line))
+            for row in (shared, own)
+            for line in _LINES
+        )
+        if shared is None:
+            return Sheet(0, frozenset(), prices, (False, own is not None))
+        bands = frozenset(map(int, shared.bands.split()))
+        return Sheet(shared.version, bands, prices, (True, own is not None))
+
+    def write(self, name: str, analyst: str, sheet: Sheet, before: Sheet) -> None:
+        """Keep what became of a sheet; of an analyst's, only prices that changed."""
+        for place, whose in enumerate((_EVERYBODY, analyst)):
+            if place and sheet.known[place] and sheet.prices[2:] == before.prices[2:]:
+                continue
+            self.session.run(
+                sql.UPDATE_SHEET if sheet.known[place] else sql.INSERT_SHEET,
+                account=self.dataset,
+                sheet_name=name,
+                whose=whose,
+                new_version=sheet.version,
+                new_bands=" ".join(map(str, sorted(sheet.bands))),
+                new_differential=str(sheet.prices[2 * place]),
+                new_sensitive=str(sheet.prices[2 * place + 1]),
+            )
+
+
+def in_tally(tally: int, analyst: str, met: Iterable[Ball]) -> list[Ball]:
+    """The balls that count in a tally: an analyst's own, those whose promise is to everyone."""
+    return [
+        one
+        for one in met
+        if (tally < 2 or one.analyst == analyst) and (tally % 2 == 1 or one.everyone)
+    ]
+
+
+def _band(reach: float) -> int:
+    """Balls of a similar size are looked up together: band b holds reaches below 2 to the b."""
+    if not reach < 2.0 ** (_ENDLESS - 1):
+        return _ENDLESS
+    return max(-_ENDLESS, math.frexp(reach)[1])
+
+
+def _window(u: float, v: float, reach: float, band: int) -> tuple[float, float, float, float]:
+    """Between which coordinates the balls of a band lie that a ball with this reach may touch."""
+    wide = _widest(band) + reach
+    if not math.isfinite(wide):
+        return -_FAR, _FAR, -_FAR, _FAR
+    # Rounding in the keys grows with their size.
+    left, right = wide + 1e-9 * abs(u), wide + 1e-9 * abs(v)
+    return u - left, u + left, v - right, v + right
+
+
+def _in(window: tuple[float, float, float, float], u: float, v: float) -> bool:
+    u_low, u_high, v_low, v_high = window
+    return u_low <= u <= u_high and v_low <= v <= v_high
+
+
+def _widest(band: int) -> float:
+    return math.inf if band == _ENDLESS else 2.0**band
+
+
+_FAR = 1.7e308
+
+
+def written(depths: Depths) -> str:
+    """Write depths down."""
+    return " ".join("-" if depth is None else str(depth) for depth in depths)
+
+
+def read_depths(text: str) -> Depths:
+    """Read what :func:`written` wrote."""
+    return tuple(None if depth == "-" else Fraction(depth) for depth in text.split())
+
+
+def ball_of(row: Any) -> Ball:
+    """Return the ball of a row, whose first columns are those of a ball."""
+    return _ball(*row[:5])
+
+
+@lru_cache(maxsize=8 * MOST_TOUCHED)  # a ball is read again for every later one that comes near it
+def _ball(seq: int, analyst: str, everyone: bool, epsilon: str, location: str) -> Ball:
+    return Ball(json.loads(location), Fraction(epsilon), analyst, bool(everyone), seq)

@@ -1,0 +1,140 @@
+"""Where publishers keep their state between two updates: private, versioned, in the same store.
+
+A state holds exact sums and drawn noise. It is not part of the chain, and no export contains it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+
+from whitecrow.errors import AccountConflict
+from whitecrow.ledger.failures import halt, refuse_if_closed
+from whitecrow.ledger.schema import LOST, publishers
+from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import ToldAt, canonical
+from whitecrow.ledger.witness.heads import state_name
+
+
+class States:
+    """The states of one dataset's publishers: a compare-and-swap on (key, version).
+
+    Parameters
+    ----------
+    ledger, dataset : Ledger, str
+        Whose.
+    released : bool, default=True
+        Whether something is released with what is saved; a closed dataset saves no such state. What
+        is kept for the account itself (a key, the digests of files) is saved then too: the
+        custodian has to open a dataset in order to look.
+
+    Examples
+    --------
+    >>> from whitecrow.ledger import Budget
+    >>> ledger = Ledger("sqlite://")
+    >>> _ = ledger.open("clinic", budget=Budget.of("1"))
+    >>> states = States(ledger, "clinic")
+    >>> states.save("mean", 0, {"done": 0}), states.save("mean", 0, {"done": 0})
+    (True, False)
+    >>> states.load("mean")
+    (0, {'done': 0})
+    """
+
+    def __init__(self, ledger: Ledger, dataset: str, *, released: bool = True) -> None:
+        self._ledger, self._dataset, self._released = ledger, dataset, released
+
+    def __repr__(self) -> str:
+        return f"<States of {self._dataset!r}, withheld>"
+
+    def load(self, key: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Return the latest version and its state, or None if there is none."""
+        ledger, look = self._ledger, lambda account: self._row(account, key)
+        if not self._released:
+            row = ledger.read(self._dataset, look)
+        else:  # whoever loads it may show it
+            row = ledger.watched(self._dataset, look, reads=True)
+            self._cover(key, row)
+        return None if row is None else (row.version, json.loads(row.state))
+
+    def _cover(self, key: str, row: Any | None) -> None:
+        """Return when the witness knows a version."""
+        if row is not None and self._ledger.witness is not None:
+            self._ledger.witness.cover(state_name(self._dataset, key), row.version + 1)
+
+    def _row(self, account: AccountTransaction, key: str) -> Any | None:
+        """What is kept, unless the account is closed for good or this publication is over."""
+        if self._released:
+            account.must_be_open()
+        row = account.session.one(_LOAD, account=account.id, key=key)
+        if row is not None and row.state == LOST:
+            raise AccountConflict(
+                "This publication lost its state in a restore, and is over: its noise would be "
+                "drawn a second time. What it has published stays published."
+            )
+        return row
+
+    def fail(self, *, told_at: ToldAt | None = None) -> None:
+        """Record that an update failed, which closes the dataset until the custodian has looked."""
+        halt(self._ledger, self._dataset, told_at=told_at)
+
+    def save(self, key: str, version: int, state: Mapping[str, Any]) -> bool:
+        """Write ``version`` durably if the latest is ``version - 1`` (none for version 0)."""
+
+        def swap(account: AccountTransaction) -> bool:
+            if self._released:
+                refuse_if_closed(account)
+            # The account's lock makes looking and writing one step.
+            row = self._row(account, key)
+            if version != (0 if row is None else row.version + 1):
+                return False
+            keep(account, key, state)
+            return True
+
+        if not self._released:
+            return self._ledger.write(self._dataset, swap)
+        # Afresh: each version is told before the next one is written.
+        saved = self._ledger.watched(self._dataset, swap, afresh=True)
+        witness = self._ledger.witness
+        if saved and witness is not None:
+            witness.cover(state_name(self._dataset, key), version + 1, fresh=True)
+        return saved
+
+
+def keep(account: AccountTransaction, key: str, state: Mapping[str, Any]) -> None:
+    """Write a state of the account itself as part of a transaction, whatever stood there."""
+    row = account.session.one(_LOAD, account=account.id, key=key)
+    before = "" if row is None else row.fingerprints.rpartition(" ")[2]
+    account.session.run(
+        _INSERT if row is None else _UPDATE,
+        account=account.id,
+        key=key,
+        new_version=0 if row is None else row.version + 1,
+        new_state=canonical(state),
+        new_fingerprints=f"{before} {secrets.token_hex(32)}",
+    )
+
+
+_LOAD = select(publishers.c.version, publishers.c.state, publishers.c.fingerprints).where(
+    publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key")
+)
+_INSERT = insert(publishers).values(
+    dataset=bindparam("account"),
+    name=bindparam("key"),
+    version=bindparam("new_version"),
+    state=bindparam("new_state"),
+    fingerprints=bindparam("new_fingerprints"),
+)
+_UPDATE = (
+    update(publishers)
+    .where(publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
+    .values(
+        version=bindparam("new_version"),
+        state=bindparam("new_state"),
+        fingerprints=bindparam("new_fingerprints"),
+    )
+)

@@ -1,0 +1,446 @@
+"""One dataset's account, open inside one transaction.
+
+All SQL that touches entries and accounts is here. An account that may be written is opened by
+locking the dataset's row, so whatever it reads is the newest there is and stays so until the
+transaction ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from whitecrow.errors import AccountConflict, InvalidInput, LedgerCorrupt
+from whitecrow.ledger import statements as sql
+from whitecrow.ledger.account import Account
+from whitecrow.ledger.database import Session
+from whitecrow.ledger.values import (
+    GENESIS,
+    LONGEST_WAIT,
+    AccountSnapshot,
+    AnalystAccount,
+    Entry,
+    RecordedOutcome,
+    Records,
+    Reservation,
+    ToldAt,
+    canonical,
+)
+from whitecrow.privacy import (
+    ConditionalPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    Unit,
+    Zone,
+    intersect,
+)
+from whitecrow.terms import Budget
+
+
+class AccountTransaction:
+    """A dataset's account inside a transaction.
+
+    Parameters
+    ----------
+    session : Session
+        The transaction.
+    dataset : str
+        Whose account.
+    lock : bool
+        Whether it may be written.
+    """
+
+    def __init__(self, session: Session, dataset: str, *, lock: bool = True) -> None:
+        self.session = session
+        row = session.one(sql.LOCK if lock else sql.READ, dataset_name=dataset)
+        if row is None:
+            raise InvalidInput(f"The ledger knows no dataset {dataset!r}.")
+        self.name = dataset
+        self.id: int = row.id
+        self.seq: int = row.seq
+        self.head: str = row.head
+        self.policy: str = row.policy
+        self._budget: Budget | str = row.budget
+        self._spent: Account | str = row.spent
+        self.failures: int = row.failures
+        self.closure: int = row.closure
+        self.appointed: str | None = row.appointed
+
+    @classmethod
+    def register(
+        cls,
+        session: Session,
+        dataset: str,
+        budget: Budget,
+        policy: str,
+        unit: Unit,
+        act: Mapping[str, Any],
+        records: Records | None = None,
+    ) -> None:
+        """Open a new account, unless another process was first; ``act`` says who did and why."""
+        if session.one(sql.READ, dataset_name=dataset) is not None:
+            return
+        session.run(
+            sql.REGISTER,
+            name=dataset,
+            seq=0,
+            head=GENESIS,
+            budget=canonical(budget.to_json()),
+            policy=policy,
+            spent=canonical(Account(unit=unit).to_json()),
+        )
+        body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
+        account = cls(session, dataset)
+        if records is not None:
+            body["data"] = {"revision": 1, "fingerprint": records.fingerprint}
+            values = {"dataset": account.id, "name": records.state, "version": 0}
+            session.run(sql.KEEP, **values, state=records.key)
+        account.append("open", body=body)
+
+    @property
+    def budget(self) -> Budget:
+        """The dataset's cap; read when it is needed, written when it is set."""
+        if isinstance(self._budget, str):
+            self._budget = _budget(self._budget)
+        return self._budget
+
+    @budget.setter
+    def budget(self, new: Budget) -> None:
+        self._budget = new
+
+    @property
+    def spent(self) -> Account:
+        """What all analysts together have spent."""
+        if isinstance(self._spent, str):
+            self._spent = _account(self._spent)
+        return self._spent
+
+    @spent.setter
+    def spent(self, new: Account) -> None:
+        self._spent = new
+
+    def must_be_open(self) -> None:
+        """Refuse what would answer, or let something be answered, once the account is closed.
+
+        Raises
+        ------
+        AccountConflict
+            If an entry has closed the account for good, whatever is left of its budget.
+        """
+        if self.closure:
+            raise AccountConflict(
+                f"The account {self.name!r} lost entries in a restore, and is closed for good: "
+                "what was answered then would be answered again, differently."
+            )
+
+    # Writing
+
+    def append(
+        self,
+        kind: str,
+        *,
+        body: Mapping[str, Any],
+        analyst: str = "",
+        digest: str = "",
+        closes: int | None = None,
+        told_at: ToldAt | None = None,
+    ) -> Entry:
+        """Write one entry, move the end of the chain, and write its sums and promise."""
+        now = datetime.now(UTC)
+        at = now if told_at is None else told_at(now)
+        entry = Entry.sealed(
+            dataset=self.name,
+            seq=self.seq + 1,
+            kind=kind,
+            at=_moment(at),
+            analyst=analyst,
+            digest=digest,
+            closes=closes,
+            body=canonical(body),
+            previous=self.head,
+        )
+        self.session.run(sql.APPEND, **{**vars(entry), "dataset": self.id})
+        self.seq, self.head = entry.seq, entry.hash
+        self.write_sums()
+        return entry
+
+    def write_sums(self) -> None:
+        """Write the end of the chain, its sums and its promise."""
+        self.session.run(
+            sql.MOVE,
+            account=self.id,
+            new_seq=self.seq,
+            new_head=self.head,
+            new_budget=_text(self._budget),
+            new_policy=self.policy,
+            new_spent=_text(self._spent),
+            new_failures=self.failures,
+            new_closure=self.closure,
+        )
+
+    def write_share(self, analyst: str, share: AnalystAccount, *, new: bool) -> None:
+        """Write an analyst's account."""
+        self.session.run(
+            sql.INSERT_SHARE if new else sql.UPDATE_SHARE,
+            account=self.id,
+            whose=analyst,
+            new_spent=_text(share.spent),
+            new_budget=None if share.budget is None else _text(share.budget),
+        )
+
+    # What is open, and on which terms: derived from the entries, kept up to date with them
+
+    def open_reservation(self, seq: int) -> None:
+        """Note that a reservation has no answer yet."""
+        self.session.run(sql.OPENED, account=self.id, at_seq=seq)
+
+    def close_reservation(self, seq: int) -> None:
+        """Note that a reservation was answered or given back."""
+        self.session.run(sql.SETTLED, account=self.id, at_seq=seq)
+
+    def epoch(self, seq: int) -> int | None:
+        """How often a reservation was taken up; None if it is not open."""
+        row = self.session.one(sql.EPOCH, account=self.id, at_seq=seq)
+        return None if row is None else int(row.epoch)
+
+    def take_up(self, seq: int) -> int:
+        """Count that somebody begins to compute an answer; whoever did before has lost the right.
+
+        Raises
+        ------
+        LedgerCorrupt
+            If the reservation is not among those that are open.
+        """
+        before = self.epoch(seq)
+        if before is None:
+            raise LedgerCorrupt(
+                "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
+            )
+        self.session.run(sql.TAKE_UP, account=self.id, at_seq=seq, new_epoch=before + 1)
+        return before + 1
+
+    def add_terms(self, analyst: str, price: Guarantee) -> None:
+        """Count the zones and conditions of a release."""
+        for digest, term in terms_of(price):
+            self.session.run(sql.ADD_TERM, account=self.id, whose=analyst, digest=digest, term=term)
+
+    def remove_terms(self, analyst: str, price: Guarantee) -> None:
+        """Count the zones and conditions of a release that was given back."""
+        for digest, _ in terms_of(price):
+            self.session.run(sql.LESS_TERM, account=self.id, whose=analyst, digest=digest)
+        self.session.run(sql.NO_TERM, account=self.id, whose=analyst)
+
+    def all_terms(self) -> dict[str, dict[str, int]]:
+        """How many standing releases of each analyst have a term."""
+        found: dict[str, dict[str, int]] = {}
+        for row in self.session.rows(sql.ALL_TERMS, account=self.id):
+            found.setdefault(row.analyst, {})[row.term] = row.number
+        return found
+
+    def open_reservations(self) -> set[int]:
+        """The reservations that have no answer."""
+        return {row.seq for row in self.session.rows(sql.ALL_OPEN, account=self.id)}
+
+    def terms(self, analyst: str | None = None) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
+        """The zones and conditions of all standing releases, or of one analyst's."""
+        query = sql.TERMS if analyst is None else sql.OWN_TERMS
+        given = {} if analyst is None else {"whose": analyst}
+        return joint_terms(row.term for row in self.session.rows(query, account=self.id, **given))
+
+    # Reading
+
+    def share(self, analyst: str) -> AnalystAccount | None:
+        """One analyst's account."""
+        row = self.session.one(sql.SHARE, account=self.id, whose=analyst)
+        return None if row is None else _share(row)
+
+    def shares(self) -> dict[str, AnalystAccount]:
+        """Every analyst's account."""
+        rows = self.session.rows(sql.SHARES, account=self.id)
+        return {row.analyst: _share(row) for row in rows}
+
+    def snapshot(self, shares: Mapping[str, AnalystAccount]) -> AccountSnapshot:
+        """Where the dataset stands, with these analysts' accounts."""
+        return AccountSnapshot(
+            *(self.budget, self.policy, self.spent, shares, self.seq, self.head),
+            failures=self.failures,
+            closure=self.closure,
+        )
+
+    def outcome(
+        self, digest: str, *, before: int | None = None
+    ) -> Reservation | RecordedOutcome | None:
+        """What became of a question: open, closed, or never asked (or void).
+
+        With ``before``, as it was before that entry.
+        """
+        found: Reservation | RecordedOutcome | None = None
+        for row in self.session.rows(sql.BY_QUESTION, account=self.id, asked=digest):
+            if before is not None and row.seq >= before:
+                break
+            if row.kind == "reserve":
+                found = Reservation(row.seq, digest, row.analyst)
+            elif row.kind == "void":
+                found = None
+            elif row.kind == "review" and isinstance(found, RecordedOutcome):
+                # The failure is closed; what gives the spend back closes the review.
+                found = replace(found, by=row.seq, reviewed=True)
+            else:
+                answered = row.kind == "settle"
+                answer = _parsed(row.body)["answer"] if answered else None
+                found = RecordedOutcome(row.closes, row.seq, answered, answer)
+        return found
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Entries in order, read in portions."""
+        while True:
+            found = self.some_entries(after=after, limit=_AT_ONCE)
+            yield from found
+            if len(found) < _AT_ONCE:
+                return
+            after = found[-1].seq
+
+    def some_entries(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int | None = None,
+        skip: int | None = None,
+        newest_first: bool = False,
+        analyst: str | None = None,
+        kind: str | None = None,
+        holding: str | None = None,
+    ) -> list[Entry]:
+        """Entries between two others, some of them, one analyst's, one kind, or with a word."""
+        limits = {
+            "before": before,
+            "most": limit,
+            "skipped": skip,
+            "whose": analyst,
+            "of_kind": kind,
+            "holds": holding,
+        }
+        given = {name: value for name, value in limits.items() if value is not None}
+        query = sql.some_entries(frozenset(given), newest_first)
+        rows = self.session.rows(query, account=self.id, after=after, **given)
+        return [_entry(row, self.name) for row in rows]
+
+    def closing(self, seqs: Sequence[int]) -> dict[int, Entry]:
+        """What closed these entries, by the entry that was closed."""
+        if not seqs:
+            return {}
+        rows = self.session.rows(sql.closing_of(len(seqs)), account=self.id, **_numbered(seqs))
+        return {row.closes: _entry(row, self.name) for row in rows}
+
+    def last_words(self, asked: Sequence[Entry]) -> list[Entry | None]:
+        """What became of these reservations: a failure may be reviewed, and either given back."""
+        last: dict[int, Entry] = {}
+        open_at = {one.seq: one.seq for one in asked}
+        while open_at:
+            closed = self.closing(list(open_at))
+            last |= {open_at[seq]: entry for seq, entry in closed.items() if entry.kind != "review"}
+            open_at = {entry.seq: open_at[seq] for seq, entry in closed.items()}
+        return [last.get(one.seq) for one in asked]
+
+    def unsettled(self) -> list[Entry]:
+        """Reservations that nothing has closed, or only a failure that nobody has reviewed."""
+        rows = self.session.rows(sql.UNSETTLED, account=self.id)
+        return [_entry(row, self.name) for row in rows]
+
+    def told_end(self, after: int) -> tuple[int, str]:
+        """Number and hash of the last entry that may be told by now, as may all before it.
+
+        All up to ``after`` may: the search begins there.
+        """
+        now = datetime.now(UTC)
+        window = {"now": _moment(now), "latest": _moment(now + LONGEST_WAIT)}
+        first = self.session.one(sql.NOT_TOLD, account=self.id, after=after, **window)
+        return (self.seq, self.head) if first is None else (first.seq - 1, first.previous)
+
+    def entry(self, seq: int) -> Entry | None:
+        """One entry."""
+        row = self.session.one(sql.ONE, account=self.id, at_seq=seq)
+        return None if row is None else _entry(row, self.name)
+
+
+def names(session: Session) -> tuple[str, ...]:
+    """The names of all datasets."""
+    return tuple(row.name for row in session.rows(sql.NAMES))
+
+
+def _moment(at: datetime) -> str:
+    """Write a moment so that the order of texts is that of moments."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _parsed(written: str) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError:
+        raise LedgerCorrupt(
+            "The ledger holds a text that is not JSON; run 'whitecrow ledger verify'."
+        ) from None
+
+
+@lru_cache(maxsize=64)  # a cap hardly ever changes
+def _budget(written: str) -> Budget:
+    return Budget.of(_parsed(written))
+
+
+def _account(written: str) -> Account:
+    try:
+        return Account.from_json(_parsed(written))
+    except (KeyError, ValueError, TypeError):
+        raise LedgerCorrupt(
+            "The ledger holds sums that cannot be read; run 'whitecrow ledger verify'."
+        ) from None
+
+
+def _text(value: Budget | Account | str) -> str:
+    """Write sums or a cap; what was read and did not change is still the text it was."""
+    return value if isinstance(value, str) else canonical(value.to_json())
+
+
+def _share(row: Any) -> AnalystAccount:
+    return AnalystAccount(_account(row.spent), None if row.budget is None else _budget(row.budget))
+
+
+def _entry(row: Any, dataset: str) -> Entry:
+    return Entry(**{**row._asdict(), "dataset": dataset})
+
+
+def has_hash(session: Session, hash_: str) -> bool:
+    """Whether any entry of any dataset has this hash."""
+    return session.one(sql.HASH, noted=hash_) is not None
+
+
+def joint_terms(written: Iterable[str]) -> tuple[tuple[Zone, ...], tuple[str, ...]]:
+    """The zones and conditions that several releases have together."""
+    found = [_parsed(term) for term in written]
+    zones = intersect(Zone.from_json(one["zone"]) for one in found if "zone" in one)
+    return zones, tuple(sorted({one["condition"] for one in found if "condition" in one}))
+
+
+def terms_of(price: Guarantee) -> list[tuple[str, str]]:
+    """The zones and conditions of a promise, each with a short name."""
+    listed: list[dict[str, Any]] = []
+    if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
+        listed += [{"zone": zone.to_json()} for zone in price.zones if not zone.everyone]
+    if isinstance(price, ConditionalPrivacy):
+        listed += [{"condition": one} for one in price.conditions]
+    written = dict.fromkeys(canonical(one) for one in listed)
+    return [(hashlib.sha256(one.encode("ascii")).hexdigest(), one) for one in written]
+
+
+def _numbered(seqs: Sequence[int]) -> dict[str, int]:
+    return {f"closed{i}": seq for i, seq in enumerate(seqs)}
+
+
+_AT_ONCE = 2000
+"""How many entries are read at once."""

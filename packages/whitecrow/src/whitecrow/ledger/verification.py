@@ -1,0 +1,261 @@
+"""Check an account from its entries alone: the chain, the order of events, the caps, the sums.
+
+A full check reads every entry. A *checkpoint* is an entry that keeps the state of the account just
+before it, written after a check found everything right; the next check goes on from the newest one.
+Checkpoints are part of the chain, and a full check recomputes each of them: what was changed before
+a checkpoint, or in it, is found by a full check at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from whitecrow.errors import WhitecrowError
+from whitecrow.ledger.account import Located
+from whitecrow.ledger.acts import custodian_act
+from whitecrow.ledger.replay import Replay, Wrong, fingerprint
+from whitecrow.ledger.schema import entries
+from whitecrow.ledger.spatial import ANYWHERE, AddUp, Ball, Geometry, Location, SpatialIndex
+from whitecrow.ledger.spatial_upkeep import Sheets, kept_sheets, rows
+from whitecrow.ledger.statements import acts
+from whitecrow.ledger.store import Ledger
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.values import Entry
+
+WORTH_A_CHECKPOINT = 1000
+"""How many entries a check must have read for a checkpoint to be worth its own entry."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check of one dataset's account found.
+
+    Parameters
+    ----------
+    dataset : str
+        Whose account.
+    entries : int
+        Up to which entry it was read.
+    head : str
+        The newest hash; compare it with one noted earlier.
+    bad : int or None
+        The first entry that is wrong, None if all are right (or if only the sums are wrong).
+    reason : str
+        What is wrong, in words; empty if nothing is.
+    since : int
+        The checkpoint from which it was read; 0 if from the beginning.
+    """
+
+    dataset: str
+    entries: int
+    head: str
+    bad: int | None = None
+    reason: str = ""
+    since: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is right."""
+        return not self.reason
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {**vars(self), "ok": self.ok}
+
+
+class Recountable(Geometry, Protocol):
+    """A geometry that can also recompute the price of many balls, for a full check."""
+
+    def recount(self) -> Recount:
+        """Begin with no balls."""
+
+
+class Recount(Protocol):
+    """Balls in the order they were asked, and what they cost together at least."""
+
+    @property
+    def price(self) -> Fraction:
+        """The cost so far."""
+
+    def add(self, new: Location | None, epsilon: Fraction) -> Fraction:
+        """Add a ball, or an amount that counts everywhere."""
+
+
+def verify(
+    ledger: Ledger, dataset: str, *, geometry: Recountable | None = None, full: bool = False
+) -> Finding:
+    """Recompute a dataset's chain and sums and name the first bad entry.
+
+    Parameters
+    ----------
+    ledger, dataset : Ledger, str
+        Which account.
+    geometry : Recountable, optional
+        What balls are. With it, a check from the beginning also computes anew what located
+        questions cost; without, that is taken from the entries.
+    full : bool, default=False
+        Begin with the first entry, not with the newest checkpoint.
+    """
+    return ledger.read(dataset, lambda account: _checked(account, geometry, full)[0])
+
+
+def checkpoint(
+    ledger: Ledger,
+    dataset: str,
+    *,
+    geometry: Recountable | None = None,
+    actor: str = "",
+    full: bool = False,
+    least: int = WORTH_A_CHECKPOINT,
+) -> Finding:
+    """Check an account and, if all is right, write a checkpoint from which the next check begins.
+
+    Parameters
+    ----------
+    ledger, dataset, geometry, full
+        As for :func:`verify`.
+    actor : str, default=""
+        Who had it checked; the chain keeps it.
+    least : int, default=1000
+        An account that has grown by fewer entries since its newest checkpoint gets no other.
+    """
+    finding, replay = ledger.read(dataset, lambda account: _checked(account, geometry, full))
+    if not finding.ok:
+        return finding
+
+    def act(account: AccountTransaction) -> Finding:
+        newest = newest_checkpoint(account)
+        if account.seq - (0 if newest is None else newest.seq) < least:
+            return finding
+        # Only what came since the check is read here, while nobody else can write.
+        replay.account = account
+        found = _brought_forward(account, replay, finding.since)
+        if found.ok:
+            account.append(
+                "checkpoint", body={**custodian_act(actor=actor), "state": replay.state()}
+            )
+        return found
+
+    return ledger.write(dataset, act)
+
+
+def _checked(
+    account: AccountTransaction, geometry: Recountable | None, full: bool
+) -> tuple[Finding, Replay]:
+    start = None if full else newest_checkpoint(account)
+    since = 0 if start is None else start.seq
+    if start is not None and start.seal() != start.hash:
+        wrong = "its content does not match its hash"
+        return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
+    try:
+        replay = Replay(account, start)
+    except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
+        wrong = "its content is not readable"
+        return Finding(account.name, since, account.head, since, wrong, since), Replay(account)
+    finding = _brought_forward(account, replay, since)
+    if finding.ok and start is None:
+        reason = _misplaced(account, replay, geometry)
+        finding = Finding(account.name, replay.seq, account.head, None, reason, since)
+    return finding, replay
+
+
+def _brought_forward(account: AccountTransaction, replay: Replay, since: int) -> Finding:
+    """Take the entries that follow, and compare the sums."""
+    for entry in account.entries(replay.seq):
+        try:
+            replay.take(entry)
+        except Wrong as wrong:
+            return Finding(account.name, entry.seq, account.head, entry.seq, str(wrong), since)
+        except (KeyError, ValueError, TypeError, AttributeError, WhitecrowError):
+            wrong_content = "its content is not readable"
+            return Finding(account.name, entry.seq, account.head, entry.seq, wrong_content, since)
+    reason = replay.differs(account.snapshot(account.shares()))
+    return Finding(account.name, replay.seq, account.head, None, reason, since)
+
+
+def newest_checkpoint(account: AccountTransaction) -> Entry | None:
+    """Return the newest checkpoint of an account."""
+    row = account.session.one(_NEWEST, account=account.id)
+    return None if row is None else Entry(**{**row._asdict(), "dataset": account.name})
+
+
+def _misplaced(account: AccountTransaction, replay: Replay, geometry: Recountable | None) -> str:
+    """Say what is wrong with the spatial index and with what places cost, or nothing."""
+    index = SpatialIndex(account.session, account.id, geometry or AddUp())
+    analysts = set(account.shares())
+    places = _Places(geometry, several=len(analysts) > 1, lines=replay.for_some)
+    sheets, stored = Sheets(), 0
+    for ball, place, depths in rows(index):
+        stored += fingerprint(ball)
+        if geometry is not None and place[0] != ANYWHERE and place != index.place(ball):
+            return f"the ball of entry {ball.seq} is not where it should be in the spatial index"
+        places.add(ball, place[0])
+        sheets.add(ball, place, depths)
+    if stored % 2**256 != replay.balls:
+        return "the balls in the spatial index are not those the entries say"
+    snapshot = account.snapshot(account.shares())
+    charged = {"": snapshot.spent.located}
+    charged |= {analyst: share.spent.located for analyst, share in snapshot.shares.items()}
+    kept = kept_sheets(index)
+    priced: dict[str, Located] = {}
+    for (_, analyst), (price, _) in kept.items():
+        priced[analyst] = priced.get(analyst, Located()) + price
+    for analyst, located in charged.items():
+        price, needed = priced.get(analyst, Located()), places.cost(analyst)
+        for line in ("differential", "sensitive"):
+            charge = getattr(located, line)
+            if charge < getattr(price, line) or charge < getattr(needed, line):
+                whose = "" if not analyst else f" of analyst {analyst!r}"
+                return f"what located questions{whose} cost is less than their places say"
+    if sheets.differ(kept) or places.exceed(kept):
+        return "what the spatial index keeps of its sheets is not what their balls make"
+    return ""
+
+
+class _Places:
+    """What balls cost at least, recomputed from where they lie; nothing without a geometry."""
+
+    def __init__(self, geometry: Recountable | None, *, several: bool, lines: bool) -> None:
+        self._geometry, self._several, self._lines = geometry, several, lines
+        self._recounts: dict[tuple[str, int, str], Recount] = {}
+
+    def add(self, ball: Ball, sheet: str) -> None:
+        """Add a ball; of one whose place is not known only the amount counts."""
+        if self._geometry is None:
+            return
+        location = None if sheet == ANYWHERE else ball.location
+        for whose in ("", ball.analyst) if self._several else ("",):
+            for line in (0, 1) if self._lines else (1,):
+                if line == 1 or ball.everyone:
+                    key = whose, line, sheet
+                    if key not in self._recounts:
+                        self._recounts[key] = self._geometry.recount()
+                    self._recounts[key].add(location, ball.epsilon)
+
+    def cost(self, analyst: str) -> Located:
+        """What one analyst's balls cost at least, or everybody's."""
+        sheets = {sheet for _, _, sheet in self._recounts}
+        return sum((self._on(sheet, analyst) for sheet in sheets), Located())
+
+    def exceed(self, kept: Mapping[tuple[str, str], tuple[Located, object]]) -> bool:
+        """Whether the balls of a sheet cost more than what is kept of it."""
+        for (sheet, analyst), (price, _) in kept.items():
+            least = self._on(sheet, analyst)
+            if price.differential < least.differential or price.sensitive < least.sensitive:
+                return True
+        return False
+
+    def _on(self, sheet: str, analyst: str) -> Located:
+        whose = analyst if self._several else ""  # a sole analyst's balls are the dataset's
+        both = self._price(whose, 1, sheet)
+        return Located(self._price(whose, 0, sheet) if self._lines else both, both)
+
+    def _price(self, whose: str, line: int, sheet: str) -> Fraction:
+        found = self._recounts.get((whose, line, sheet))
+        return Fraction(0) if found is None else found.price
+
+
+_NEWEST = acts("checkpoint").order_by(entries.c.seq.desc()).limit(1)

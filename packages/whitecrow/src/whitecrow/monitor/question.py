@@ -1,0 +1,228 @@
+"""The question ``monitor``: a detector kept current over a horizon of periods, at one price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from whitecrow.data import Card
+from whitecrow.declaration import Declared, Delta, Epsilon, Exact, Maybe, Name, Names, Number, Whole
+from whitecrow.detector.grid import Grid
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.learn import Learn
+from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
+from whitecrow.monitor.answer import Monitored
+from whitecrow.monitor.strategy import Strategy, strategy
+from whitecrow.monitor.streams import Reader
+from whitecrow.monitor.text import described, said_of
+from whitecrow.privacy import DifferentialPrivacy
+from whitecrow.publish import Publish
+from whitecrow.publish.parameters import Moment
+from whitecrow.publish.periods import Calendar
+from whitecrow.question import Question, Said
+
+LONGEST = 64
+
+
+class Monitor(Question):
+    """Keep a detector current: one price for a horizon of periods, a newer detector each period.
+
+    Asked again with a later ``through`` it goes on where it was, for nothing more; an earlier one
+    gets the stored answer. ``window`` may change from step to step, too: both are read off the same
+    releases.
+
+    References
+    ----------
+    ``proof.md`` beside this file.
+
+    Examples
+    --------
+    >>> year = Monitor(time="date", start="2024-01-01", period="month", horizon=12, epsilon=1)
+    >>> year.through, Monitor.from_json({**year.to_json(), "through": 3}).paid_as() == year
+    (12, True)
+    """
+
+    kind = "monitor"
+    takes_missing = True
+    reply_seconds = 5.0
+    asks = "A detector kept current as records arrive, and which columns have changed"
+    example = (
+        "visits.csv --card visits.toml --time date --start 2024-01-01 --period month "
+        "--horizon 12 --through 3 --epsilon 1 --out march.detector"
+    )
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "noise_ratio": ("noise beside that of learning once, first to last step", "range"),
+        "detectable": ("a shift of a column's distribution that is sure to be seen", "number"),
+    }
+
+    columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
+        Names(
+            help="What the detector looks at. All columns but texts, names of persons and the "
+            "time, unless given.",
+            types=("number", "integer", "category", "date"),
+        ),
+        default=None,
+        kw_only=False,
+    )
+    time: Name = Publish.time
+    start: Moment = Publish.start
+    period: Moment = Moment(help="day, week, month, or a number.", default="month")
+    horizon: Whole = Whole(
+        least=1,
+        most=LONGEST,
+        help="How many periods there will be: the price is for all of them.",
+        label="How many periods",
+    )
+    through: Whole = Whole(
+        least=0,
+        most=LONGEST,
+        help="How many periods are over by now; all of the horizon unless given.",
+        more="Asked again with a larger number, the series goes on at no further price.",
+        default=0,
+    )
+    window: Whole = Whole(
+        least=0,
+        most=LONGEST,
+        help="How many of the newest periods the detector is of; all so far unless given.",
+        default=0,
+    )
+    epsilon: Epsilon = Epsilon()
+    delta: Delta = Learn.delta
+    false_alarm: Exact = Exact(
+        below=1,
+        help="With what probability there may be an alarm at all, over the whole horizon, if "
+        "nothing changes.",
+        label="False alarm",
+        default="1/20",
+    )
+    drift_share: Exact = Exact(
+        below=1,
+        help="The part of the price for the alarm.",
+        default="1/5",
+        group="details",
+    )
+    seed: Whole = Learn.seed
+
+    class guesses(Declared):
+        """A guess for what the alarm can see."""
+
+        per_period: Maybe[float, float] = Maybe(
+            Number(
+                least=1,
+                help="About how many records come in one period.",
+                label="Records in a period",
+            ),
+            default=None,
+        )
+
+    def settle(self) -> None:
+        """Check what belongs together, and fill in what follows."""
+        calendar = Calendar.of(self.start, self.period, "Monitor")
+        self.put("start", calendar.start)
+        self.put("period", calendar.period)
+        for name in ("through", "window"):
+            given = getattr(self, name)
+            if given > self.horizon:
+                raise invalid("Monitor", name, f"at most the horizon, {self.horizon}", given)
+        if not self.through:
+            self.put("through", self.horizon)
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        """What the periods are called."""
+        return Calendar(self.start, self.period)
+
+    def paid_as(self) -> Monitor:
+        """Return the series that this is a step of: its last step, without a window."""
+        return Monitor.from_json({**self.to_json(), "through": self.horizon, "window": 0})
+
+    def _learns(self, card: Card) -> Learn:
+        """Return the question that learns from one period alone."""
+        return Learn(self.names(card), epsilon=self.epsilon, delta=self.delta, seed=self.seed)
+
+    def names(self, card: Card) -> tuple[str, ...]:
+        """Return the columns that the detector looks at, in the card's order."""
+        learned = Learn(self.columns, epsilon=self.epsilon, delta=self.delta).names(card)
+        return tuple(name for name in learned if name != self.time or self.columns is not None)
+
+    def grids(self, card: Card) -> tuple[Grid, ...]:
+        """Return the public grids of these columns."""
+        return self._learns(card).grids(card)
+
+    def money(self, card: Card) -> Money:
+        """Return what all steps together pay with."""
+        return self._learns(card).money(card)
+
+    def plan(self, card: Card) -> Strategy:
+        """Return which sums each step releases."""
+        return strategy("gaussian" if self.delta else "laplace", self.horizon)
+
+    def reader(self, card: Card, past: tuple[Any, ...], span: tuple[int, int]) -> Reader:
+        """Return what draws the newest step, or reads it again."""
+        return Reader(self.money(card), self.plan(card), past, span, card.unit == "user")
+
+    def watch_noise(self, card: Card, columns: int) -> Noise:
+        """Return the noise of the numbers that the alarm looks at."""
+        reach = self.plan(card).reach(user=card.unit == "user")
+        return self.money(card).histograms(self.drift_share / reach, columns)
+
+    def check(self, card: Card) -> None:
+        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
+        self.calendar.check_column(card.column(self.time))
+        self.calendar.check(self.horizon)
+        names = self.names(card)
+        if not names:
+            raise InvalidInput("The card has no column that a detector can look at but the time.")
+        self._learns(card).check(card)
+        money, reach = self.money(card), self.plan(card).reach(user=card.unit == "user")
+        share, first = 1 - self.drift_share, marginal_share(money.law, money.total)
+        worst = (
+            (share * first * min(rounds()), len(names)),
+            (share * (1 - first), MOST_TABLES),
+            (self.drift_share, len(names)),
+        )
+        if not all(money.affords(Fraction(part) / reach, tables) for part, tables in worst):
+            hint = "The noise would be beyond the numbers a computer holds."
+            raise invalid("Monitor", "epsilon", "a larger price", str(self.epsilon), hint)
+
+    def price(self, card: Card) -> DifferentialPrivacy:
+        """Return what all steps together promise."""
+        self.check(card)
+        return DifferentialPrivacy(self.epsilon, self.delta)
+
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        return described(self, card, self.guesses.from_json(guesses).per_period)
+
+    def reads(self, answer: Any) -> Any:
+        """Return the detector and the moves that an answer holds.
+
+        What the ledger has of a series is that it is paid: that is no step's answer.
+        """
+        if isinstance(answer, Monitored) or "detector" not in answer:
+            return answer
+        return Monitored.from_json(answer)
+
+    def alarm(self, answer: Any) -> tuple[str, str] | None:
+        """Return the newest period and which columns have moved; None if none has."""
+        found = self.reads(answer)
+        if not isinstance(found, Monitored) or not found.moved:
+            return None
+        return found.period, f"moved: {', '.join(found.moved)}"
+
+    def keep(self, answer: Any, path: str) -> None:
+        """Write the newest detector's file."""
+        self.reads(answer).detector.save(path)
+
+    def draw(self, answer: Any, path: str) -> None:
+        """Draw how far each column has moved."""
+        self.reads(answer).plot(path)
+
+    def says(self, answer: Any) -> Said:
+        """Say which columns have moved."""
+        found = self.reads(answer)
+        if not isinstance(found, Monitored):
+            return Said(f"A series of {self.horizon} steps that is paid; ask for them one by one")
+        return said_of(found)

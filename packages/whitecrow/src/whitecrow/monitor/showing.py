@@ -1,0 +1,90 @@
+"""From what was released to an answer: a detector, and the columns that moved. All public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from whitecrow.card import Card
+from whitecrow.detector import Detector, Model
+from whitecrow.monitor.answer import Monitored
+from whitecrow.monitor.assembly import assemble, nothing_by_column, nothing_by_table
+from whitecrow.monitor.drift import Watch, watched_columns
+from whitecrow.monitor.question import Monitor
+from whitecrow.monitor.streams import Streams
+from whitecrow.question import series_digest, statement
+
+
+def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the answer at the question's step; None where it is not closed yet."""
+    streams, last = Streams.from_json(kept), question.through
+    layout = streams.layout
+    if layout is None or len(streams.steps) < last:
+        return None
+    span = (max(0, last - question.window) if question.window else 0, last)
+    reader = question.reader(card, streams.steps[:last], span)
+    model, _ = assemble(question, card, reader, nothing_by_column, nothing_by_table, layout)
+    columns = watched_columns(layout)
+    releases = [step[-1] for step in streams.steps[:last]]
+    watch = Watch(
+        question.plan(card),
+        question.watch_noise(card, len(columns)),
+        columns,
+        float(question.false_alarm),
+    )
+    moves = watch.scan(releases)
+    series = [
+        {
+            "period": question.calendar.label(step),
+            "records": round(
+                float(
+                    (watch.strategy.weights(step, step + 1) @ np.stack(releases[: step + 1])).sum()
+                )
+                / len(columns)
+            ),
+            "columns": [
+                {
+                    "column": move.column,
+                    "since": question.calendar.label(move.since),
+                    "shift": round(move.shift, 6),
+                    "ratio": round(move.ratio, 6),
+                    "moved": move.alarm,
+                }
+                for move in found
+            ],
+        }
+        for step, found in enumerate(moves)
+    ]
+    return Monitored(
+        detector=named(question, card, model, last - 1),
+        period=question.calendar.label(last - 1),
+        step=last,
+        horizon=question.horizon,
+        window=question.window,
+        false_alarm=str(question.false_alarm),
+        series=tuple(series),
+    ).to_json()
+
+
+def following(question: Monitor, kept: Mapping[str, Any]) -> Monitor:
+    """Return the question of the first step that is not closed yet."""
+    return Monitor.from_json({**question.to_json(), "through": len(kept.get("steps", ())) + 1})
+
+
+def named(question: Monitor, card: Card, model: Model, step: int) -> Detector:
+    """Return a step's model as a detector, with the promise of the whole series."""
+    price = question.price(card)
+    said = {"kind": question.kind, **question.to_json()}
+    of = "all periods" if not question.window else f"{question.window} periods"
+    note = f"Step {step + 1} of {question.horizon}: {of} up to {question.calendar.label(step)}."
+    return Detector(
+        (model,),
+        card,
+        price,
+        statement(question, price, card),
+        said,
+        entry=series_digest(question, card),
+        notes=(note,),
+    )

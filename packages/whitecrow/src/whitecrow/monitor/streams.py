@@ -1,0 +1,157 @@
+"""What was released so far, step by step: all that is kept between two steps, and all public.
+
+A step releases *blocks*: five rounds of histograms of columns, the tables, and the histograms the
+alarm looks at. A block is read through a :class:`Reader`, which stands where ``learn`` expects
+noise: it draws (at the newest step) or repeats what was drawn, and returns an estimate of the
+counts of some periods.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.detector import Detector, Model
+from whitecrow.errors import InvalidInput
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.monitor.strategy import Strategy
+from whitecrow.noise import Source
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Step = tuple[Ints, ...]
+
+_FORM = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """All releases of a series.
+
+    Parameters
+    ----------
+    first : Detector or None
+        The detector of the first step, which lays out all later ones.
+    steps : tuple
+        For each closed step its blocks.
+    """
+
+    first: Detector | None = None
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def layout(self) -> Model | None:
+        """The model of the first step."""
+        return None if self.first is None else self.first.model
+
+    def grown(self, first: Detector, step: Step) -> Streams:
+        """Return the releases with one step more."""
+        return replace(self, first=self.first or first, steps=(*self.steps, step))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {
+            "form": _FORM,
+            "first": None if self.first is None else self.first.to_json()["detector"],
+            "steps": [[_written(block) for block in step] for step in self.steps],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Streams:
+        """Read what :meth:`to_json` wrote; nothing stands for no step."""
+        if not data:
+            return cls()
+        if data.get("form") != _FORM:
+            raise InvalidInput("This series was begun by another version of whitecrow.")
+        return cls(
+            None if data["first"] is None else Detector.from_json({"detector": data["first"]}),
+            tuple(tuple(_read(block) for block in step) for step in data["steps"]),
+        )
+
+
+def _written(block: Ints) -> str:
+    planes = np.ascontiguousarray(block.astype("<i8").view(np.uint8).reshape(-1, 8).T)
+    return base64.b64encode(zlib.compress(planes.tobytes(), 6)).decode("ascii")
+
+
+def _read(text: str) -> Ints:
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
+    return np.ascontiguousarray(planes.reshape(8, -1).T).view("<i8").reshape(-1).astype(np.int64)
+
+
+@dataclass
+class Reader:
+    """Stands for money: its noise is that of one step, its counts those of some periods.
+
+    Parameters
+    ----------
+    money : Money
+        What is paid with, for all steps together.
+    strategy : Strategy
+    past : tuple
+        The blocks of the steps so far: all of them to read again, or all but the newest to draw it.
+    span : tuple of int
+        The periods to estimate, ``first`` and the one after the last, which is the newest.
+    user : bool
+        Whether persons are protected, whose records may be others at every step.
+    """
+
+    money: Money
+    strategy: Strategy
+    past: tuple[Step, ...]
+    span: tuple[int, int]
+    user: bool
+    drawn: list[Ints] = field(default_factory=list)
+    _asked: int = 0
+
+    @property
+    def law(self) -> str:
+        """The law of the noise."""
+        return self.money.law
+
+    @property
+    def total(self) -> Fraction:
+        """The epsilon or the rho of all steps together."""
+        return self.money.total
+
+    def histograms(self, share: Fraction, tables: int) -> BlockNoise:
+        """Return the noise of the next block: ``tables`` histograms that share a part."""
+        reach = self.strategy.reach(user=self.user)
+        found = BlockNoise(self, self._asked, self.money.histograms(share / reach, tables))
+        self._asked += 1
+        return found
+
+    def released(self, block: int, noise: Noise, counts: Ints, source: Source | None) -> list[Ints]:
+        """Return what all steps released of a block; the newest is drawn where it is not yet."""
+        if len(self.past) == self.span[1]:
+            return [step[block] for step in self.past]
+        self.drawn.append(noise.added(counts, source))
+        return [*(step[block] for step in self.past), self.drawn[-1]]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockNoise:
+    """The noise of one block, as an estimate of the span's counts has it."""
+
+    reader: Reader
+    block: int
+    noise: Noise
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of an estimate's noise."""
+        weights = self.reader.strategy.weights(*self.reader.span)
+        return self.noise.deviation * float(np.linalg.norm(weights))
+
+    def added(self, counts: Ints, source: Source | None) -> Floats:
+        """Release the weighted counts of this step; return the estimate of the span's counts."""
+        releases = self.reader.released(self.block, self.noise, counts, source)
+        weights = self.reader.strategy.weights(*self.reader.span)
+        return np.asarray(weights @ np.stack(releases).astype(np.float64))

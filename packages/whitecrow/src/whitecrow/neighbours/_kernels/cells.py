@@ -1,0 +1,116 @@
+"""Cells of a lattice of which only the inhabited ones are listed: numbers, counts, sums, order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours._kernels.inner import inner, kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Slots = NDArray[np.int32]
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def around(keys: Ints, sums: Ints, shifts: Ints, reaches: Ints, found: Ints) -> None:
+    """Add up, for each cell, what lies in the runs of cells around it.
+
+    The run of a shift s and a reach l around the cell k are the keys ``k + s - l .. k + s + l``.
+    ``keys`` ascend, ``sums[i]`` is the total of the first i cells. As k ascends, both ends of a
+    run ascend: two fingers walk along the list once for each run.
+    """
+    size = len(keys)
+    for run in range(len(shifts)):
+        first = shifts[run] - reaches[run]
+        last = shifts[run] + reaches[run]
+        low = 0
+        high = 0
+        for i in range(size):
+            while low < size and keys[low] < keys[i] + first:
+                low += 1
+            while high < size and keys[high] <= keys[i] + last:
+                high += 1
+            found[i] += sums[high] - sums[low]
+
+
+@kernel
+def number(
+    rows: Floats, lowest: Floats, ends: Floats, side: float, least: float, pace: float, keys: Ints
+) -> None:
+    """Write the key of each row's cell: the operations of ``Lattice.key``, one by one."""
+    for i in range(len(rows)):
+        key = 0.0
+        for c in range(len(lowest)):
+            above = min(max(rows[i, c], lowest[c]), ends[c]) - lowest[c]
+            key = key * pace + np.floor(max(above, least) / side)
+        keys[i] = np.int64(key)
+
+
+@inner
+def _slot(key: int, bits: int) -> np.int64:
+    return np.int64((np.uint64(key) * _MIX) >> np.uint64(64 - bits))
+
+
+@kernel
+def tally(
+    keys: Ints, first: int, bits: int, held: Ints, counts: Ints, used: int
+) -> tuple[int, int]:
+    """Count keys in a table of ``2**bits`` slots, of which -1 is an empty one.
+
+    Returns the place from which on keys are not counted yet, since the table was half full, and
+    how many slots are used.
+    """
+    last = (1 << bits) - 1
+    for i in range(first, len(keys)):
+        slot = _slot(keys[i], bits)
+        while held[slot] != keys[i] and held[slot] >= 0:
+            slot = (slot + 1) & last
+        if held[slot] < 0:
+            if 2 * used > last:
+                return i, used
+            held[slot] = keys[i]
+            used += 1
+        counts[slot] += 1
+    return len(keys), used
+
+
+@kernel
+def slots_of(keys: Ints, bits: int) -> Slots:
+    """Return a table of the places of some keys, for :func:`find`."""
+    last = (1 << bits) - 1
+    slots = np.full(1 << bits, -1, np.int32)
+    for i in range(len(keys)):
+        slot = _slot(keys[i], bits)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & last
+        slots[slot] = i
+    return slots
+
+
+@kernel
+def find(keys: Ints, slots: Slots, bits: int, wanted: Ints, places: Ints) -> None:
+    """Write the place of each wanted key among some keys, -1 where it is none of them."""
+    last = (1 << bits) - 1
+    for i in range(len(wanted)):
+        slot = _slot(wanted[i], bits)
+        place = slots[slot]
+        while place >= 0 and keys[place] != wanted[i]:
+            slot = (slot + 1) & last
+            place = slots[slot]
+        places[i] = place
+
+
+@kernel
+def line_up(places: Ints, rank: Ints, order: Ints) -> None:
+    """List rows cell by cell, by the rank of the cell at each row's place."""
+    starts = np.zeros(len(rank) + 1, np.int64)
+    for i in range(len(places)):
+        starts[rank[places[i]] + 1] += 1
+    for k in range(len(rank)):
+        starts[k + 1] += starts[k]
+    for i in range(len(places)):
+        order[starts[rank[places[i]]]] = i
+        starts[rank[places[i]]] += 1

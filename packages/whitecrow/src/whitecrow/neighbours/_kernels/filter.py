@@ -1,0 +1,186 @@
+"""The float32 copy of each block, and the margins that make it a safe filter.
+
+A block's records are stored relative to the block's centre and in units of its own half-width,
+so that rounding to float32 loses nothing that matters, however far from zero the data lie. A
+record asked about is expressed in the same frame. `proof.md` ("The float32 filter") derives the
+margins below; its symbols are u (unit roundoff of float32), rho (the radius in the block's
+frame) and R (the reach: the block's largest norm).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.neighbours._kernels.inner import inner, kernel
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation, Workspace
+from whitecrow.neighbours.relation import LARGEST, MIXED, SQUARES, SUM
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+_U = 2.0**-24
+_SMALLEST, _LARGEST = 2.0**-40, 2.0**40
+
+
+@kernel
+def frame(
+    blocks: Floats,
+    weights: Floats,
+    categories: Bytes,
+    units: bool,
+    widest: float,
+    frames: Floats,
+    local: Singles,
+    first: int,
+    last: int,
+) -> None:
+    """Fill in the frames and the float32 copies of some blocks.
+
+    Parameters
+    ----------
+    blocks : float64, blocks x columns x 64
+    weights, categories
+        A factor for each column, and 1 where a column holds categories.
+    units : bool
+        Whether each block is measured in its own half-width (not where mismatches count 1).
+    widest : float
+        The half-width of all data; keeps the units of a block of equal records sensible.
+    frames : float64, blocks x (columns + EXTRA)
+    local : float32, blocks x (columns + 1) x 64
+    """
+    columns = blocks.shape[1]
+    for block in range(first, last):
+        half = 0.0
+        for c in range(columns):
+            low = high = blocks[block, c, 0]
+            for i in range(LANES):
+                low = min(low, blocks[block, c, i])
+                high = max(high, blocks[block, c, i])
+            frames[block, c] = 0.0 if categories[c] else 0.5 * low + 0.5 * high
+            half = max(half, 0.5 * high - 0.5 * low)
+        unit = 1.0
+        if units:
+            half = max(half, widest * 2.0**-20)
+            # A unit of 0 marks a block for which only the exact predicate is used.
+            unit = 0.0
+            if 1e-150 < half < 1e150:
+                unit = 2.0 ** -math.ceil(math.log2(half))
+        frames[block, columns] = unit
+        longest, largest_sum, largest = 0.0, 0.0, 0.0
+        for i in range(LANES):
+            length, total = 0.0, 0.0
+            for c in range(columns):
+                value = np.float32((blocks[block, c, i] - frames[block, c]) * weights[c] * unit)
+                local[block, c, i] = value
+                if not categories[c]:
+                    size = abs(np.float64(value))
+                    length += size * size
+                    total += size
+                    largest = max(largest, size)
+            local[block, columns, i] = np.float32(-0.5 * length)
+            longest = max(longest, length)
+            largest_sum = max(largest_sum, total)
+        frames[block, columns + 1] = math.sqrt(longest)
+        frames[block, columns + 2] = largest_sum
+        frames[block, columns + 3] = largest
+
+
+@inner
+def approach(
+    index: Index, relation: Relation, records: Floats, count: int, leaf: int, space: Workspace
+) -> None:
+    """Express records in a block's frame, and measure how far from its centre they are.
+
+    The size is the squared length for SQUARES, the largest coordinate for LARGEST and the sum of
+    the coordinates for the others; categories have none.
+    """
+    rows, sizes, kind = space.rows, space.sizes, relation.kind
+    columns = len(records)
+    unit = index.frames[leaf, columns]
+    for i in range(count):
+        sizes[i] = 0.0
+    for c in range(columns):
+        centre, factor = index.frames[leaf, c], index.weights[c] * unit
+        for i in range(count):
+            rows[c, i] = np.float32((records[c, i] - centre) * factor)
+        if kind == SQUARES:
+            for i in range(count):
+                sizes[i] = _grown(SQUARES, sizes[i], np.float64(rows[c, i]), 0)
+        elif kind == LARGEST:
+            for i in range(count):
+                sizes[i] = _grown(LARGEST, sizes[i], abs(np.float64(rows[c, i])), 0)
+        elif not index.categories[c]:
+            for i in range(count):
+                sizes[i] = _grown(SUM, sizes[i], abs(np.float64(rows[c, i])), 0)
+
+
+@inner
+def approach_alone(
+    index: Index, relation: Relation, record: Floats, leaf: int, local: Floats
+) -> float:
+    """Express one record in a block's frame, rounded to float32; return its size."""
+    columns, size = len(record), 0.0
+    unit = index.frames[leaf, columns]
+    for c in range(columns):
+        factor = index.weights[c] * unit
+        value = np.float64(np.float32((record[c] - index.frames[leaf, c]) * factor))
+        local[c] = value
+        size = _grown(relation.kind, size, abs(value), index.categories[c])
+    return size
+
+
+@inner
+def _grown(kind: int, size: float, value: float, category: int) -> float:
+    """Add a coordinate to a record's size."""
+    if kind == SQUARES:
+        return size + value * value
+    if kind == LARGEST:
+        return max(size, value)
+    return size if category else size + value
+
+
+@inner
+def margins(index: Index, relation: Relation, leaf: int) -> tuple[float, float, float, float]:
+    """Return rho, R, the slack of a distance and the error of a score; rho is 0 if unusable."""
+    columns, kind = len(relation.scales), relation.kind
+    rho = relation.radius * index.frames[leaf, columns]
+    norm = 1 if kind == SQUARES else 3 if kind == LARGEST else 2
+    reach = index.frames[leaf, columns + norm]
+    if not (_SMALLEST <= rho <= _LARGEST and reach <= _LARGEST):
+        return 0.0, 0.0, 0.0, 0.0
+    whole = rho + 2.0 * reach
+    if kind == MIXED:
+        whole += index.mismatches
+    error = (columns + 8) * _U * whole
+    if kind == SQUARES:
+        error *= whole
+    return rho, reach, 4.0 * _U * whole, error
+
+
+@inner
+def limits(
+    index: Index, relation: Relation, rho: float, reach: float, slack: float, error: float
+) -> tuple[float, float, float, float]:
+    """Return the limits of a block's filter.
+
+    Returns
+    -------
+    inner, outer : float
+        A record whose size is at most ``inner`` is close to the whole block; above ``outer``, to
+        none of it.
+    sure, possible : float
+        What a score must reach, before half the size is added for SQUARES.
+    """
+    near, far = rho - reach - slack, rho + reach + slack
+    if relation.kind == MIXED:
+        near -= index.mismatches
+    if relation.kind != SQUARES:
+        return near, far, slack + error - rho, -slack - error - rho
+    least, most = max(rho - slack, 0.0), rho + slack
+    sure = error - 0.5 * least * least if least > 0.0 else math.inf
+    near = near * near if near > 0.0 else -1.0
+    return near, far * far, sure, -error - 0.5 * most * most

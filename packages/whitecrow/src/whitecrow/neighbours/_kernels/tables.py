@@ -1,0 +1,131 @@
+"""The bundles of arrays that kernels hand to each other, and room for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Masks = NDArray[np.uint64]
+
+LANES = 64
+"""Records in a block: the bits of a mask."""
+
+BRANCHES = 16
+"""Children of a wide node: the boxes that are compared at once."""
+
+EXTRA = 4
+"""Numbers beside the centre in a block's frame: unit, and the reach in each of three norms."""
+
+
+_LINE = 64
+"""Bytes of a line of the processor's cache."""
+
+
+def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
+    """Return room that begins with a line of the cache: vectors are read a sixth faster there."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    room = np.empty(size + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + size].view(kind).reshape(shape)
+
+
+class Index(NamedTuple):
+    """Records in k-d order and all that is computed from them once.
+
+    Parameters
+    ----------
+    size : int
+        The number of records; the last block is filled up with copies of the last one.
+    blocks : float64, blocks x columns x 64
+    boxes : float64, nodes x 2 x columns
+        The lowest and highest values of each node of the tree.
+    local : float32, blocks x (columns + 1) x 64
+        The filter: each block in its own frame, and minus half the squared lengths.
+    frames : float64, blocks x (columns + 4)
+        Centre, unit and reaches of each block.
+    weights : float64, columns
+        The factor of each column in the filter.
+    categories : uint8, columns
+        1 for a column of categories.
+    mismatches : int
+        How many columns hold categories.
+    """
+
+    size: int
+    blocks: Floats
+    boxes: Floats
+    local: Singles
+    frames: Floats
+    weights: Floats
+    categories: Bytes
+    mismatches: int
+
+
+def most_wide_nodes(blocks: int) -> int:
+    """Return how many nodes a wide tree has at the most: all but the root have nine children."""
+    return blocks // 8 + 1
+
+
+class WideTree(NamedTuple):
+    """The tree with up to sixteen children a node; the first one is the root.
+
+    Parameters
+    ----------
+    boxes : float64, wide nodes x columns x 2 x 16
+        The lowest and highest values of each child.
+    children : int64, wide nodes x 2 x 16
+        The wide node that a child is, or -1 - block for a leaf; and how many records it has.
+    present : uint64, wide nodes
+        One bit for each child that there is.
+
+    There is room for more wide nodes than most trees have; nothing leads to the others.
+    """
+
+    boxes: Floats
+    children: Ints
+    present: Masks
+
+
+class Relation(NamedTuple):
+    """The reference predicate, and how the filter may speak of it.
+
+    Parameters
+    ----------
+    kind, threshold, scales
+        Two records are close when ``measure(kind, a, b, scales) <= threshold``.
+    radius : float
+        The threshold as a distance; 0 where only the exact predicate may be used.
+    """
+
+    kind: int
+    threshold: float
+    scales: Floats
+    radius: float
+
+
+class Workspace(NamedTuple):
+    """Room for one look at one leaf: at most 64 records in the leaf's frame.
+
+    Parameters
+    ----------
+    rows : float32, columns x 64
+    sizes : float64, 64
+        How far each is from the leaf's centre.
+    sure, possible : float32, 64
+        The scores from which a pair is surely, or possibly, close.
+    opened : int64, 64
+        Which of them the leaf's reach leaves open.
+    """
+
+    rows: Singles
+    sizes: Floats
+    sure: Singles
+    possible: Singles
+    opened: Ints

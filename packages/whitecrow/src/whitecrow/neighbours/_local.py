@@ -1,0 +1,310 @@
+"""The engine that counts in this process and needs no server."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import _store as store
+from whitecrow.neighbours._engine import LocalRecords, sparse_rows
+from whitecrow.neighbours._grid import MOST_COLUMNS
+from whitecrow.neighbours._kernels.tables import BRANCHES, most_wide_nodes
+from whitecrow.neighbours._store import Space
+from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
+from whitecrow.neighbours.plans import (
+    KERNELS,
+    checked_cap,
+    checked_data,
+    checked_records,
+    count_every,
+    count_indexed,
+    count_records,
+    count_through,
+    equality,
+)
+from whitecrow.neighbours.relation import MIXED, PLAIN, SCALED, Form, Layout, NeighbourRelation
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+_OFTEN = 32
+"""After this many records asked about in the same columns, an index is built."""
+
+_MEMORY = 1 << 30
+"""How many bytes the indexes built because of questions may take, all together."""
+
+_MOST_SPACES = 10_000
+"""How many sets of columns are counted until one of them is asked about often."""
+
+
+class LocalEngine:
+    """Counts neighbours in one dataset.
+
+    A few questions are answered by looking at all records; when more come, an index over their
+    columns is built and kept, until others need its memory. It can be saved beside the data, and
+    one saved earlier is used from the first question on.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Read through ``matrix`` and ``fingerprint``.
+    index : path, optional
+        Where the index is kept. One that is missing, damaged or of other data is built anew.
+    progress : callable, optional
+        Told how far a build or a long count is, as ``progress(done, total, what)``.
+    memory : int
+        How many bytes the indexes that questions made it build may take; those from a file, or
+        built by :meth:`prepare`, stay.
+    """
+
+    def __init__(
+        self,
+        dataset: LocalRecords,
+        *,
+        index: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+        memory: int = _MEMORY,
+    ) -> None:
+        self._dataset = dataset
+        self._progress = progress
+        self._path = index
+        self._indexes = KeptIndexes(memory)
+        self._asked: dict[Space, int] = {}
+        self._often: float = _OFTEN
+        self._latest: tuple[Space, Matrix] | None = None
+        if index is not None:
+            with contextlib.suppress(InvalidInput):
+                self._restore(index)
+
+    def __repr__(self) -> str:
+        return "<LocalEngine: records withheld>"
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        dataset: LocalRecords,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Open an engine on a saved index, and refuse one that is not of these data.
+
+        Raises
+        ------
+        InvalidInput
+            The index is missing, damaged, of another version, or of other data.
+        """
+        engine = cls(dataset, progress=progress)
+        engine._restore(path)
+        engine._path = path
+        return engine
+
+    def _restore(self, path: str | os.PathLike[str]) -> None:
+        for space, index in store.load(path, self._dataset.fingerprint()).items():
+            self._indexes.put(space, index, fixed=True)
+
+    @property
+    def index_bytes(self) -> int:
+        """How much memory the indexes take: a fact, for whoever runs the engine."""
+        return self._indexes.bytes
+
+    def build_only_when_told(self) -> None:
+        """Build no index because of questions from now on: :meth:`prepare` alone does."""
+        self._often = math.inf
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write the indexes built so far; without a path, where the engine keeps them."""
+        target = path if path is not None else self._path
+        if target is None:
+            raise InvalidInput("Say where to keep the index: engine.save(path).")
+        store.save(target, self._dataset.fingerprint(), self._indexes.all())
+
+    def prepare(self, neighbour_relation: NeighbourRelation) -> None:
+        """Build the index for a neighbour relation now, and save it if the engine knows where."""
+        space = _space(neighbour_relation)
+        if self._indexes.get(space) is None:
+            built = self._build(space, fixed=True)
+            if self._path is not None and built is not None:
+                self.save()
+
+    def neighbours(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        form, space = _form(neighbour_relation), _space(neighbour_relation)
+        return self._count(form, space, neighbour_relation.layout.placed(asked), cap)
+
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records at the same place, cap) for each record."""
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        layout = neighbour_relation.layout
+        same = equality(len(neighbour_relation.columns), layout)
+        return self._count(same, _space(neighbour_relation), layout.placed(asked), cap)
+
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
+        """Return min(number of close records, itself included, cap) for each data record."""
+        form, index = _form(neighbour_relation), self._indexes.get(_space(neighbour_relation))
+        if index is not None and len(form.scales) > MOST_COLUMNS:
+            limit = checked_cap(cap, index.tables.size, "degrees")
+            return count_indexed(index, form, limit, self._progress)
+        self._latest = None
+        space = _space(neighbour_relation)
+        pieces = partial(_Pieces, self._dataset, space)
+        return count_every(lambda: self._read(space), form, cap, self._progress, pieces)
+
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        return sparse_rows(
+            self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
+        )
+
+    def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
+        index = self._indexes.get(space)
+        if index is None:
+            often = self._asked.pop(space, 0) + len(asked)
+            if often >= self._often:
+                index = self._build(space, fixed=False)
+            else:
+                if len(self._asked) >= _MOST_SPACES:
+                    self._asked.clear()
+                self._asked[space] = often
+        if index is None:
+            values = self._values(space)
+            return count_records(values, form, asked, checked_cap(cap, len(values), "engine"))
+        return count_through(index, form, asked, checked_cap(cap, index.tables.size, "engine"))
+
+    def _build(self, space: Space, *, fixed: bool) -> Arranged | None:
+        values = self._values(space)
+        if not len(values):
+            return None
+        gower = space.layout == "mixed"
+        mixture = weights_for(Form(MIXED, 0.0, space.scales)) if gower else None
+        index = arranged(values, mixture, self._progress)
+        KERNELS.use()  # building it has loaded them
+        self._indexes.put(space, index, fixed=fixed)
+        self._latest = None
+        return index
+
+    def _values(self, space: Space) -> Matrix:
+        """Return the records as the measure compares them; the latest are kept."""
+        # Read and written once each: questions about other columns run in other threads.
+        latest = self._latest
+        if latest is None or latest[0] != space:
+            self._latest = latest = space, self._read(space)
+        return latest[1]
+
+    def _read(self, space: Space) -> Matrix:
+        values = checked_data(self._dataset.matrix(space.columns), "engine")
+        return _layout(space).placed(values)
+
+
+class _Pieces:
+    """The records of a dataset as a measure compares them, read some at a time."""
+
+    def __init__(self, dataset: LocalRecords, space: Space, shape: tuple[int, int]) -> None:
+        self._dataset, self._space, self.shape = dataset, space, shape
+
+    def __getitem__(self, some: slice) -> Matrix:
+        rows = np.arange(*some.indices(self.shape[0]))
+        values = checked_data(self._dataset.rows(self._space.columns, rows), "engine")
+        return _layout(self._space).placed(values)
+
+
+def _layout(space: Space) -> Layout:
+    if space.layout == "sphere":
+        return Layout("haversine")
+    if space.layout == "scaled":
+        return Layout("mixed" if space.levels else "standardised", space.scales, space.levels)
+    return PLAIN
+
+
+@lru_cache(maxsize=256)
+def _form(neighbour_relation: NeighbourRelation) -> Form:
+    return neighbour_relation.form()
+
+
+@lru_cache(maxsize=256)
+def _space(neighbour_relation: NeighbourRelation) -> Space:
+    if neighbour_relation.metric == "haversine":
+        return Space(neighbour_relation.columns, "sphere")
+    if neighbour_relation.metric in SCALED:
+        ranges, levels = neighbour_relation.ranges, neighbour_relation.levels
+        return Space(neighbour_relation.columns, "scaled", ranges, levels)
+    form = _form(neighbour_relation)
+    if form.kind == MIXED:
+        return Space(neighbour_relation.columns, "mixed", form.scales)
+    return Space(neighbour_relation.columns)
+
+
+def bytes_of(index: Arranged) -> int:
+    """Return how much memory an index takes: a function of how many records and columns it has."""
+    tables = index.tables
+    arrays = (tables.blocks, tables.boxes, tables.local, tables.frames, index.ids)
+    blocks, columns, _ = tables.blocks.shape
+    wide = most_wide_nodes(int(blocks)) * (BRANCHES * 16 * (int(columns) + 1) + 8)
+    return wide + sum(int(array.nbytes) for array in arrays)
+
+
+class KeptIndexes:
+    """Indexes by what they are over; the one unused for longest makes room.
+
+    Which one goes depends on what was asked and in which order, never on a value of a record.
+
+    Parameters
+    ----------
+    memory : int
+        How many bytes all together may take. One larger than that is kept alone.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._loose: dict[Space, Arranged] = {}  # the latest used is the last
+        self._fixed: dict[Space, Arranged] = {}
+
+    def get(self, space: Space) -> Arranged | None:
+        """Return an index and note that it was used."""
+        with self._lock:
+            found = self._fixed.get(space)
+            if found is None and (found := self._loose.pop(space, None)) is not None:
+                self._loose[space] = found
+            return found
+
+    def put(self, space: Space, index: Arranged, *, fixed: bool) -> None:
+        """Keep an index; one that is fixed stays whatever else comes."""
+        with self._lock:
+            if fixed:
+                self._loose.pop(space, None)
+                self._fixed[space] = index
+            else:
+                self._loose[space] = index
+            for oldest in list(self._loose)[:-1]:
+                if self._bytes() <= self._memory:
+                    break
+                del self._loose[oldest]
+
+    def all(self) -> Mapping[Space, Arranged]:
+        """Return every index that is kept."""
+        with self._lock:
+            return {**self._fixed, **self._loose}
+
+    @property
+    def bytes(self) -> int:
+        """How much memory they take."""
+        with self._lock:
+            return self._bytes()
+
+    def _bytes(self) -> int:
+        return sum(map(bytes_of, (*self._fixed.values(), *self._loose.values())))

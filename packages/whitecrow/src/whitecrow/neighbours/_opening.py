@@ -1,0 +1,146 @@
+"""How an engine is opened: on records in memory, or where the records are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whitecrow import plugins
+from whitecrow.data import Card, Dataset, read
+from whitecrow.data.warehouse import RemoteDataset, open_remote
+from whitecrow.errors import BrokenPlugin, RecordsElsewhere, invalid
+from whitecrow.neighbours._engine import Engine, LocalRecords
+from whitecrow.neighbours._local import LocalEngine
+from whitecrow.neighbours._remote import RemoteEngine
+from whitecrow.neighbours.gpu import GpuEngine
+from whitecrow.neighbours.index import Progress
+
+REMOTE = ("disk", "spark")
+"""The engines whose records are not in memory."""
+READ_AGAIN = ("spark",)
+"""The engines that go to the source itself for every question; others hold what they read."""
+_FORMER = {"sql": "disk"}
+"""Names that engines had before."""
+
+Index = str | os.PathLike[str] | None
+
+
+def _local(records: LocalRecords, index: Index, progress: Progress | None) -> Engine:
+    return LocalEngine(records, index=index, progress=progress)
+
+
+def _gpu(records: LocalRecords, index: Index, progress: Progress | None) -> Engine:
+    return GpuEngine(records, progress=progress)
+
+
+_IN_MEMORY = {"local": _local, "gpu": _gpu}
+"""The engines that count records in memory; to add one, write its file and one line here."""
+
+ENGINES = (*_IN_MEMORY, *REMOTE)
+"""Whitecrow's own engines; ``local`` needs nothing but this package."""
+
+
+@dataclass(frozen=True)
+class EngineType:
+    """An engine that another package adds, in the entry-point group ``whitecrow.engines``.
+
+    Parameters
+    ----------
+    open : callable
+        ``open(records)`` returns an :class:`Engine` on records in memory. It returns the same
+        integers as ``local`` on every dataset: a mechanism's proof rests on them.
+    """
+
+    open: Callable[[LocalRecords], Engine]
+
+
+def engine_names() -> tuple[str, ...]:
+    """Name the engines: whitecrow's own, then what installed packages add."""
+    return (*ENGINES, *plugins.offered(plugins.ENGINES, ENGINES))
+
+
+def current_name(engine: str) -> str:
+    """Return what an engine is called now: ``sql`` became ``disk``."""
+    return _FORMER.get(engine, engine)
+
+
+def open_data(
+    source: object,
+    card: Card | str | Path | None = None,
+    engine: str = "local",
+    *,
+    spark_master: str | None = None,
+    index: Index = None,
+    progress: Progress | None = None,
+    watch: Callable[[Any], None] | None = None,
+) -> tuple[Dataset | RemoteDataset, Engine]:
+    """Open records and the engine that counts them: here, or where the records are.
+
+    Parameters
+    ----------
+    source, card, progress, watch
+        See :func:`whitecrow.data.read`; for ``spark`` see
+        :func:`whitecrow.data.warehouse.open_remote`.
+    engine : str
+        One of :func:`engine_names`.
+    spark_master : str, optional
+        For ``spark``: which cluster.
+    index : path, optional
+        See :func:`open_engine`.
+    """
+    engine = current_name(engine)
+    if spark_master is not None and engine != "spark":
+        raise invalid("open_data", "spark_master", "left out unless the engine is spark", engine)
+    if engine not in REMOTE:
+        dataset = read(source, card, progress=progress, watch=watch)
+        return dataset, open_engine(dataset, engine, index=index)
+    remote = open_remote(
+        source, card, engine=engine, spark_master=spark_master, progress=progress, watch=watch
+    )
+    return remote, RemoteEngine(remote)
+
+
+def open_engine(
+    dataset: LocalRecords,
+    name: str = "local",
+    *,
+    index: Index = None,
+    progress: Progress | None = None,
+) -> Engine:
+    """Open an engine on a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The records, in memory.
+    name : str
+        ``local`` counts in this process, ``gpu`` on its GPU, others as their packages say.
+    index : path, optional
+        Where ``local`` keeps its index, see :func:`~whitecrow.neighbours.beside`.
+    progress : callable, optional
+        Told how far a long build or count is.
+
+    Raises
+    ------
+    InvalidInput
+        No engine has this name.
+    Unavailable
+        The engine exists but this installation does not have it.
+    """
+    name = current_name(name)
+    if name in _IN_MEMORY:
+        return _IN_MEMORY[name](dataset, index, progress)
+    if name in REMOTE:
+        raise RecordsElsewhere(
+            f"The engine '{name}' counts where the records are, and these are in memory. "
+            "Open their source with it, or use engine='local'."
+        )
+    if name not in engine_names():
+        raise invalid("open_engine", "name", f"one of {', '.join(engine_names())}", name)
+    opened = plugins.load(plugins.ENGINES, name, EngineType).open(dataset)
+    if not isinstance(opened, Engine):
+        raise BrokenPlugin(f"What the engine {name!r} opens lacks a method of Engine.")
+    return opened

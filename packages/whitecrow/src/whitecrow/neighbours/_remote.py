@@ -1,0 +1,329 @@
+"""The engine that counts where the records are: in a file on disk, or on a cluster.
+
+Few columns: the warehouse counts the records of each cell, cells are certified from that histogram,
+and only the records of the others travel, with those they touch. More columns, other metrics: the
+compiled kernel runs beside the records, with pivots that certify most of them. Either way the
+predicate decides on the same doubles as in the local engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.data.warehouse import Asked, RemoteDataset, Work, Yields
+from whitecrow.neighbours import _pivots as pivots
+from whitecrow.neighbours import cells
+from whitecrow.neighbours._work import GATHERED, Counting, Group, Uncovered
+from whitecrow.neighbours.cellwork import (
+    INDEXED,
+    Cells,
+    CountingNear,
+    Histogram,
+    Nearby,
+    Sampled,
+    Within,
+    added,
+)
+from whitecrow.neighbours.index import near_together
+from whitecrow.neighbours.plans import checked_cap, checked_records, count_records, equality
+from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+_MANY = 1024
+"""Records asked about from which on it pays to bring near ones together."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What may come to this process at one time, and when records move between workers.
+
+    Parameters
+    ----------
+    sample : int
+        Records of the sample that chooses cells and pivots.
+    cells : int
+        Cells of the histogram, about; at most four times as many.
+    held : int
+        Records of uncertified cells and of the cells they touch, held together.
+    asked : int
+        Uncertified records that are sent out to be counted, at a time.
+    few : int
+        Records around one that is asked about, before the work goes to them instead.
+    moved : int
+        Moving so many records to others near them takes as long as counting for one in an index
+        more: they move where that is less.
+    """
+
+    sample: int = 1 << 15
+    cells: int = 1 << 18
+    held: int = 1 << 21
+    asked: int = 1 << 20
+    few: int = 1 << 14
+    moved: int = 2
+
+
+class RemoteEngine:
+    """Counts neighbours among records that stay in their warehouse.
+
+    Parameters
+    ----------
+    dataset : RemoteDataset
+        The records and their card.
+    bounds : Bounds
+        How much may come here at a time.
+    """
+
+    def __init__(self, dataset: RemoteDataset, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - a frozen value
+        self._dataset = dataset
+        self._warehouse = dataset.warehouse
+        self._bounds = bounds
+
+    def __repr__(self) -> str:
+        return "<RemoteEngine: records elsewhere>"
+
+    def neighbours(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        return self._few(asked, neighbour_relation, neighbour_relation.form(), cap)
+
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records at the same place, cap) for each record."""
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        same = equality(asked.shape[1], neighbour_relation.layout)
+        return self._few(asked, neighbour_relation, same, cap)
+
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
+        """Return min(number of close records, itself included, cap) for each data record.
+
+        Records elsewhere have no order: those below the cap come first.
+        """
+        limit = checked_cap(cap, self._dataset.size, "degrees")
+        found = self.sparse(neighbour_relation, max(1, limit))[1]
+        return np.concatenate([found, np.full(self._dataset.size - len(found), limit, np.int64)])
+
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        checked_cap(cap, 1, "sparse")
+        sample, found, width = None, None, len(neighbour_relation.columns)
+        if neighbour_relation.layout == PLAIN:  # cells are of values as they are
+            laid_out = self._peeked(neighbour_relation)
+            if laid_out is None:
+                sample = self._sample(neighbour_relation)
+                laid_out = self._laid_out(neighbour_relation, sample)
+            if laid_out is not None:
+                found = self._by_cells(neighbour_relation, *laid_out, cap)
+        if found is not None:
+            return found
+        if sample is None:
+            sample = self._sample(neighbour_relation)
+        if self._dataset.size == 0:
+            return np.empty((0, width)), np.zeros(0, np.int64)
+        return self._by_pivots(neighbour_relation, sample, cap)
+
+    def _few(
+        self,
+        asked: Matrix,
+        neighbour_relation: NeighbourRelation,
+        form: Form,
+        cap: int | None,
+    ) -> Counts:
+        """Count for a batch of records, where the records are."""
+        limit = checked_cap(cap, self._dataset.size, "engine")
+        if limit == 0 or len(asked) == 0:
+            return np.zeros(len(asked), np.int64)
+        layout = neighbour_relation.layout
+        everything = self._dataset.records(neighbour_relation.columns)
+        return self._count_in_turns(layout, form, layout.placed(asked), limit, everything)
+
+    def _peeked(self, neighbour_relation: NeighbourRelation) -> tuple[cells.Lattice, Counts] | None:
+        """Try with records that are had without a reading of all; None if they do not do."""
+        everything = self._dataset.records(neighbour_relation.columns)
+        sample = self._warehouse.peek(everything, self._bounds.sample)
+        return None if sample is None else self._laid_out(neighbour_relation, sample)
+
+    def _laid_out(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix
+    ) -> tuple[cells.Lattice, Counts] | None:
+        """Return a lattice and its histogram; None where there is none of moderate size."""
+        if not len(sample):
+            return None
+        bounds, form = self._bounds, neighbour_relation.form()
+        size = self._about()
+        most = min(bounds.cells, max(1024, size // 4))
+        lattice = cells.lay_out(sample, form, size, most)
+        if lattice is None:
+            return None
+        histogram = self._histogram(neighbour_relation, lattice)
+        if len(histogram) > 4 * bounds.cells:
+            return None
+        self._dataset.remember_size(int(histogram[:, 1].sum()))
+        return lattice, histogram
+
+    def _by_cells(
+        self,
+        neighbour_relation: NeighbourRelation,
+        lattice: cells.Lattice,
+        histogram: Counts,
+        cap: int,
+    ) -> tuple[Matrix, Counts] | None:
+        """Certify cells from their histogram; None where cells certify too little."""
+        bounds = self._bounds
+        judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
+        if judged.asked > max(self._dataset.size // 8, bounds.asked):
+            return None
+        found = [
+            self._by_turn(neighbour_relation, lattice, turn, cap)
+            for turn in judged.turns(bounds.asked)
+        ]
+        width = len(neighbour_relation.columns)
+        points = [np.empty((0, width)), *(points for points, _ in found)]
+        counts = [np.zeros(0, np.int64), *(counts for _, counts in found)]
+        return np.concatenate(points), np.concatenate(counts)
+
+    def _by_turn(
+        self,
+        neighbour_relation: NeighbourRelation,
+        lattice: cells.Lattice,
+        turn: cells.Turn,
+        cap: int,
+    ) -> tuple[Matrix, Counts]:
+        """Count for the records of some cells: here if what they touch is little, else there."""
+        form, bounds = neighbour_relation.form(), self._bounds
+        if turn.nearby <= min(bounds.held, 4 * turn.asked + bounds.few):
+            values = self._within(neighbour_relation, lattice, turn.near)
+            asking = values[np.isin(lattice.keys(values), turn.asking)]
+            counts = count_records(values, form, asking, cap)
+        else:
+            asking = self._within(neighbour_relation, lattice, turn.asking)
+            counts = self._count_near(neighbour_relation, lattice, turn, asking, cap)
+        return asking[counts < cap], counts[counts < cap]
+
+    def _histogram(self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice) -> Counts:
+        """Return the inhabited cells and their records; too many where they are too many."""
+        most = 4 * self._bounds.cells + 1
+        everything = self._dataset.records(neighbour_relation.columns)
+        work = Histogram(lattice, most)
+        parts = self._warehouse.work(everything, work, Yields(2, totals=True, most=most))
+        listed = np.concatenate([np.empty((0, 2)), *parts]).astype(np.int64)
+        return np.column_stack(added(listed[:, 0], listed[:, 1]))
+
+    def _within(
+        self, neighbour_relation: NeighbourRelation, lattice: cells.Lattice, wanted: Counts
+    ) -> Matrix:
+        """Return the records of some cells."""
+        width = len(neighbour_relation.columns)
+        everything = self._dataset.records(neighbour_relation.columns)
+        parts = self._warehouse.work(everything, Within(Cells(lattice, wanted)), Yields(width))
+        return np.concatenate([np.empty((0, width)), *parts])
+
+    def _by_pivots(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
+    ) -> tuple[Matrix, Counts]:
+        """Certify records by pivots; count the others where the records are, share by share."""
+        layout, size, width = (
+            neighbour_relation.layout,
+            self._dataset.size,
+            len(neighbour_relation.columns),
+        )
+        form = neighbour_relation.form()
+        everything = self._dataset.records(neighbour_relation.columns)
+        chosen = pivots.choose(layout.placed(sample), form, size, cap)
+        covers: tuple[Group, ...] = ()
+        if chosen.inner:
+            held = self._count(layout, chosen.inner, cap, everything)
+            covers = chosen.holding(held >= cap)
+        share_open = chosen.open if covers else 1.0
+        shares = max(1, math.ceil(1.25 * (share_open + 0.001) * size / self._bounds.asked))
+        points, counts = [], []
+        for share in range(shares):
+            work = Uncovered(layout, covers, share, shares, self._warehouse.spread)
+            parts = self._warehouse.work(everything, work, Yields(width))
+            asking = np.concatenate([np.empty((0, width)), *parts])
+            found = self._count_in_turns(layout, form, layout.placed(asking), cap, everything)
+            points.append(asking[found < cap])
+            counts.append(found[found < cap])
+        return np.concatenate(points), np.concatenate(counts)
+
+    def _count_near(
+        self,
+        neighbour_relation: NeighbourRelation,
+        lattice: cells.Lattice,
+        turn: cells.Turn,
+        asking: Matrix,
+        cap: int,
+    ) -> Counts:
+        """Count in workers, where the records lie, or moved together if they are too many."""
+        form, query = neighbour_relation.form(), self._dataset.records(neighbour_relation.columns)
+        nearby = Nearby.of(lattice, turn)
+        indexes = -(-turn.nearby // INDEXED)
+        bounds = self._bounds
+        spread = self._warehouse.spread
+        moved = spread and bounds.held < turn.nearby < turn.asked * indexes * bounds.moved
+        if moved:
+            query = replace(query, groups=nearby.grouping(turn.held))
+        together = GATHERED if moved else INDEXED
+        work = partial(CountingNear, nearby, cap=cap, together=together, alone=spread)
+        return self._in_steps(
+            asking,
+            lambda some: self._added(work(group=Group(form, some)), len(some), cap, query),
+        )
+
+    def _count_in_turns(
+        self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Asked
+    ) -> Counts:
+        """Count for many records, so many at a time as may be sent out together."""
+        return self._in_steps(
+            asking, lambda some: self._count(layout, (Group(form, some),), cap, query)
+        )
+
+    def _in_steps(self, asking: Matrix, count: Callable[[Matrix], Counts]) -> Counts:
+        """Count for some records after others, near ones together."""
+        counts = np.zeros(len(asking), np.int64)
+        order = near_together(asking) if len(asking) >= _MANY else np.arange(len(asking))
+        for first in range(0, len(asking), self._bounds.asked):
+            some = order[first : first + self._bounds.asked]
+            counts[some] = count(asking[some])
+        return counts
+
+    def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
+        """Count close records among those of a query, where they are."""
+        work = Counting(layout, groups, cap, self._warehouse.spread)
+        return self._added(work, sum(len(group.asked) for group in groups), cap, query)
+
+    def _added(self, work: Work, asked: int, cap: int, query: Asked) -> Counts:
+        """Add up what the parts of a count have found."""
+        counts = np.zeros(asked, np.int64)
+        for part in self._warehouse.work(query, work, Yields(2, totals=True)):
+            places = part.astype(np.int64)
+            np.add.at(counts, places[:, 0], places[:, 1])
+        return np.minimum(counts, cap)
+
+    def _about(self) -> int:
+        """Return the number of records, or of rows that are stored if that is known unread."""
+        stored = None if self._dataset.size_known else self._warehouse.rows_stored
+        return self._dataset.size if stored is None else stored
+
+    def _sample(self, neighbour_relation: NeighbourRelation) -> Matrix:
+        """Draw a sample of records. It decides how the work is split, and never the counts."""
+        width = len(neighbour_relation.columns)
+        everything = self._dataset.records(neighbour_relation.columns)
+        # One reading finds the size too, where something like it is known before.
+        part = min(1.0, self._bounds.sample / max(1, self._about()))
+        parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
+        drawn = np.concatenate([np.empty((0, width + 1)), *parts])
+        numbers = drawn[:, -1] == 1.0
+        self._dataset.remember_size(int(drawn[numbers, 0].sum()))
+        sample = drawn[~numbers, :-1]
+        return sample[np.random.default_rng(len(sample)).permutation(len(sample))]

@@ -1,0 +1,109 @@
+"""The engine that counts on a GPU, by looking at every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow.neighbours._engine import LocalRecords, sparse_rows
+from whitecrow.neighbours._tiles import Scattered
+from whitecrow.neighbours.devices import Device, find_device
+from whitecrow.neighbours.index import Progress
+from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records, equality
+from whitecrow.neighbours.relation import Form, Layout, NeighbourRelation
+from whitecrow.neighbours.sphere import on_sphere
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+
+class GpuEngine:
+    """Counts neighbours in one dataset on a GPU, through CuPy or PyTorch.
+
+    The records of the columns asked about last stay on the GPU.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Read through ``matrix``.
+    device : Device, optional
+        Where to count; without it, the GPU of this machine.
+    progress : callable, optional
+        Told how far a long count is, as ``progress(done, total, what)``.
+
+    Raises
+    ------
+    Unavailable
+        There is no GPU, or neither CuPy nor PyTorch is installed.
+    """
+
+    def __init__(
+        self,
+        dataset: LocalRecords,
+        *,
+        device: Device | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._dataset = dataset
+        self._device = find_device() if device is None else device
+        self._progress = progress
+        self._latest: tuple[tuple[str, ...], Layout, Scattered] | None = None
+
+    def __repr__(self) -> str:
+        return f"<GpuEngine on {self._device.name}: records withheld>"
+
+    def neighbours(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records close to it, cap) for each record of a batch."""
+        asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
+        return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
+
+    def copies(
+        self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
+    ) -> Counts:
+        """Return min(number of data records at the same place, cap) for each record."""
+        asked = checked_records(records, len(neighbour_relation.columns), "copies")
+        same = equality(len(neighbour_relation.columns), neighbour_relation.layout)
+        return self._count(asked, neighbour_relation, same, cap)
+
+    def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
+        """Return min(number of close records, itself included, cap) for each data record."""
+        data = self._scattered(neighbour_relation)
+        limit = checked_cap(cap, len(data), "degrees")
+        return data.count_every(neighbour_relation.form(), limit, self._progress)
+
+    def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
+        """Return the records with fewer than ``cap`` close ones, and how many each has."""
+        return sparse_rows(
+            self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
+        )
+
+    def _count(
+        self, asked: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
+    ) -> Counts:
+        data = self._scattered(relation)
+        placed = _placed(asked, relation.layout)
+        return data.count_for(placed, form, checked_cap(cap, len(data), "engine"))
+
+    def _scattered(self, relation: NeighbourRelation) -> Scattered:
+        # Read and written once each: questions about other columns run in other threads.
+        latest, wanted = self._latest, (relation.columns, relation.layout)
+        if latest is None or latest[:2] != wanted:
+            values = checked_data(self._dataset.matrix(relation.columns), "engine")
+            placed = _placed(values, relation.layout)
+            self._latest = latest = *wanted, Scattered(self._device, placed)
+        return latest[2]
+
+
+def device_of(engine: object) -> Device | None:
+    """Return the GPU that an engine counts on, or None where it is of another kind."""
+    return engine._device if isinstance(engine, GpuEngine) else None
+
+
+def _placed(values: Matrix, layout: Layout) -> Matrix:
+    """Return the vectors that the measure compares, also where the compiler is not installed."""
+    try:
+        return layout.placed(values)
+    except ImportError:
+        return np.array([on_sphere(*place) for place in values.tolist()])

@@ -1,0 +1,386 @@
+"""Which way to count: every way gives the same integers, the shape of the question decides.
+
+====================================  =============================================================
+one record, or a few, no index        a look at all records
+many records                          an index is built, the records are counted in groups
+every record, up to 3 columns         a grid first; an index over what the grid leaves open
+every record, more columns            an index; groups of neighbouring records
+little work, all in all               numpy: see :class:`Kernels`
+====================================  =============================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whitecrow._compiled import compiled_before
+from whitecrow.errors import invalid
+from whitecrow.neighbours import _grid as grid
+from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
+from whitecrow.neighbours._memory import give_back
+from whitecrow.neighbours._products import FEWEST, count_products
+from whitecrow.neighbours.index import (
+    Arranged,
+    Progress,
+    Readable,
+    arranged,
+    count_each,
+    count_in,
+    count_together,
+    weights_for,
+)
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form, Layout, measures, step
+
+Matrix = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_FEW = 128
+"""With fewer numbers in the question, looking at all records is cheaper than an index."""
+_SEARCH = 200_000
+"""What numpy takes for one record through an index, in differences of columns."""
+_MANY = 8
+"""Records asked about are counted in groups when they are at least one in this many."""
+_GRID_FROM = 5_000
+_ONE_BY_ONE = 200_000
+"""Records that are counted one by one sooner than the kernel for groups is compiled."""
+_RUN = 64
+"""Blocks of an index that are put in k-d order where its records come cell by cell."""
+_SORTED = 8
+"""It pays where at least one is asked about for so many records."""
+
+_LARGEST = "whitecrow.neighbours._kernels.count._count"
+"""The kernel that takes longest to compile."""
+
+
+class Kernels:
+    """When the compiled kernels are used: from the moment on at which loading them has paid.
+
+    Loading the compiler takes 0.8 s of one core; numpy computes 200 million differences of columns
+    in 0.3 s (a few records, many rows) to 0.8 s (many records, few rows). So a process begins with
+    numpy, and once its counts have added up to that much work, or the next one would, it loads the
+    kernels and keeps to them: whatever is asked, about one loading time is lost at the most. On a
+    machine where nobody has compiled them it would be ten seconds, so numpy goes on for longer.
+    Which code counts is a function of how much was asked of how many records, and of whether the
+    machine is prepared; the counts are the same.
+
+    Parameters
+    ----------
+    after : int, default 200,000,000
+        Differences of columns that numpy computes before the kernels are loaded.
+    before_compiling : int, default 2,000,000,000
+        The same where they would have to be compiled.
+    ready : callable, optional
+        Says whether the machine is prepared; asked once, when it matters.
+    """
+
+    def __init__(
+        self,
+        after: int = 200_000_000,
+        before_compiling: int = 2_000_000_000,
+        ready: Callable[[], bool] = lambda: compiled_before(_LARGEST),
+    ) -> None:
+        self._after = after
+        self._before_compiling = before_compiling
+        self._ready = ready
+        self._done = 0
+        self._use = False
+
+    @cached_property
+    def prepared(self) -> bool:
+        """Whether the largest kernel was there when it was first asked for."""
+        return self._ready()
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the kernels are in use."""
+        if self._use or self._done <= self._after:
+            return self._use
+        return self.prepared or self._done > self._before_compiling
+
+    def use(self) -> None:
+        """Use the kernels from now on: whoever has them loaded does."""
+        self._use = True
+
+    def use_all(self) -> None:
+        """Use all kernels from now on, the largest too: a service does at its start."""
+        self._use = self.prepared = True
+
+    def pay(self, work: int) -> bool:
+        """Note a piece of work, in differences of columns; say whether the kernels are to do it."""
+        self._done += work
+        return self.loaded
+
+
+KERNELS = Kernels()
+"""Of this process: the compiler is loaded once for all engines."""
+
+
+def equality(columns: int, layout: Layout) -> Form:
+    """Return the form of "one place by the metric": equal in all that it compares.
+
+    These are the columns; for haversine the coordinates on the sphere, where a pole has every
+    longitude and the date line has two.
+    """
+    return Form(MIXED, 0.0, (0.0,) * layout.width(columns))
+
+
+def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
+    """Count the neighbours of some records, without an index at hand."""
+    size, columns = values.shape
+    if size == 0 or len(asked) == 0:
+        return np.zeros(len(asked), np.int64)
+    if not KERNELS.pay(_work(form, size, columns, len(asked))):
+        return _count_few(values, form, asked, cap)
+    if asked.size < _FEW or size < LANES:
+        return _scanned(values, form, asked, cap)
+    return count_through(arranged(values, weights_for(form)), form, asked, cap)
+
+
+def count_in_part(
+    values: Matrix,
+    form: Form,
+    asked: Matrix,
+    cap: int,
+    order: Callable[[], Counts] | None = None,
+) -> Counts:
+    """Count the neighbours of some records among a part of all, of which the cap speaks.
+
+    Near ones are together among those asked about; ``order`` lists the values so, if that is known.
+    """
+    size, columns = values.shape
+    if len(asked) < LANES or size < LANES:
+        return count_records(values, form, asked, cap)
+    if not KERNELS.pay(_work(form, size, columns, len(asked))):
+        return _count_few(values, form, asked, cap)
+    KERNELS.use()
+    if order is None:
+        index = arranged(values, weights_for(form))
+    else:
+        run = _RUN if len(asked) * _SORTED > size else 0
+        index = arranged(values, weights_for(form), order=order(), ordered=size, run=run)
+    return count_together(index, form, asked, cap)
+
+
+def count_every(
+    read: Callable[[], Matrix],
+    form: Form,
+    cap: int | None,
+    progress: Progress | None = None,
+    pieces: Callable[[tuple[int, int]], Readable] | None = None,
+) -> Counts:
+    """Count the neighbours of every record.
+
+    ``read`` gives the records, ``pieces`` the same for a shape that is known, to be read some at a
+    time: where an index is made of them the first copy is gone by then, since memory is the
+    tightest there.
+    """
+    values = read()
+    size, columns = values.shape
+    cap = checked_cap(cap, size, "degrees")
+    if size == 0:
+        return np.zeros(0, np.int64)
+    if not KERNELS.pay(_work(form, size, columns, size)):
+        return _count_few(values, form, values, cap)
+    settled = None
+    if columns <= grid.MOST_COLUMNS and size >= _GRID_FROM:
+        settled = grid.settle(values, form, cap, size // _MANY)
+    if settled is None:
+        records = values if pieces is None else pieces((size, columns))
+        del values
+        if pieces is not None:
+            give_back()
+        index = arranged(records, weights_for(form), progress)
+        found = _grouped(index, form, index, cap, progress)
+        del index
+        return found.astype(np.int64)
+    counts, asking = settled.counts, settled.asking
+    if len(asking):
+        index = arranged(values, None, progress, order=settled.nearby, ordered=settled.within)
+        counts[asking] = _grouped(index, form, arranged(values[asking]), cap, progress)
+    return counts
+
+
+def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
+    """Count the neighbours of some records in an index."""
+    size, columns = index.tables.size, asked.shape[1]
+    if len(asked) * columns < _FEW and not KERNELS.pay(_SEARCH * len(asked)):
+        return count_index_plain(index.tables, form, asked, cap)
+    if len(asked) * _MANY >= size and len(asked) >= LANES:
+        return _grouped(index, form, arranged(asked), cap, None).astype(np.int64)
+    return count_each(index, form, np.ascontiguousarray(asked), cap)
+
+
+def count_indexed(
+    index: Arranged, form: Form, cap: int, progress: Progress | None = None
+) -> Counts:
+    """Count the neighbours of every record of an index, in the order of its rows."""
+    return _grouped(index, form, index, cap, progress).astype(np.int64)
+
+
+def _grouped(
+    index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
+) -> NDArray[np.int32]:
+    """Count in groups for records that are arranged, near ones together."""
+    KERNELS.use()
+    alone = len(asked.ids) <= _ONE_BY_ONE and not KERNELS.prepared
+    if not alone:
+        KERNELS.use_all()  # compiled from here on, in this process
+    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress, alone=alone)
+
+
+def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
+    from whitecrow.neighbours._kernels.scan import RUN, count_scanned
+
+    runs = -(-len(values) // RUN)
+    # About 0.618 of the way round, so that the runs visited first are spread evenly.
+    jump = max(1, int(runs * 0.6180339887))
+    while math.gcd(jump, runs) > 1:
+        jump += 1
+    relation = Relation(form.kind, form.threshold, np.array(form.scales), 0.0)
+    counts: Counts = count_scanned(values, relation, asked, cap, jump)
+    return counts
+
+
+# Counting with numpy alone. Importing the compiler takes a second: a single question on a saved
+# index, or on a table of moderate size, is answered sooner without it. The sums are the reference
+# predicate's own steps on arrays, so the counts are the same.
+
+Ints = NDArray[np.int64]
+
+_ROWS = 1 << 15
+_FIRST_ROWS = 1 << 10
+"""Most records reach a small cap among few others."""
+_LEAVES = 512
+_PRODUCT = 4
+"""A product of matrices does at least as many differences of columns in the time of one."""
+
+
+def _work(form: Form, size: int, columns: int, asked: int) -> int:
+    """Return what numpy takes to count, in the time of a difference between two columns."""
+    pairs = size * columns * asked
+    return pairs // _PRODUCT if form.kind == SQUARES and asked >= FEWEST else pairs
+
+
+def _count_few(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
+    found = count_products(data, form, records, cap) if len(records) >= FEWEST else None
+    return count_plain(data, form, records, cap) if found is None else found
+
+
+def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
+    """Return min(number of close data records, cap) for each record, by looking at all of them."""
+    counts = np.zeros(len(records), np.int64)
+    columns = np.ascontiguousarray(data.T) if len(records) > 1 else data.T
+    with np.errstate(all="ignore"):
+        for i, record in enumerate(records):
+            first, rows = 0, _FIRST_ROWS
+            while first < len(data) and counts[i] < cap:
+                near = measures(form, columns[:, first : first + rows], record) <= form.threshold
+                counts[i] += np.count_nonzero(near)
+                first, rows = first + rows, min(4 * rows, _ROWS)
+    return np.minimum(counts, cap)
+
+
+def count_index_plain(index: Index, form: Form, records: Matrix, cap: int) -> Counts:
+    """Return min(number of close data records, cap) for each record, through an index."""
+    with np.errstate(all="ignore"):
+        found = [min(cap, _count_one(index, form, record, cap)) for record in records]
+    return np.array(found, dtype=np.int64)
+
+
+def _count_one(index: Index, form: Form, record: Matrix, cap: int) -> int:
+    node, first, span = (np.array([value]) for value in (0, 0, len(index.blocks)))
+    total, open_leaves = 0, []
+    while len(node):
+        inside, outside = _verdicts(index, form, record, node)
+        records = np.minimum(index.size, (first + span) * LANES) - first * LANES
+        total += int(records[inside].sum())
+        rest = ~(inside | outside)
+        open_leaves.append(first[rest & (span == 1)])
+        rest &= span > 1
+        node, first, span = node[rest], first[rest], span[rest]
+        half = (span + 1) // 2
+        node = np.concatenate([node + 1, node + 2 * half])
+        first, span = np.concatenate([first, first + half]), np.concatenate([half, span - half])
+    leaves: Ints = np.concatenate(open_leaves)
+    for start in range(0, len(leaves), _LEAVES):
+        if total >= cap:
+            break
+        some = leaves[start : start + _LEAVES]
+        near = measures(form, np.moveaxis(index.blocks[some], 1, 0), record) <= form.threshold
+        real = np.minimum(LANES, index.size - some * LANES)
+        total += int((near & (np.arange(LANES) < real[:, None])).sum())
+    return total
+
+
+def _verdicts(
+    index: Index, form: Form, record: Matrix, node: Ints
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Say which boxes lie wholly within the threshold and which wholly beyond (`proof.md`)."""
+    low, high = index.boxes[node, 0], index.boxes[node, 1]
+    least = np.zeros(len(node))
+    most = np.zeros(len(node))
+    for c, scale in enumerate(form.scales):
+        above, below = high[:, c] - record[c], record[c] - low[:, c]
+        gap = np.maximum(np.maximum(-above, -below), 0.0)
+        least = step(form.kind, least, gap, scale)
+        most = step(form.kind, most, np.maximum(above, below), scale)
+    return most <= form.threshold, least > form.threshold
+
+
+# Arrays from outside, checked once
+
+_FEW_NUMBERS = 10_000
+"""So many are summed by a product of vectors, which starts sooner and on one core."""
+
+
+def checked_data(data: ArrayLike, owner: str) -> Matrix:
+    """Return data as a C-contiguous matrix of doubles, or refuse it."""
+    values = _doubles(data, owner, "data")
+    if values.ndim != 2 or values.shape[1] < 1:
+        raise invalid(owner, "data", "have two dimensions and at least one column", values.shape)
+    return _finite(values, owner, "data")
+
+
+def checked_records(records: ArrayLike, width: int, owner: str) -> Matrix:
+    """Return the records asked about as a matrix of doubles of the data's width."""
+    values = _doubles(records, owner, "records")
+    if values.ndim == 1:
+        values = values.reshape(1, -1)
+    if values.ndim != 2 or values.shape[1] != width:
+        raise invalid(owner, "records", f"have {width} numbers each", values.shape)
+    return _finite(values, owner, "records")
+
+
+def checked_cap(cap: int | None, size: int, owner: str) -> int:
+    """Return the largest count worth knowing: the cap, or the number of records."""
+    if cap is None:
+        return size
+    if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 1:
+        raise invalid(owner, "cap", "a whole number of at least 1, or None", cap)
+    return min(int(cap), size)
+
+
+def _doubles(values: ArrayLike, owner: str, parameter: str) -> Matrix:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid(owner, parameter, "an array of numbers", type(values).__name__) from None
+
+
+def _finite(values: Matrix, owner: str, parameter: str) -> Matrix:
+    if not _finite_sum(values) and not np.isfinite(values).all():
+        raise invalid(owner, parameter, "finite numbers", "a value that is missing or infinite")
+    return values
+
+
+def _finite_sum(values: Matrix) -> bool:
+    """Say whether a sum is finite: then its terms are, and it takes less time than they do."""
+    if values.size <= _FEW_NUMBERS:
+        return math.isfinite(np.vdot(values, values))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(np.sum(values))

@@ -1,0 +1,427 @@
+"""When two records are close: columns, metric and radius as a value, one function for each metric.
+
+The guarantees of sensitive privacy hold for any fixed relation between two records
+(docs/mechanisms.md 1.1), so what matters is that the answer for a pair never depends on other
+records, on the batch it came in or on the plan that found it. :func:`step` is the only place where
+that answer is defined: plain Python runs it on numbers, numpy on arrays, and the compiled kernels
+are made from it.
+
+Two records are close when their *measure* is at most a threshold that :func:`lower` computes once
+from the radius. The measure is accumulated in double precision, column after column, from direct
+differences, hence
+
+* exactly symmetric: ``a - b`` and ``b - a`` differ in sign only, and the sign is dropped;
+* monotone in each ``|a - b|`` also after rounding, because IEEE subtraction, multiplication,
+  division and addition round monotonically. The box certificate of `proof.md` rests on that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.card import Card, Column
+from whitecrow.column import LEAST_SCALE, MOST_SCALE
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
+
+SQUARES, SUM, LARGEST, MIXED = range(4)
+"""The four measures to which the metrics come down."""
+
+SCALED = {
+    "standardised": "euclidean",
+    "standardised_manhattan": "manhattan",
+    "standardised_chebyshev": "chebyshev",
+    "mixed": "manhattan",
+}
+"""The metrics that compare columns divided by their scales, and what they then are."""
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "hamming", "haversine", "gower", *SCALED)
+
+Matrix = NDArray[np.float64]
+
+_FEW = 256
+"""Points that plain Python moves to the sphere sooner than the compiler is loaded."""
+
+
+@dataclass(frozen=True)
+class NeighbourRelation:
+    """A fixed reflexive and symmetric relation between two records.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns that are compared, in this order.
+    metric : str
+        ``euclidean``, ``manhattan`` and ``chebyshev`` compare numbers as they are;
+        ``hamming`` is the *number* of columns that differ; ``haversine`` takes two columns,
+        latitude and longitude in degrees, and a radius in kilometres on a sphere of radius
+        6371.0088 km; ``gower`` is the mean over the columns of ``|a - b| / range`` for numbers
+        and of 0 or 1 for categories. ``standardised``, ``standardised_manhattan`` and
+        ``standardised_chebyshev`` divide each column by its scale first; ``mixed`` is the sum over
+        the columns of ``|a - b| / scale`` for numbers and of ``1 / scale`` where categories differ.
+    radius : float
+        Two records are close when their distance is at most the radius.
+    ranges : tuple of float
+        For ``gower``: the public range (upper minus lower) of each column, 0 for a column of
+        categories. For the metrics with scales: the scales.
+    levels : tuple of int
+        For ``mixed``: how many categories each column has, 0 for a column of numbers.
+
+    Examples
+    --------
+    >>> neighbour_relation = NeighbourRelation(("age", "bmi"), "euclidean", 5.0)
+    >>> neighbour_relation.close([61, 24], [64, 28])
+    True
+    """
+
+    columns: tuple[str, ...]
+    metric: str = "euclidean"
+    radius: float = 0.0
+    ranges: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        given: object = self.columns
+        columns = () if isinstance(given, str) else tuple(self.columns)
+        if not columns or len(set(columns)) != len(columns):
+            raise invalid(
+                "NeighbourRelation", "columns", "name at least one column, each once", given
+            )
+        if self.metric not in METRICS:
+            raise invalid(
+                "NeighbourRelation", "metric", f"one of {', '.join(METRICS)}", self.metric
+            )
+        if self.metric == "haversine" and len(columns) != 2:
+            raise invalid(
+                "NeighbourRelation",
+                "columns",
+                "name two columns, latitude and longitude in degrees, for haversine",
+                columns,
+            )
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "radius", checked_radius("NeighbourRelation", self.radius))
+        object.__setattr__(
+            self,
+            "ranges",
+            checked_ranges("NeighbourRelation", self.metric, self.ranges, len(columns)),
+        )
+        if len(self.levels) != (len(columns) if self.metric == "mixed" else 0):
+            must = "given for mixed, one for each column, and for no other metric"
+            raise invalid("NeighbourRelation", "levels", must, self.levels)
+
+    @property
+    def layout(self) -> Layout:
+        """How records are laid out before they are compared."""
+        if self.metric == "haversine" or self.metric in SCALED:
+            return Layout(self.metric, self.ranges, self.levels)
+        return PLAIN
+
+    def form(self) -> Form:
+        """Return what the metric and the radius come down to, for records as they are laid out."""
+        width = self.layout.width(len(self.columns))
+        return lower(self.metric, self.radius, self.ranges, width)
+
+    @property
+    def metric_name(self) -> str:
+        """The metric's name for a guarantee, whose columns are kept sorted.
+
+        Latitude and longitude are not interchangeable, so an unsorted pair names its latitude.
+        """
+        if self.metric == "haversine" and list(self.columns) != sorted(self.columns):
+            return f"haversine with latitude {self.columns[0]}"
+        return self.metric
+
+    def close(self, a: Sequence[float], b: Sequence[float]) -> bool:
+        """Say whether two records are close: the reference that every plan agrees with."""
+        for record in (a, b):
+            if len(record) != len(self.columns) or not all(math.isfinite(v) for v in record):
+                must = f"{len(self.columns)} finite numbers"
+                raise invalid("NeighbourRelation.close", "record", must, record)
+        form = self.form()
+        both = np.array([[float(v) for v in record] for record in (a, b)])
+        first, second = self.layout.placed(both).tolist()
+        return bool(measure(form.kind, first, second, form.scales) <= form.threshold)
+
+
+def relation_on(
+    card: Card, columns: Sequence[str], metric: str, radius: float
+) -> NeighbourRelation:
+    """Return the relation "within the radius" over some columns of a card.
+
+    Raises
+    ------
+    InvalidInput
+        The card does not have a column, or the metric cannot compare its values.
+    """
+    for name in columns:
+        kind = card.column(name).type
+        if kind == "text":
+            raise InvalidInput(
+                f"The column {name!r} is text, which has no distances. Leave it out, or list its "
+                'values on the card as type = "category".'
+            )
+        if kind == "category" and metric not in ("hamming", "gower", "mixed") and radius > 0:
+            raise InvalidInput(
+                f"The column {name!r} is a category, which {metric} cannot measure. "
+                'Use metric="mixed", "gower" or "hamming", or leave the column out.'
+            )
+    found = [card.column(name) for name in columns]
+    ranges: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
+    if metric == "gower":
+        ranges = tuple(map(_range, found))
+    elif metric in SCALED:
+        ranges = tuple(_scale(column, metric) for column in found)
+    if metric == "mixed":
+        levels = tuple(len(column.categories or ()) for column in found)
+    return NeighbourRelation(tuple(columns), metric, radius, ranges, levels)
+
+
+def _scale(column: Column, metric: str) -> float:
+    """Return the difference that counts as 1; categories that differ count as 1 unless told."""
+    if column.scale is not None:
+        return float(column.scale)
+    if column.type == "category":
+        return 1.0
+    raise InvalidInput(
+        f"The column {column.name!r} has no scale on the card, and {metric} divides by it. Give "
+        "'scale', the difference that counts as 1, from knowledge, public data or a priced "
+        "question."
+    )
+
+
+def _range(column: Column) -> float:
+    """Return the public range that gower divides by; 0 marks a column of categories."""
+    if column.type == "category":
+        return 0.0
+    if column.lower is None or column.upper is None:
+        raise InvalidInput(
+            f"The column {column.name!r} has no bounds on the card, and gower divides by their "
+            "distance. Give 'lower' and 'upper', from knowledge or public data."
+        )
+    return float(column.upper) - float(column.lower)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How records are laid out as vectors before the measure compares them.
+
+    ``haversine`` compares points of the unit sphere. The metrics with scales compare ``value /
+    scale``, divided once and here alone, so that every engine compares the same doubles. ``mixed``
+    puts the m categories of a column at the corners ``+h e_i, -h e_i`` of ``m / 2`` further
+    coordinates, ``h = 1 / (2 scale)``: any two of them are ``2h`` apart as sums of differences go,
+    so that ``mixed`` is ``manhattan`` on what is laid out. Everything else is compared as it is.
+
+    Parameters
+    ----------
+    metric : str
+        ``haversine`` or one of :data:`SCALED`; empty for records that are compared as they are.
+    scales : tuple of float
+    levels : tuple of int
+        See :class:`NeighbourRelation`.
+    """
+
+    metric: str = ""
+    scales: tuple[float, ...] = ()
+    levels: tuple[int, ...] = ()
+
+    def width(self, columns: int) -> int:
+        """Return how many coordinates records of so many columns have."""
+        if self.metric == "haversine":
+            return 3
+        return sum((level + 1) // 2 if level else 1 for level in self.levels or (0,) * columns)
+
+    def placed(self, values: Matrix) -> Matrix:
+        """Return the vectors that the measure compares."""
+        if not self.metric:
+            return values
+        if self.metric == "haversine":
+            return embedded(values, self.metric)
+        # A quotient that is too large for a double is cut, whatever the other records are.
+        with np.errstate(over="ignore"):
+            scaled: Matrix = np.clip(values / np.array(self.scales), -_FARTHEST, _FARTHEST)
+        if not any(self.levels):
+            return scaled
+        parts = []
+        for place, (scale, level) in enumerate(zip(self.scales, self.levels, strict=True)):
+            if level == 0:
+                parts.append(scaled[:, place : place + 1])
+                continue
+            codes = values[:, place].astype(np.int64)
+            corners = np.zeros((len(values), (level + 1) // 2))
+            corners[np.arange(len(values)), codes // 2] = np.where(codes % 2, -0.5, 0.5) / scale
+            parts.append(corners)
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+_FARTHEST = 1e300
+
+PLAIN = Layout()
+"""Records are compared as they are."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a metric and a radius come down to.
+
+    Two records are close when ``measure(kind, a, b, scales) <= threshold``.
+    """
+
+    kind: int
+    threshold: float
+    scales: tuple[float, ...]
+
+
+def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Form:
+    """Bring a metric down to one of the four measures that :func:`step` adds up.
+
+    ``haversine`` becomes euclidean on the unit sphere: a great circle of length ``radius`` has
+    the chord ``2 sin(radius / 2R)``. ``hamming`` becomes ``mixed`` without numbers. The mean of
+    ``gower`` is compared as a sum: the threshold is the largest sum whose mean, as rounded by
+    the division, is at most the radius.
+
+    Radius 0 is equality of what is compared (for ``haversine`` of points of the sphere), an
+    equivalence, as the mechanisms at radius 0 need it. The squares and quotients of tiny
+    differences underflow to 0: records that are close to one would not be close to each other.
+    """
+    plain = (1.0,) * width
+    metric = SCALED.get(metric, metric)
+    if metric == "euclidean" and radius > 0.0:
+        return Form(SQUARES, radius * radius, plain)
+    if metric == "euclidean":
+        return Form(LARGEST, 0.0, plain)
+    if metric == "manhattan":
+        return Form(SUM, radius, plain)
+    if metric == "chebyshev":
+        return Form(LARGEST, radius, plain)
+    if metric == "hamming":
+        return Form(MIXED, radius, (0.0,) * width)
+    if metric == "haversine" and radius == 0.0:
+        return Form(LARGEST, 0.0, (1.0, 1.0, 1.0))
+    if metric == "haversine":
+        angle = radius / (2.0 * EARTH_RADIUS_KM)
+        chord = 2.0 * math.sin(angle) if angle < math.pi / 2.0 else math.inf
+        return Form(SQUARES, chord * chord, (1.0, 1.0, 1.0))
+    if radius == 0.0:
+        return Form(MIXED, 0.0, (0.0,) * width)
+    return Form(MIXED, _largest_sum(radius, width), tuple(ranges))
+
+
+def embedded(values: Matrix, metric: str) -> Matrix:
+    """Return the vectors that the measure compares: for haversine, points of the unit sphere."""
+    if metric != "haversine":
+        return values
+    if len(values) <= _FEW:
+        return np.array([on_sphere(*place) for place in values.tolist()]).reshape(-1, 3)
+    from whitecrow.neighbours._kernels.metric import on_spheres
+
+    points: Matrix = on_spheres(values)
+    return points
+
+
+def checked_form(
+    metric: str, radius: float, ranges: Sequence[float], width: int, owner: str
+) -> Form:
+    """Return the measure and the threshold of a metric and a radius."""
+    if metric not in METRICS:
+        raise invalid(owner, "metric", f"one of {', '.join(METRICS)}", metric)
+    if metric == "haversine" and width != 2:
+        raise invalid(owner, "data", "have two columns for haversine", width)
+    if metric in SCALED:
+        hint = "A NeighbourRelation has scales; lay the records out with its layout."
+        raise invalid(owner, "metric", "one without scales", metric, hint)
+    checked = checked_ranges(owner, metric, ranges, width)
+    return lower(metric, checked_radius(owner, radius), checked, width)
+
+
+def checked_radius(owner: str, radius: object) -> float:
+    """Return the radius as a double, or refuse it."""
+    try:
+        value = float(radius)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if isinstance(radius, bool | str) or not (math.isfinite(value) and value >= 0.0):
+        raise invalid(owner, "radius", "a finite number of at least 0", radius)
+    return value
+
+
+def checked_ranges(
+    owner: str, metric: str, ranges: Sequence[float], width: int
+) -> tuple[float, ...]:
+    """Return the public ranges of the columns for gower, scales, and none for any other metric."""
+    values = tuple(float(v) for v in ranges)
+    if metric in SCALED:
+        if len(values) != width or not all(LEAST_SCALE <= v <= MOST_SCALE for v in values):
+            must = f"{width} scales between {LEAST_SCALE:g} and {MOST_SCALE:g}, one for each column"
+            raise invalid(owner, "ranges", must, ranges)
+        return values
+    if metric != "gower":
+        if values:
+            raise invalid(owner, "ranges", f"empty for {metric}", ranges)
+        return ()
+    if len(values) != width or not all(math.isfinite(v) and v >= 0.0 for v in values):
+        must = f"{width} finite numbers of at least 0, one for each column"
+        raise invalid(owner, "ranges", must, ranges, "A column of categories has the range 0.")
+    return values
+
+
+def _largest_sum(radius: float, width: int) -> float:
+    result = radius * width
+    while result / width > radius:
+        result = math.nextafter(result, -math.inf)
+    while (above := math.nextafter(result, math.inf)) / width <= radius:
+        result = above
+    return result
+
+
+def step(kind: int, total: Any, difference: Any, scale: float) -> Any:
+    """Add one column to a measure.
+
+    Parameters
+    ----------
+    kind : int
+        ``SQUARES`` (euclidean, haversine), ``SUM`` (manhattan), ``LARGEST`` (chebyshev) or
+        ``MIXED`` (gower, hamming).
+    total : float or array
+        The measure of the columns before this one.
+    difference : float or array
+        ``|a - b|`` in this column.
+    scale : float
+        For ``MIXED``: the range of a column of numbers, or 0 for a column of categories, which
+        adds 1 where the records differ.
+    """
+    if kind == SQUARES:
+        return total + difference * difference
+    if kind == SUM:
+        return total + difference
+    if kind == LARGEST:
+        return np.maximum(total, difference)
+    if scale > 0.0:
+        return total + difference / scale
+    return total + 1.0 * (difference > 0.0)
+
+
+def measure(kind: int, a: Any, b: Any, scales: Any) -> Any:
+    """Return the measure of a pair: each column in order through :func:`step`."""
+    total = 0.0
+    for c in range(len(scales)):
+        total = step(kind, total, abs(a[c] - b[c]), scales[c])
+    return total
+
+
+def measures(form: Form, columns: NDArray[np.float64], record: NDArray[np.float64]) -> Any:
+    """Return the measure between one record and many, given column by column.
+
+    One beyond the largest number is infinite, as in compiled loops, and no radius is.
+    """
+    total = np.zeros(columns.shape[1:])
+    with np.errstate(over="ignore"):
+        for c, scale in enumerate(form.scales):
+            total = step(form.kind, total, np.abs(columns[c] - record[c]), scale)
+    return total

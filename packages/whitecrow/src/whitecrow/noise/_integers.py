@@ -1,0 +1,292 @@
+"""Exact noise on the whole numbers: geometric, discrete Laplace, discrete Gaussian.
+
+The parameters of these laws are public (a scale is set by epsilon and a sensitivity bound), so the
+tables they need are kept for the next draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import isqrt
+
+from whitecrow.noise._exact import (
+    WIDTH,
+    Bounds,
+    Table,
+    divide,
+    exp_coin,
+    exp_neg,
+    powers,
+    undercuts,
+)
+from whitecrow.noise._source import Rational, Source, ratio, system_source
+
+_BITS = 128  # precision of the tables before they are cut to words
+_REACH = 46  # tables go to weights e^-46 < 2^-64; what lies beyond is one more index
+
+
+def _tail(head: Bounds, ratio: Bounds, bits: int) -> Bounds:
+    """Enclose ``head + head * ratio + head * ratio^2 + ...``, the ratio surely below 1."""
+    one = 1 << bits
+    return divide(head, (one - ratio[1], one - ratio[0]), bits)
+
+
+class Geometric:
+    """The law ``P(k) proportional to e^(-xk)`` on 0, 1, 2, ..., with ``x = numerator/denominator``.
+
+    The digits of such a number are independent (``proof.md`` 5): digit ``i`` in base ``radix`` has
+    weights ``e^(-x radix^i k)``. All but the leading digit come from a finite table each; the
+    leading one has no upper end, and its table's last index means "this much, and draw again".
+    """
+
+    __slots__ = ("digits", "place", "span", "top")
+
+    def __init__(
+        self,
+        numerator: int,
+        denominator: int,
+        width: int = WIDTH,
+        radix: int = 16,
+        reach: int = _REACH,
+    ) -> None:
+        self.digits: list[tuple[Table, int]] = []
+        # Each place takes the radix-th power of the one before, which costs precision.
+        bits = _BITS + (denominator // numerator).bit_length()
+        base = exp_neg(numerator, denominator, bits)
+        place = 1
+        while numerator * place * radix < reach * denominator:
+            low, high = powers(base, radix, bits)
+            weights = _Powers(numerator * place, denominator)
+            table = Table(low[:radix], high[:radix], bits, weights.refine, width)
+            self.digits.append((table, place))
+            base = low[radix], high[radix]
+            place *= radix
+        self.place = place
+        self.span = span = -(-reach * denominator // (numerator * place))
+        low, high = powers(base, span, bits)
+        low[span], high[span] = _tail((low[span], high[span]), base, bits)
+        weights = _Powers(numerator * place, denominator, span)
+        self.top = Table(low, high, bits, weights.refine, width)
+
+    def draw(self, source: Source) -> int:
+        """Return one draw."""
+        total = 0
+        for table, place in self.digits:
+            total += table.draw(source) * place
+        lead = self.top.draw(source)
+        while lead == self.span:
+            total += self.span * self.place
+            lead = self.top.draw(source)
+        return total + lead * self.place
+
+
+def _times(first: Bounds, second: Bounds) -> Bounds:
+    """Enclose a product of two numbers in [0, 1], both at the tables' precision."""
+    return first[0] * second[0] >> _BITS, (first[1] * second[1] >> _BITS) + 1
+
+
+class _Powers:
+    """The weights ``e^(-kx)``, ``x = numerator/denominator``; from ``span`` on they are one sum."""
+
+    __slots__ = ("denominator", "numerator", "span")
+
+    def __init__(self, numerator: int, denominator: int, span: int = -1) -> None:
+        self.numerator, self.denominator, self.span = numerator, denominator, span
+
+    def refine(self, index: int, bits: int) -> Bounds:
+        """Enclose the weight of an index."""
+        weight = exp_neg(index * self.numerator, self.denominator, bits)
+        if index != self.span:
+            return weight
+        return _tail(weight, exp_neg(self.numerator, self.denominator, bits), bits)
+
+
+class Gaussian:
+    """The law ``P(k) proportional to e^(-k^2 / 2v)`` on the whole numbers, ``v`` rational.
+
+    Magnitudes are cut into blocks of ``block`` numbers. A block is drawn by the weight of its
+    smallest member, a member uniformly, and it is kept with the ratio of the two weights, which is
+    an exponential coin; the least such ratio in the block settles most of these coins without
+    computing an exponential. Past the table the blocks are drawn geometrically, by the tangent of
+    the parabola (``proof.md`` 6).
+    """
+
+    __slots__ = ("block", "count", "keep", "numerator", "reach", "step", "table", "twice", "width")
+
+    def __init__(
+        self,
+        numerator: int,
+        denominator: int,
+        width: int = WIDTH,
+        fineness: int = 2,
+        reach: int = _REACH,
+    ) -> None:
+        # The weight of k is exp(-k^2 * self.numerator / self.twice).
+        self.numerator, self.twice, self.width = denominator, 2 * numerator, width
+        self.reach = reach
+        deviation = isqrt(numerator // denominator)
+        self.block = block = 1 << max(0, (deviation // fineness).bit_length() - 1)
+        self.step = step = denominator * block * block
+        self.count = isqrt(reach * self.twice // step) + 1
+        low, high, self.keep = self._weights()
+        self.table = Table(low, high, _BITS, self._refine, width)
+
+    def _weights(self) -> tuple[list[int], list[int], list[int]]:
+        """Enclose the weights of all blocks, and bound from below the ratio of each to the next.
+
+        With ``x = step/twice`` the weights are ``e^(-i^2 x)``, the ratios ``e^(-(2i+1) x)``.
+        """
+        base = exp_neg(self.step, self.twice, _BITS)
+        square, ratio = _times(base, base), base
+        weight = 1 << _BITS, 1 << _BITS
+        low, high, keep = [], [], []
+        for _ in range(self.count):
+            low.append(weight[0])
+            high.append(weight[1])
+            keep.append(ratio[0] >> (_BITS - self.width))
+            weight = _times(weight, ratio)
+            ratio = _times(ratio, square)
+        slope = exp_neg(2 * self.count * self.step, self.twice, _BITS)
+        least, most = _tail(weight, slope, _BITS)
+        return [*low, least], [*high, most], keep
+
+    def _refine(self, index: int, bits: int) -> Bounds:
+        weight = exp_neg(index * index * self.step, self.twice, bits)
+        if index != self.count:
+            return weight
+        return _tail(weight, exp_neg(2 * self.count * self.step, self.twice, bits), bits)
+
+    def magnitude(self, source: Source) -> int | None:
+        """Return one magnitude, or None where the coin says to draw again."""
+        index = self.table.draw(source)
+        if index == self.count:
+            return self.far_magnitude(source)
+        start = index * self.block
+        if self.block == 1:
+            return start
+        value = start + source.bits(self.block.bit_length() - 1)
+        word = source.bits(self.width)
+        if word < self.keep[index] or self.keeps(source, value, start, word):
+            return value
+        return None
+
+    def keeps(self, source: Source, value: int, start: int, word: int) -> bool:
+        """Toss the coin of ratio weight(value) / weight(start), its first word being known."""
+        excess = (value * value - start * start) * self.numerator
+        return undercuts(
+            source,
+            lambda bits: exp_neg(excess, self.twice, bits),
+            word,
+            self.width,
+            self.width,
+        )
+
+    def far_magnitude(self, source: Source) -> int | None:
+        """Return one magnitude of the blocks past the table, or None."""
+        slope = 2 * self.count * self.block * self.block
+        law = Geometric(slope * self.numerator, self.twice, self.width, reach=self.reach)
+        beyond = law.draw(source)
+        value = (self.count + beyond) * self.block + source.bits(self.block.bit_length() - 1)
+        excess = value * value - (self.count * self.block) ** 2 - slope * beyond
+        kept = exp_coin(source, excess * self.numerator, self.twice, self.width)
+        return value if kept else None
+
+    def draw(self, source: Source) -> int:
+        """Return one draw."""
+        return two_sided(self.magnitude, source)
+
+
+def two_sided(magnitude: Callable[[Source], int | None], source: Source) -> int:
+    """Give a magnitude a random sign; draw again where it is None, or a zero with a minus.
+
+    Zero has one sign only: kept with both, it would come twice too often.
+    """
+    while True:
+        value = magnitude(source)
+        if value is None:
+            continue
+        if not source.bits(1):
+            return value
+        if value:
+            return -value
+
+
+@lru_cache(maxsize=256)
+def _geometric(numerator: int, denominator: int) -> Geometric:
+    return Geometric(numerator, denominator)
+
+
+@lru_cache(maxsize=256)
+def _gaussian(numerator: int, denominator: int) -> Gaussian:
+    return Gaussian(numerator, denominator)
+
+
+def geometric(x: Rational, source: Source | None = None) -> int:
+    """Return k = 0, 1, 2, ... with probability ``(1 - e^-x) e^(-xk)``.
+
+    Parameters
+    ----------
+    x : Fraction or int
+        The rate, greater than 0.
+    source : Source, optional
+        Where the randomness comes from; the operating system unless given.
+
+    Examples
+    --------
+    >>> geometric(1000)
+    0
+    """
+    return _geometric(*ratio(x, "geometric", "x")).draw(source or system_source())
+
+
+def discrete_laplace(scale: Rational, source: Source | None = None) -> int:
+    """Return a whole number k with probability proportional to ``e^(-|k|/scale)``.
+
+    Adding it to a count of sensitivity D with ``scale = D/epsilon`` is epsilon-DP (Ghosh,
+    Roughgarden and Sundararajan 2012).
+
+    Parameters
+    ----------
+    scale : Fraction or int
+        Greater than 0.
+    source : Source, optional
+        Where the randomness comes from; the operating system unless given.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> discrete_laplace(Fraction(1, 1000))
+    0
+    """
+    numerator, denominator = ratio(scale, "discrete_laplace", "scale")
+    return two_sided(_geometric(denominator, numerator).draw, source or system_source())
+
+
+def discrete_gaussian(
+    variance: Rational, source: Source | None = None, *, remember: bool = True
+) -> int:
+    """Return a whole number k with probability proportional to ``e^(-k^2 / (2 variance))``.
+
+    Adding it to a count of sensitivity D is ``D^2 / (2 variance)``-zCDP (Canonne, Kamath and
+    Steinke 2020, theorem 4).
+
+    Parameters
+    ----------
+    variance : Fraction or int
+        The parameter of the law (its variance is never greater); greater than 0.
+    source : Source, optional
+        Where the randomness comes from; the operating system unless given.
+    remember : bool
+        Whether tables are kept for the next draw. Not where the variance is a private fact: a quick
+        draw would tell that the same fact was met before.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> discrete_gaussian(Fraction(1, 1000))
+    0
+    """
+    pair = ratio(variance, "discrete_gaussian", "variance")
+    law = _gaussian(*pair) if remember else Gaussian(*pair)
+    return law.draw(source or system_source())

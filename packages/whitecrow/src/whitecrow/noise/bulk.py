@@ -1,0 +1,240 @@
+"""Many draws at once, as numpy arrays, for simulations, audits and error curves.
+
+The algorithms are those of the single draws, on arrays of words: the same tables, the same
+comparisons of whole numbers; a word that needs the exact path is handed to it one by one
+(``proof.md`` 9). The law is therefore the same, bit for bit, and so is the absence of floats.
+A release draws its noise by the single-draw functions all the same: they accept any rational,
+whereas arrays stop at 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.noise._exact import WIDTH, Bounds, Table, exp_neg, logistic, undercuts
+from whitecrow.noise._heavy import CoreTail
+from whitecrow.noise._integers import Gaussian, Geometric
+from whitecrow.noise._source import Rational, Source, positive_whole, ratio, refuse, system_source
+
+Words: TypeAlias = NDArray[np.uint64]
+Draws: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+_MASK = (1 << WIDTH) - 1
+_LARGEST = 1 << 50  # scales up to here cannot overflow 64 bits
+_RADIX = 1024  # larger tables than those of a single draw: many draws share the work of making them
+_FINENESS = 64
+
+
+def draw_words(source: Source, size: int) -> Words:
+    octets = source.bits(WIDTH * size).to_bytes(8 * size, "little")
+    return np.frombuffer(octets, dtype="<u8").astype(np.uint64, copy=False)
+
+
+def _signs(source: Source, size: int) -> Flags:
+    octets = source.bits(8 * (-(-size // 8))).to_bytes(-(-size // 8), "little")
+    flags: Flags = np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=size).astype(bool)
+    return flags
+
+
+def _coins(source: Source, enclosure: Callable[[int], Bounds], size: int) -> Flags:
+    """Toss ``size`` coins of the enclosed probability."""
+    low, high = enclosure(WIDTH)
+    if low > _MASK:  # probability 1
+        return np.ones(size, dtype=bool)
+    words = draw_words(source, size)
+    heads: Flags = words < np.uint64(low)
+    if high == low:
+        return heads
+    for place in np.flatnonzero(~heads & (words <= np.uint64(high - 1))):
+        heads[place] = undercuts(source, enclosure, int(words[place]), WIDTH)
+    return heads
+
+
+def _indices(source: Source, table: Table, size: int) -> Draws:
+    """Draw ``size`` indices of a table."""
+    words = draw_words(source, size)
+    found = np.searchsorted(np.array(table.edges, dtype=np.uint64), words, side="right")
+    sure = words < np.array(table.safe, dtype=np.uint64)[found]
+    for place in np.flatnonzero(~sure):
+        found[place] = table.settle(source, int(words[place]))
+    return found.astype(np.int64, copy=False)
+
+
+def _geometrics(source: Source, law: Geometric, size: int) -> Draws:
+    total = np.zeros(size, dtype=np.int64)
+    for table, place in law.digits:
+        total += _indices(source, table, size) * place
+    left = np.arange(size)
+    while left.size:
+        lead = _indices(source, law.top, left.size)
+        total[left] += lead * law.place
+        left = left[lead == law.span]
+    return total
+
+
+def _two_sided(source: Source, magnitudes: Callable[[int], Draws], size: int) -> Draws:
+    """Give magnitudes a sign each, drawing again where the sign would make a second zero."""
+    parts: list[Draws] = []
+    missing = size
+    while missing:
+        drawn = magnitudes(missing)
+        negative = _signs(source, drawn.size)
+        drawn = np.where(negative, -drawn, drawn)[(drawn != 0) | ~negative]
+        parts.append(drawn)
+        missing -= drawn.size
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _gaussian_magnitudes(source: Source, law: Gaussian, size: int) -> Draws:
+    """Draw block, member and first coin word of ``size`` magnitudes; drop the refused ones."""
+    index = _indices(source, law.table, size)
+    far = np.flatnonzero(index == law.count)
+    value = index * law.block
+    kept = np.ones(size, dtype=bool)
+    if law.block > 1:
+        inside = draw_words(source, size) >> np.uint64(WIDTH + 1 - law.block.bit_length())
+        value = value + inside.astype(np.int64)
+        words = draw_words(source, size)
+        ratios = np.array([*law.keep, 0], dtype=np.uint64)[index]
+        for place in np.flatnonzero((words >= ratios) & (index < law.count)):
+            start = int(index[place]) * law.block
+            kept[place] = law.keeps(source, int(value[place]), start, int(words[place]))
+    for place in far:
+        magnitude = law.far_magnitude(source)
+        kept[place] = magnitude is not None
+        value[place] = magnitude or 0
+    return value[kept]
+
+
+def _size(size: int, owner: str) -> int:
+    if size == 0:
+        return 0
+    return positive_whole(size, owner, "size")
+
+
+def _bounded(pair: tuple[int, int], limit: int, owner: str, parameter: str) -> tuple[int, int]:
+    if pair[0] > limit * pair[1]:
+        raise refuse(owner, parameter, f"at most {limit} for draws in 64 bits", "a greater number")
+    return pair
+
+
+def bernoulli(p: Rational, size: int, source: Source | None = None) -> Flags:
+    """Return ``size`` flags, each True with probability exactly ``p``.
+
+    Examples
+    --------
+    >>> bernoulli(1, 3).tolist()
+    [True, True, True]
+    """
+    owner = "bulk.bernoulli"
+    numerator, denominator = _bounded(ratio(p, owner, "p", zero=True), 1, owner, "p")
+
+    def enclosure(bits: int) -> Bounds:
+        return (numerator << bits) // denominator, -((-numerator << bits) // denominator)
+
+    return _coins(source or system_source(), enclosure, _size(size, owner))
+
+
+def bernoulli_exp(x: Rational, size: int, source: Source | None = None) -> Flags:
+    """Return ``size`` flags, each True with probability exactly ``exp(-x)``.
+
+    Examples
+    --------
+    >>> bernoulli_exp(0, 3).tolist()
+    [True, True, True]
+    """
+    owner = "bulk.bernoulli_exp"
+    pair = ratio(x, owner, "x", zero=True)
+    return _coins(source or system_source(), lambda bits: exp_neg(*pair, bits), _size(size, owner))
+
+
+def bernoulli_logistic(x: Rational, size: int, source: Source | None = None) -> Flags:
+    """Return ``size`` flags, each True with probability exactly ``e^-x / (1 + e^-x)``.
+
+    Examples
+    --------
+    >>> bernoulli_logistic(1000, 3).tolist()
+    [False, False, False]
+    """
+    owner = "bulk.bernoulli_logistic"
+    pair = ratio(x, owner, "x", zero=True)
+    return _coins(source or system_source(), lambda bits: logistic(*pair, bits), _size(size, owner))
+
+
+def geometric(x: Rational, size: int, source: Source | None = None) -> Draws:
+    """Return ``size`` draws of :func:`whitecrow.noise.geometric`, for ``x`` of at least 2**-50.
+
+    Examples
+    --------
+    >>> geometric(1000, 3).tolist()
+    [0, 0, 0]
+    """
+    owner = "bulk.geometric"
+    numerator, denominator = ratio(x, owner, "x")
+    if denominator > _LARGEST * numerator:
+        raise refuse(owner, "x", "at least 2**-50 for draws in 64 bits", "a smaller number")
+    law = Geometric(numerator, denominator, radix=_RADIX)
+    return _geometrics(source or system_source(), law, _size(size, owner))
+
+
+def discrete_laplace(scale: Rational, size: int, source: Source | None = None) -> Draws:
+    """Return ``size`` draws of :func:`whitecrow.noise.discrete_laplace`, scale at most 2**50.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> discrete_laplace(Fraction(1, 1000), 3).tolist()
+    [0, 0, 0]
+    """
+    owner = "bulk.discrete_laplace"
+    numerator, denominator = _bounded(ratio(scale, owner, "scale"), _LARGEST, owner, "scale")
+    law = Geometric(denominator, numerator, radix=_RADIX)
+    origin = source or system_source()
+    return _two_sided(origin, lambda n: _geometrics(origin, law, n), _size(size, owner))
+
+
+def discrete_gaussian(variance: Rational, size: int, source: Source | None = None) -> Draws:
+    """Return ``size`` draws of :func:`whitecrow.noise.discrete_gaussian`, variance at most 2**100.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> discrete_gaussian(Fraction(1, 1000), 3).tolist()
+    [0, 0, 0]
+    """
+    owner = "bulk.discrete_gaussian"
+    pair = _bounded(ratio(variance, owner, "variance"), _LARGEST**2, owner, "variance")
+    law = Gaussian(*pair, fineness=_FINENESS)
+    origin = source or system_source()
+    return _two_sided(origin, lambda n: _gaussian_magnitudes(origin, law, n), _size(size, owner))
+
+
+def core_tail(scale: Rational, tail: int, size: int, source: Source | None = None) -> Draws:
+    """Return ``size`` draws of :func:`whitecrow.noise.core_tail`, tables built once.
+
+    A draw of the power tail beyond 64 bits raises OverflowError; with ``tail=1`` and a scale of a
+    million that is one draw in 10**12.
+
+    Examples
+    --------
+    >>> core_tail(100, 3, 4).shape
+    (4,)
+    """
+    owner = "bulk.core_tail"
+    pair = _bounded(ratio(scale, owner, "scale"), _LARGEST, owner, "scale")
+    law = CoreTail(*pair, positive_whole(tail, owner, "tail"))
+    origin = source or system_source()
+    count = _size(size, owner)
+    tails = _coins(origin, law.tail_mass, count)
+    halves = _geometrics(origin, law.law, count)
+    for place in np.flatnonzero(tails):
+        halves[place] = law.tail_half(origin)
+    for place in np.flatnonzero(~tails & (halves >= law.corner)):
+        halves[place] = law.core_half(origin, int(halves[place]))
+    magnitudes = (halves + 1) // 2
+    return np.where(_signs(origin, count), -magnitudes, magnitudes)

@@ -1,0 +1,272 @@
+"""The laws of the samplers in closed form: what a draw looks like before it is drawn.
+
+Floats for tests, audits and the expected error of a question (:func:`core_tail_quantile` and its
+kin). No release is ever computed from these numbers; where a proof needs certainty, the same
+probabilities are enclosed between fractions in :mod:`whitecrow.noise.bounds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from math import ceil, exp, expm1, inf, log, pi, sqrt, tan
+from statistics import NormalDist
+
+from whitecrow.noise._source import Rational, refuse
+
+Real = Rational | float
+
+
+# -- whole numbers with exponential weights --
+
+
+def geometric_pmf(k: int, x: Real) -> float:
+    """Return ``(1 - e^-x) e^(-xk)``.
+
+    Examples
+    --------
+    >>> round(geometric_pmf(0, 1) + geometric_pmf(1, 1), 6) == round(1 - exp(-2), 6)
+    True
+    """
+    return -expm1(-float(x)) * exp(-float(x) * k) if k >= 0 else 0.0
+
+
+def discrete_laplace_pmf(k: int, scale: Real) -> float:
+    """Return ``(1 - a) / (1 + a) * a^|k|`` with ``a = e^(-1/scale)``."""
+    x = 1 / float(scale)
+    return -expm1(-x) / (1 + exp(-x)) * exp(-x * abs(k))
+
+
+def discrete_laplace_quantile(probability: float, scale: Real) -> int:
+    """Return the least m with ``P(|K| <= m) >= probability``.
+
+    ``P(|K| > m) = 2 a^(m+1) / (1 + a)``, which is solved for m.
+
+    Examples
+    --------
+    >>> discrete_laplace_quantile(0.5, 10), discrete_laplace_quantile(0.95, 10)
+    (7, 30)
+    """
+    x = 1 / float(scale)
+    least = -log(_upper(probability) * (1 + exp(-x)) / 2) / x - 1
+    return max(0, ceil(least - 1e-9))
+
+
+def discrete_gaussian_pmf(k: int, variance: Real) -> float:
+    """Return ``e^(-k^2 / 2v)`` over its sum on the whole numbers."""
+    v = float(variance)
+    return exp(-k * k / (2 * v)) / _gaussian_sum(v)
+
+
+def _gaussian_sum(v: float) -> float:
+    if v > 4:  # Poisson's summation formula: the next term is 2 e^(-2 pi^2 v), below 1e-34
+        return sqrt(2 * pi * v)
+    return 1 + 2 * sum(exp(-k * k / (2 * v)) for k in range(1, 80))
+
+
+def discrete_gaussian_quantile(probability: float, variance: Real) -> int:
+    """Return the least m with ``P(|K| <= m) >= probability``.
+
+    Summed below a deviation of a thousand; beyond, the continuous law, which differs by less than
+    one unit.
+
+    Examples
+    --------
+    >>> discrete_gaussian_quantile(0.95, 100)
+    20
+    """
+    upper = _upper(probability)
+    v = float(variance)
+    if v > 1e6:
+        return round(sqrt(v) * NormalDist().inv_cdf(1 - upper / 2))
+    norm = _gaussian_sum(v)
+    covered, m = 1 / norm, 0
+    while covered < 1 - upper - 1e-12:
+        m += 1
+        covered += 2 * exp(-m * m / (2 * v)) / norm
+    return m
+
+
+def _upper(probability: float) -> float:
+    if not 0 < probability < 1:
+        raise refuse("quantile", "probability", "between 0 and 1", "another number")
+    return 1 - probability
+
+
+# -- private choice --
+
+
+def exponential_levels_pmf(levels: Sequence[Real], counts: Sequence[int], eta: Real) -> list[float]:
+    """Return the probabilities proportional to ``counts[l] e^(eta levels[l])``.
+
+    Examples
+    --------
+    >>> exponential_levels_pmf([0, 0], [3, 1], eta=1)
+    [0.75, 0.25]
+    """
+    best = max(level for level, count in zip(levels, counts, strict=True) if count)
+    weights = [
+        count * exp(-float(eta * (best - level))) if count else 0.0
+        for level, count in zip(levels, counts, strict=True)
+    ]
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def exponential_mechanism_pmf(utilities: Sequence[Real], eta: Real) -> list[float]:
+    """Return the probabilities proportional to ``e^(eta * utility)``."""
+    return exponential_levels_pmf(utilities, [1] * len(utilities), eta)
+
+
+def permute_and_flip_pmf(utilities: Sequence[Real], eta: Real) -> list[float]:
+    """Return the law of permute-and-flip.
+
+    Let candidates arrive at independent uniform times: candidate i with coin ``q_i`` wins at time t
+    if no other has arrived with heads, so ``P(i) = q_i * integral of prod (1 - t q_j) dt`` over
+    j != i. The integrand is a polynomial, which Gauss-Legendre quadrature integrates exactly.
+
+    Examples
+    --------
+    >>> [round(p, 4) for p in permute_and_flip_pmf([0, 0, 0], eta=1)]
+    [0.3333, 0.3333, 0.3333]
+    """
+    import numpy as np
+
+    best = max(utilities)
+    coins = np.array([exp(-float(eta * (best - utility))) for utility in utilities])
+    nodes, weights = np.polynomial.legendre.leggauss(len(coins) // 2 + 1)
+    times = (nodes + 1) / 2
+    factors = 1 - times[:, None] * coins[None, :]
+    laws = []
+    for index, coin in enumerate(coins):
+        others = np.delete(factors, index, axis=1).prod(axis=1)
+        laws.append(float(coin * (weights / 2) @ others))
+    return laws
+
+
+def top_pmf(utilities: Sequence[Real], eta: Real, h: int) -> dict[tuple[int, ...], float]:
+    """Return the probability of every ordered list of ``h`` indices; for few candidates.
+
+    Examples
+    --------
+    >>> top_pmf([0, 0], eta=1, h=2)
+    {(0, 1): 0.5, (1, 0): 0.5}
+    """
+    best = max(utilities)
+    weights = [exp(-float(eta * (best - utility))) for utility in utilities]
+    law = {}
+    for chosen in permutations(range(len(weights)), h):
+        probability = 1.0
+        left = set(range(len(weights)))
+        for index in chosen:
+            probability *= weights[index] / sum(weights[other] for other in left)
+            left.remove(index)
+        law[chosen] = probability
+    return law
+
+
+# -- heavy tails, rounded --
+
+
+def _rounded(k: int, scale: Real, survival: Callable[[float], float]) -> float:
+    """Return ``P(round(scale * Z) = k)`` for symmetric Z from ``P(|Z| > z)``."""
+    s = float(scale)
+    if k == 0:
+        return 1 - survival(0.5 / s)
+    return (survival((abs(k) - 0.5) / s) - survival((abs(k) + 0.5) / s)) / 2
+
+
+def core_tail_survival(z: float, tail: int) -> float:
+    """Return ``P(|Z| > z)`` of the ideal noise with Laplace core and power tail, z at least 0.
+
+    With ``c = B + 1`` and the total mass ``N = 1 + e^-c / B``: ``(e^-z + e^-c / B) / N`` up to c,
+    ``e^-c (c/B) (c/z)^B / N`` beyond.
+
+    Examples
+    --------
+    >>> core_tail_survival(0, 3)
+    1.0
+    """
+    c = tail + 1
+    corner = exp(-c)
+    total = 1 + corner / tail
+    if z <= c:
+        return (exp(-z) + corner / tail) / total
+    return corner * (c / tail) * (c / z) ** tail / total
+
+
+def core_tail_quantile(probability: float, tail: int) -> float:
+    """Return z with ``P(|Z| <= z) = probability``; times the scale, the error of a release.
+
+    Examples
+    --------
+    >>> round(core_tail_quantile(0.5, 3), 3), round(core_tail_quantile(0.95, 3), 2)
+    (0.699, 3.12)
+    """
+    c = tail + 1
+    corner = exp(-c)
+    left = _upper(probability) * (1 + corner / tail)
+    if left >= corner * c / tail:
+        return -log(left - corner / tail)
+    return float(c * (corner * c / (tail * left)) ** (1 / tail))
+
+
+def core_tail_deviation(tail: int) -> float:
+    """Return the standard deviation of the ideal noise; infinite for ``tail`` of 1 or 2.
+
+    Examples
+    --------
+    >>> round(core_tail_deviation(3), 2)
+    1.64
+    """
+    if tail <= 2:
+        return inf
+    c = tail + 1
+    corner = exp(-c)
+    second = 2 - corner * (c * c + 2 * c + 2) + corner * c**3 / (c - 3)
+    return sqrt(second / (1 + corner / tail))
+
+
+def core_tail_pmf(k: int, scale: Real, tail: int) -> float:
+    """Return the probability that :func:`whitecrow.noise.core_tail` gives ``k``."""
+    return _rounded(k, scale, lambda z: core_tail_survival(z, tail))
+
+
+def _student_survival(z: float, degrees: int) -> float:
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(degrees, -z))
+
+
+def student_t_pmf(k: int, scale: Real, degrees: int) -> float:
+    """Return the probability that :func:`whitecrow.noise.student_t` gives ``k``."""
+    return _rounded(k, scale, lambda z: _student_survival(z, degrees))
+
+
+def student_t_quantile(probability: float, degrees: int) -> float:
+    """Return t with ``P(|T| <= t) = probability``.
+
+    Examples
+    --------
+    >>> round(student_t_quantile(0.5, 3), 3)
+    0.765
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 1 - _upper(probability) / 2))
+
+
+def cauchy_pmf(k: int, scale: Real) -> float:
+    """Return the probability that :func:`whitecrow.noise.cauchy` gives ``k``."""
+    return student_t_pmf(k, scale, 1)
+
+
+def cauchy_quantile(probability: float) -> float:
+    """Return z with ``P(|C| <= z) = probability``.
+
+    Examples
+    --------
+    >>> round(cauchy_quantile(0.5), 6)
+    1.0
+    """
+    return tan(pi * (1 - _upper(probability)) / 2)

@@ -1,0 +1,444 @@
+"""Balls that were asked about: which touch, and how deep they lie on top of each other.
+
+An answer of ``identify`` or ``screen`` looks only at the records inside the ball that was asked
+about. So the presence of one record ``z`` costs, over any number of questions asked one after the
+other, the sum of ε over the questions whose ball contains ``z``; the price of them all is the
+largest such sum, the *depth* of the balls (``identify/proof.md``, "Many questions"). Questions are
+public, so the price is.
+
+The depth is exact, up to an inclusive margin for rounding, for one column and for two columns
+under ``euclidean``, ``manhattan`` and ``chebyshev``. In a plane where a ball touches more than 128
+others it is bounded by cutting the ball into small squares; elsewhere a ball is charged for every
+earlier ball it touches. Neither is ever too little, and neither adds more than the ball's own ε,
+for one more ball deepens no point by more. Balls over other columns, under another metric or under
+another card are added up: nothing is known of where they meet. Radii are taken a little too large
+and arcs a little too long, by more than rounding can have made them too small.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.card import Card
+from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record
+from whitecrow.neighbours import NeighbourRelation, relation_on
+from whitecrow.neighbours.relation import SCALED
+from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
+from whitecrow.place.crowds import RELATIVE, Floats, Weights, no_deeper_than
+from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
+
+if TYPE_CHECKING:
+    from whitecrow.place.recount import Recount
+
+Location = dict[str, Any]
+"""A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
+
+_ZERO = Fraction(0)
+_CROWD = 128  # the time to find the deepest point grows with the square of this
+_FEW = 24
+"""Of no more discs numpy finds the deepest point; of more, a compiled loop that must be loaded."""
+_QUICK_COMPILED = 64
+"""How many touching balls the compiled loop weighs in a third of a millisecond."""
+Place = tuple[tuple[str, ...], str, tuple[float, ...], str]
+
+# Distances are decided in double precision, so a record may count as inside a ball whose
+# mathematical boundary it misses by a few units in the last place.
+_ABSOLUTE = 1e-150
+_ENDLESS = 1e150
+_ON_EARTH_KM = 1e-3
+_AT_LEAST_A_GAP = ("euclidean", "manhattan", "chebyshev")
+_ANGLE = 1e-7
+
+
+def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card) -> Location:
+    """Return a queried ball as JSON, with a digest of what the card says of records.
+
+    Another card puts the same person elsewhere (another order of categories, another clip, other
+    records over the contribution bound), so balls under different cards are never told apart.
+    """
+    metric, ranges = neighbour_relation.metric, list(neighbour_relation.ranges)
+    if metric in SCALED:
+        # Laid out, it is a ball of a metric without scales; they tell it from other such balls.
+        metric, ranges = SCALED[metric], [*ranges, *map(float, neighbour_relation.levels)]
+        center = neighbour_relation.layout.placed(np.array([center]))[0].tolist()
+    return {
+        "card": card.fingerprint(),
+        "columns": list(neighbour_relation.columns),
+        "metric": metric,
+        "ranges": ranges,
+        "center": center,
+        "radius": neighbour_relation.radius,
+    }
+
+
+class AtPlace(Declared):
+    """What questions about one place are asked with; an answer looks at the records of its ball."""
+
+    record: Record = Record(
+        help="The record; the columns named are the ones compared.",
+        more="For haversine the first is the latitude and the second the longitude.",
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    epsilon: Epsilon = Epsilon()
+    error_floor: Exact = ErrorFloor(default=FLOOR)
+    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
+
+    def settle(self) -> None:
+        """Put the columns into their one order."""
+        record, order = in_order(self.record, self.order, self.model, type(self).__name__)
+        self.put("record", record)
+        self.put("order", order)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+        return tuple(self.record)
+
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
+        """Return the relation "within the radius" on this card."""
+        return relation_on(card, self.columns, self.model.metric, self.model.radius)
+
+    def place(self, card: Card) -> list[float]:
+        """Return the record's coordinates as the data hold them."""
+        return card.encode(self.record, owner=type(self).__name__)
+
+    def location(self, card: Card) -> Location:
+        """Return the ball the answer depends on, for spatial accounting."""
+        known: tuple[Card, Location] | None = vars(self).get("_found")
+        if known is None or known[0] is not card:  # checked, priced and charged with one card
+            known = card, ball(self.neighbour_relation(card), self.place(card), card)
+            vars(self)["_found"] = known
+        return known[1]
+
+
+class Balls:
+    """What the ledger's spatial index must know of balls.
+
+    Parameters
+    ----------
+    few : int, default 24
+        Of so many discs at most numpy finds the deepest point. A compiled loop is quicker for any
+        number, once it is loaded: a service loads it when it starts.
+
+    Examples
+    --------
+    >>> ball = {"columns": ["age"], "metric": "euclidean", "center": [30.0], "radius": 5.0}
+    >>> near, tenth = {**ball, "center": [38.0]}, Fraction(1, 10)
+    >>> list(Balls().touching(ball, [near]))
+    [True]
+    >>> Balls().depth(ball, tenth, [(near, tenth)], Fraction(0))
+    Fraction(1, 5)
+    """
+
+    def __init__(self, few: int = _FEW) -> None:
+        self._few = few
+        self.quick = _FEW if few >= _FEW else _QUICK_COMPILED
+
+    def load(self) -> None:
+        """Load what is compiled, so that no transaction waits for it."""
+        ball = {"columns": ["a", "b"], "metric": "euclidean", "center": [0.0, 0.0], "radius": 1.0}
+        self.depth(ball, Fraction(1), [(ball, Fraction(1))] * (self._few + 1), _ZERO)
+
+    def sheet(self, ball: Location) -> str:
+        """Name the balls among which places are compared; the others add up."""
+        return _sheet_name(place_of(ball))
+
+    def keys(self, ball: Location) -> tuple[float, float, float]:
+        """Two coordinates and a reach; balls touch only if both differ by at most both reaches.
+
+        Projections shorten distances; every column takes part in both, so that one with two values
+        only leaves the others to tell places apart.
+        """
+        metric, radius = str(ball["metric"]), reach(float(ball["radius"]))
+        if metric == "hamming":
+            return 0.0, 0.0, np.inf
+        center = np.array(ball["center"], dtype=np.float64)
+        if metric == "haversine":
+            center = np.array(on_sphere(*center.tolist())) * EARTH_RADIUS_KM
+            radius += _ON_EARTH_KM
+        elif metric not in ("euclidean", "manhattan", "chebyshev"):
+            spans = np.array(ball["ranges"], dtype=np.float64) * len(center)
+            center = np.where(spans > 0, center / np.where(spans > 0, spans, 1.0), 0.0)
+        signs = np.where(np.arange(len(center)) % 2, -1.0, 1.0)
+        longest = {"euclidean": len(center) ** 0.5, "haversine": 3**0.5, "chebyshev": len(center)}
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = center / longest.get(metric, 1.0)
+            u, v = float(scaled.sum()), float((scaled * signs).sum())
+        if not (np.isfinite(u) and np.isfinite(v)):
+            return 0.0, 0.0, np.inf
+        return u, 0.0 if len(center) == 1 else v, float(radius)
+
+    def touching(self, ball: Location, others: Sequence[Location]) -> Sequence[bool]:
+        """Say which of the others may share a point with a ball."""
+        _, metric, ranges, _ = place_of(ball)
+        return [bool(one) for one in touching(metric, ranges, *_arrays(others), *_array(ball))]
+
+    def depth(
+        self,
+        ball: Location,
+        epsilon: Fraction,
+        met: Sequence[tuple[Location, Fraction]],
+        enough: Fraction,
+    ) -> Fraction:
+        """Bound the sum of ε at any point of a ball; no better than ``enough`` is needed."""
+        centers, radii = _arrays([one for one, _ in met])
+        weights, metric = [e for _, e in met], str(ball["metric"])
+        return depth_inside(
+            metric, _array(ball), epsilon, centers, radii, weights, enough, few=self._few
+        )
+
+    def recount(self) -> Recount:
+        """Begin with no balls, to compute anew what they cost together."""
+        from whitecrow.place.recount import Recount  # which is made of what is below
+
+        return Recount()
+
+
+BALLS = Balls()
+"""What a ledger with spatial accounting is given."""
+
+
+def _array(ball: Location) -> tuple[Floats, float]:
+    return np.array(ball["center"], dtype=np.float64), reach(float(ball["radius"]))
+
+
+def _arrays(balls: Sequence[Location]) -> tuple[Floats, Floats]:
+    centers = np.array([one["center"] for one in balls], dtype=np.float64)
+    return centers, np.array([reach(float(one["radius"])) for one in balls])
+
+
+def depth_inside(
+    metric: str,
+    new: tuple[Floats, float],
+    epsilon: Fraction,
+    centers: Floats,
+    radii: Floats,
+    epsilons: Sequence[Fraction],
+    enough: Fraction,
+    *,
+    few: int = _FEW,
+) -> Fraction:
+    """Bound the sum of ε at a point of a new ball, over it and the balls that it touches."""
+    center, radius = new
+    scale, (own, least, *whole) = common([epsilon, enough, *epsilons])
+    around = sum(whole)
+    inside = own + around  # never too little; exact where all of them share a point
+    if inside <= least or not whole or not exact_in(metric, len(center)):
+        return Fraction(inside, scale)
+    if len(center) == 2 and len(whole) > _CROWD:
+        most = no_deeper_than(metric, centers - center, radii, radius, weights_of(whole))
+        return Fraction(min(inside, own + most), scale)
+    # Weighing the new ball above all others together puts the deepest point inside it.
+    # Of a few, all is told: what is known of each makes giving one of them back exact.
+    floor = least + around if len(whole) > _FEW else 0
+    centers, radii = np.concatenate([centers, center[None]]), np.append(radii, radius)
+    found = deepest(metric, centers, radii, weights_of([*whole, inside]), floor, few)
+    return Fraction(found - around, scale)
+
+
+def weights_of(whole: Sequence[int]) -> Weights:
+    """Sums stay exact: Python's integers where 64 bits might not hold them."""
+    return np.array(whole, dtype=np.int64 if 2 * sum(whole) < 2**63 else object)
+
+
+def common(numbers: Sequence[Fraction]) -> tuple[int, list[int]]:
+    """Return a common denominator and the numerators over it."""
+    scale = math.lcm(*{number.denominator for number in numbers})
+    return scale, [number.numerator * (scale // number.denominator) for number in numbers]
+
+
+@lru_cache(maxsize=256)
+def _sheet_name(place: Place) -> str:
+    return hashlib.sha256(repr(place).encode()).hexdigest()
+
+
+def place_of(ball: Mapping[str, Any]) -> Place:
+    return (
+        tuple(ball["columns"]),
+        str(ball["metric"]),
+        tuple(ball.get("ranges", ())),
+        str(ball.get("card", "")),
+    )
+
+
+def exact_in(metric: str, width: int) -> bool:
+    """Say whether :func:`deepest` knows this metric in this many columns."""
+    return width <= 2 and metric in _AT_LEAST_A_GAP
+
+
+def reach(radius: float) -> float:
+    """Return a radius with its margin; squares of huge radii overflow, and all is then close."""
+    return np.inf if radius > _ENDLESS else radius * (1.0 + RELATIVE) + _ABSOLUTE
+
+
+def touching(
+    metric: str,
+    ranges: tuple[float, ...],
+    centers: Floats,
+    radii: Floats,
+    center: Floats,
+    radius: float,
+) -> NDArray[np.bool_]:
+    """Say which balls may share a point with one more: centres no farther than both radii."""
+    both = radii + radius + (_ON_EARTH_KM if metric == "haversine" else 0.0)
+    found = np.ones(len(centers), dtype=np.bool_)
+    if metric in _AT_LEAST_A_GAP:  # in one column: most balls are out of reach already by the first
+        found = np.abs(centers[:, 0] - center[0]) <= both
+    left = np.flatnonzero(found)
+    if len(left):
+        distances = _distances(metric, ranges, centers[left], center)
+        found[left] = (distances <= both[left]) | ~np.isfinite(distances)
+    return found
+
+
+def _distances(metric: str, ranges: tuple[float, ...], centers: Floats, point: Floats) -> Floats:
+    if metric == "haversine":
+        sphere = np.array([on_sphere(*place) for place in [*centers.tolist(), point.tolist()]])
+        chords = np.sqrt(((sphere[:-1] - sphere[-1]) ** 2).sum(axis=1))
+        return np.asarray(2.0 * EARTH_RADIUS_KM * np.arcsin(np.minimum(1.0, chords / 2.0)))
+    with np.errstate(over="ignore"):  # an infinite distance is treated as touching
+        gaps = np.abs(centers - point)
+        if metric == "euclidean":
+            return np.asarray(np.sqrt((gaps**2).sum(axis=1)))
+        if metric == "manhattan":
+            return np.asarray(gaps.sum(axis=1))
+    if metric == "chebyshev":
+        return np.asarray(gaps.max(axis=1))
+    if metric == "hamming":
+        return np.asarray((gaps > 0).sum(axis=1), dtype=np.float64)
+    spans = np.array(ranges)
+    scaled = np.where(spans > 0, gaps / np.where(spans > 0, spans, 1.0), gaps > 0)
+    return np.asarray(scaled.mean(axis=1))
+
+
+def deepest(
+    metric: str, centers: Floats, radii: Floats, weights: Weights, floor: int = 0, few: int = _FEW
+) -> int:
+    """Return the largest total weight of balls that share a point; ``floor`` if it is no more."""
+    if centers.shape[1] == 1:
+        lows = np.nextafter(centers[:, 0] - radii, -np.inf)
+        highs = np.nextafter(centers[:, 0] + radii, np.inf)
+        return max(floor, int(_sweep(lows[None], highs[None], weights[None])[0]))
+    if metric == "euclidean":
+        return _deepest_disc(centers, radii, weights, floor, few)
+    if metric == "manhattan":  # a diamond is a square in the turned coordinates
+        centers = np.column_stack([centers.sum(axis=1), centers[:, 0] - centers[:, 1]])
+        radii = radii + np.spacing(np.abs(centers).max(axis=1))
+    return _deepest_square(centers, radii, weights, floor)
+
+
+def _sweep(lows: Floats, highs: Floats, weights: Weights) -> Weights:
+    """Return, for each row, the largest total weight of closed intervals that share a point."""
+    ends = np.concatenate([lows, highs], axis=1)
+    # Stable: where one interval ends and another begins, the beginning comes first.
+    order = np.argsort(ends, axis=1, kind="stable")
+    steps = np.take_along_axis(np.concatenate([weights, -weights], axis=1), order, axis=1)
+    most: Weights = steps.cumsum(axis=1).max(axis=1)
+    return most
+
+
+def _deepest_square(centers: Floats, radii: Floats, weights: Weights, floor: int) -> int:
+    """Sweep along the lower edge of each square: some deepest point lies on one."""
+    lows = np.nextafter(centers - radii[:, None], -np.inf)
+    highs = np.nextafter(centers + radii[:, None], np.inf)
+    found = floor
+    for edge in lows[:, 1]:
+        crossed = (lows[:, 1] <= edge) & (edge <= highs[:, 1])
+        if weights[crossed].sum() > found:
+            left, right = lows[crossed, 0], highs[crossed, 0]
+            found = max(found, int(_sweep(left[None], right[None], weights[crossed][None])[0]))
+    return found
+
+
+_AT_ONCE = 16
+"""How many circles are swept together: enough to keep numpy busy, few enough to stop early."""
+
+_PAIRS = 2**20
+
+_MOST_COMPILED = 4096
+"""The compiled sweep holds all pairs; of a few discs numpy is done before it is loaded."""
+
+
+def _deepest_disc(centers: Floats, radii: Floats, weights: Weights, floor: int, few: int) -> int:
+    """Sweep around each circle: a deepest region has a point of some circle on its border."""
+    count = len(centers)
+    if few < count <= _MOST_COMPILED and weights.dtype != object:
+        from whitecrow.place._kernels import deepest_disc
+
+        return int(deepest_disc(centers, radii, weights, floor, RELATIVE, _ANGLE))
+
+    def touched(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Say which discs touch these discs, themselves left out."""
+        gaps = centers[rows, None] - centers
+        with np.errstate(over="ignore"):
+            distances = np.sqrt(gaps[..., 0] ** 2 + gaps[..., 1] ** 2)
+        near = (distances <= radii[rows, None] + radii) | ~np.isfinite(distances)
+        near[np.arange(len(rows)), rows] = False
+        return near
+
+    steps = max(1, _PAIRS // count)
+    parts = np.split(np.arange(count), np.arange(steps, count, steps))
+    around = [np.where(touched(rows), weights, 0).sum(axis=1) for rows in parts]
+    most = np.concatenate(around) + weights
+    order = np.argsort(-most, kind="stable")
+    found = floor
+    for start in range(0, count, _AT_ONCE):
+        rows = order[start : start + _AT_ONCE]
+        rows = rows[most[rows] > found]  # all that touch the other circles would not be deeper
+        if not len(rows):
+            break
+        near = touched(rows)
+        columns = np.flatnonzero(near.any(axis=0))
+        best = _around(centers, radii, weights, rows, columns, near[:, columns])
+        found = max(found, int((weights[rows] + best).max()))
+    return found
+
+
+def _around(
+    centers: Floats,
+    radii: Floats,
+    weights: Weights,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    near: NDArray[np.bool_],
+) -> Weights:
+    """Return, for each disc of the rows, the most that discs of the columns weigh on its circle.
+
+    Arcs are never too short: each end is moved out by more than rounding can have moved it in,
+    and what is too fine to compute (a circle a millionth the size of its distance) is covered.
+    """
+    if not len(columns):
+        return weights[rows] * 0
+    across = centers[columns] - centers[rows, None]
+    radius, other = radii[rows, None], radii[columns]
+    distances = np.hypot(across[..., 0], across[..., 1])
+    misses = distances + other < radius * (1.0 - RELATIVE)  # a disc well inside the circle
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        own, others = radius / distances, other / distances
+        cosines = (own * own + 1.0 - others * others) / (2.0 * own)
+    covered = (own < 1e-6) | (distances + radius <= other * (1.0 + RELATIVE))
+    covered |= ~np.isfinite(cosines)
+    half = np.arccos(np.clip(np.where(covered, -1.0, cosines), -1.0, 1.0)) + _ANGLE
+    middle = np.arctan2(across[..., 1], across[..., 0])
+    whole = half >= np.pi
+    kept = np.where(near & ~misses, weights[columns], 0)
+    starts, ends = middle - half, middle + half
+    below, above = starts < -np.pi, ends > np.pi
+    # An arc that passes the angle where -pi and pi meet weighs there already, until it ends.
+    there: Weights = np.where(whole | below | above, kept, 0).sum(axis=1)
+    passing = _sweep(
+        np.where(below, starts + 2 * np.pi, starts),
+        np.where(above, ends - 2 * np.pi, ends),
+        np.where(whole, 0, kept),
+    )
+    return there + np.maximum(passing, 0)

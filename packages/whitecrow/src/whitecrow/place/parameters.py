@@ -1,0 +1,102 @@
+"""Parameters and checks that the questions about one place have alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.data import Card
+from whitecrow.declaration import Exact, Names, Value, Whole
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits, sorting, worst_case
+
+FLOOR = Fraction(1, 10**12)
+"""Errors rarer than this are not worth counting more neighbours for."""
+
+
+class ErrorFloor(Exact):
+    """An error probability that is not worth going below."""
+
+    def __init__(self, *, default: Fraction = FLOOR) -> None:
+        super().__init__(
+            below=Fraction(1, 2),
+            must="a probability above 0 and below 1/2",
+            help="The smallest error worth counting for: neighbours are counted only so far.",
+            label="Smallest error",
+            default=default,
+            group="details",
+            former="floor",
+        )
+
+
+def checked_floor(value: object, owner: str) -> Fraction:
+    """Check an argument called ``floor``."""
+    return ErrorFloor().called("floor").parse(value, owner)
+
+
+def whole(value: object, owner: str, parameter: str) -> int:
+    """Check an argument that is a whole number of at least 1."""
+    return Whole(help="").called(parameter).parse(value, owner)
+
+
+class Order(Names):
+    """Which column is the latitude and which the longitude."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ordered=True,
+            help="For haversine in JSON: the latitude's column, then the longitude's.",
+            group="details",
+        )
+
+
+def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
+    """Refuse sensitive privacy where one person may have several records.
+
+    Its promise is about single records; several records of one person are a path in the graph of
+    databases that need not stay inside the promise (docs/mechanisms.md 6, rule 7).
+    """
+    return InvalidInput(
+        f"The card protects users with up to {card.contribution} records each, and sensitive "
+        f"privacy protects single records. Ask {owner} with {instead}."
+    )
+
+
+def in_order(
+    record: Mapping[str, Value],
+    order: Sequence[str] | None,
+    model: DistanceAnomaly,
+    owner: str,
+) -> tuple[dict[str, Value], tuple[str, ...] | None]:
+    """Return the record in its one order, and the order to write down where it means something.
+
+    The keys of a JSON object have no order and the identity of a question sorts them, so for the
+    one metric to which the order matters (which column is the latitude) it is written down.
+
+    Examples
+    --------
+    >>> in_order({"b": 1, "a": 2}, None, DistanceAnomaly(3, 1.0), "Identify")
+    ({'a': 2, 'b': 1}, None)
+    >>> globe = DistanceAnomaly(3, 1.0, "haversine")
+    >>> in_order({"north": 52, "east": 13}, None, globe, "Identify")
+    ({'north': 52, 'east': 13}, ('north', 'east'))
+    """
+    if order is not None and sorted(order) != sorted(record):
+        raise invalid(owner, "order", "the record's columns, in their order", list(order))
+    if model.metric != "haversine":
+        return {name: record[name] for name in sorted(record)}, None
+    names = tuple(order or record)
+    return {name: record[name] for name in names}, names
+
+
+class _AboutOnePlace(Protocol):
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+
+def cost(question: _AboutOnePlace, card: Card, records: int) -> Limits:
+    """The worst case of a question about one place: an index of the records, or a pass over all."""
+    width = len(question.columns)
+    return worst_case(sorting(records, width), values=records * width, kept=records)

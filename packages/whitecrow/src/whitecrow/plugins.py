@@ -1,0 +1,74 @@
+"""What installed packages add: one way to find and load it, for every entry-point group.
+
+The rule is one for all groups. Whoever installs a package into the environment of a process trusts
+its code like whitecrow's own. A request, a card, a policy and a ledger are data: a text in them
+chooses among the names that are installed, and no other text causes an import. A name of
+whitecrow's own is never replaced, and a name that two packages offer belongs to neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
+
+from whitecrow.errors import BrokenPlugin
+
+QUESTIONS = "whitecrow.questions"
+"""Kinds of question: each a :class:`~whitecrow.question.QuestionType`."""
+
+DETECTORS = "whitecrow.detectors"
+"""Detectors that ``explain`` may name; used only if the operator lists them."""
+
+ENGINES = "whitecrow.engines"
+"""Engines that count neighbours: each an :class:`~whitecrow.neighbours.EngineType`."""
+
+SOURCES = "whitecrow.sources"
+"""Where records come from: each a :class:`~whitecrow.data.SourceType`, called by its scheme."""
+
+COMMANDS = "whitecrow.commands"
+"""Commands of the terminal: each a click command."""
+
+T = TypeVar("T")
+
+
+def offered(group: str, own: Collection[str] = ()) -> dict[str, EntryPoint]:
+    """Name what installed packages offer in a group; nothing is imported.
+
+    Parameters
+    ----------
+    group : str
+        One of the groups above.
+    own : collection of str
+        Names of whitecrow's own, which nobody replaces.
+    """
+    return {one.name: one for one in entry_points(group=group) if one.name not in own}
+
+
+def load(group: str, name: str, kind: type[T]) -> T:
+    """Import what exactly one installed package offers under a name, and check what it is.
+
+    Raises
+    ------
+    BrokenPlugin
+        No package offers the name, several do, it does not load, or it is something else.
+    """
+    found = list(entry_points(group=group, name=name))
+    if len(found) != 1:
+        raise BrokenPlugin(
+            f"{len(found)} installed packages offer {name!r} in the entry-point group {group!r}, "
+            "and exactly one must."
+        )
+    try:
+        loaded = found[0].load()
+    except (ImportError, AttributeError):
+        raise BrokenPlugin(
+            f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
+            f"group {group!r}, cannot be imported."
+        ) from None
+    if not isinstance(loaded, kind):
+        raise BrokenPlugin(
+            f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
+            f"group {group!r}, is no {kind.__name__}."
+        )
+    return loaded

@@ -1,0 +1,257 @@
+"""Which promise follows from which, and which does not.
+
+Every rule holds edge by edge, so it needs only that the target's edges are among the source's (or
+are short paths of them). What does not follow is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from whitecrow.errors import NoConversion
+from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
+from whitecrow.privacy.guarantees import (
+    ConditionalPrivacy,
+    DifferentialPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    ZeroConcentrated,
+    Zone,
+)
+from whitecrow.privacy.sentences import clause
+
+_SP_TO_DP = (
+    "Sensitive privacy says nothing about records with few neighbours, so no differential-privacy "
+    "bound follows from it; the total for differential privacy is unbounded."
+)
+_CONDITIONAL = (
+    "A conditional guarantee says nothing where its condition fails, so nothing unconditional "
+    "follows from it; the unconditional total is unbounded."
+)
+_REPLACE_ONE = (
+    "A replace-one guarantee treats the number of records as public, so nothing follows from it "
+    "for adding or removing a record; recalibrate the mechanism to add/remove instead."
+)
+
+
+def to_replace_one(guarantee: Guarantee) -> DifferentialPrivacy | ZeroConcentrated:
+    """Replace-one privacy from add/remove privacy: a replacement is a removal and an addition.
+
+    Pure and approximate: (ε, δ) becomes (2ε, (1+e^ε)δ); concentrated: ρ becomes 4ρ.
+
+    Examples
+    --------
+    >>> to_replace_one(DifferentialPrivacy("0.1")).epsilon
+    Fraction(1, 5)
+    """
+    if isinstance(guarantee, ZeroConcentrated):
+        if guarantee.unit == "replace_one":
+            return guarantee
+        return ZeroConcentrated(4 * guarantee.rho, "replace_one")
+    same = to_differential(guarantee)
+    if same.unit == "replace_one":
+        return same
+    delta = same.delta + _grown(same.delta, same.epsilon)
+    return DifferentialPrivacy(2 * same.epsilon, delta, "replace_one")
+
+
+def _grown(delta: Fraction, exponent: Fraction) -> Fraction:
+    """Return at least ``delta e^exponent``, or 1 where that promises nothing.
+
+    So the power is never taken where it would be too long to write down.
+    """
+    if not delta:
+        return delta
+    if exponent >= log_inverse_upper(delta):
+        return Fraction(1)
+    return delta * exp_upper(exponent)
+
+
+def to_differential(guarantee: Guarantee) -> DifferentialPrivacy:
+    """Differential privacy with the same numbers, if the guarantee is that.
+
+    Sensitive privacy qualifies only when its zones cover everyone (tau at most 1, i.e. k >= beta).
+    """
+    if isinstance(guarantee, DifferentialPrivacy):
+        return guarantee
+    if isinstance(guarantee, SensitivePrivacy):
+        if all(zone.everyone for zone in guarantee.zones):
+            return DifferentialPrivacy(guarantee.epsilon, guarantee.delta)
+        raise NoConversion(_SP_TO_DP)
+    if isinstance(guarantee, ConditionalPrivacy):
+        raise NoConversion(_CONDITIONAL)
+    raise NoConversion(
+        "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
+    )
+
+
+def to_approximate(guarantee: Guarantee, delta: Fraction) -> DifferentialPrivacy:
+    """(ε, δ)-differential privacy from ρ-zCDP: ε = ρ + 2 sqrt(ρ ln(1/δ)), rounded up.
+
+    Examples
+    --------
+    >>> round(float(to_approximate(ZeroConcentrated("1/2"), Fraction(1, 10**6)).epsilon), 4)
+    5.7565
+    """
+    if not isinstance(guarantee, ZeroConcentrated):
+        return to_differential(guarantee)
+    if not 0 < delta < 1:
+        raise NoConversion(
+            "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
+        )
+    epsilon = guarantee.rho + 2 * sqrt_upper(guarantee.rho * log_inverse_upper(delta))
+    return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+
+
+ORDERS = tuple(2**power for power in range(11))
+"""Orders of moments, less 1, at which sums of rho are read: fixed before any answer is seen."""
+
+
+def at_any_stop(guarantee: ZeroConcentrated, delta: Fraction) -> DifferentialPrivacy:
+    """(ε, δ)-differential privacy of a *sum* of ρ that was chosen, and ended, by the answers.
+
+    :func:`to_approximate` reads a ρ that was fixed beforehand, at the moment that is best for it.
+    Whoever looks at a running sum and stops when the answers suit them chooses the moment after
+    the fact; here the orders are fixed and share the delta::
+
+        ε = min over λ in ORDERS of (1 + λ) ρ + ln(len(ORDERS)/δ)/λ, rounded up.
+
+    *Proof.* Let L be the loss so far and ρ what was paid for it. For each λ, exp(λ L - λ (1 + λ) ρ)
+    is a supermartingale that begins at 1, whatever is asked next (docs/mechanisms.md 6), so at any
+    stopping time P(L > (1 + λ) ρ + ln(n/δ)/λ) <= δ/n, by Markov's inequality. The n orders
+    together: L is above the least of these bounds with probability at most δ. Releases of pure
+    privacy add at most their epsilon to L, and may be asked in between. ∎
+
+    Examples
+    --------
+    >>> round(float(at_any_stop(ZeroConcentrated("1/2"), Fraction(1, 10**6)).epsilon), 4)
+    6.5267
+    """
+    weight = log_inverse_upper(delta / len(ORDERS))
+    epsilon = min((1 + order) * guarantee.rho + weight / order for order in ORDERS)
+    return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+
+
+def _short(epsilon: Fraction) -> Fraction:
+    """One 2^-80 grid for the sum keeps a ledger's rationals short; rounding up keeps them sound."""
+    scale = 1 << 80
+    return Fraction(-(-epsilon.numerator * scale // epsilon.denominator), scale)
+
+
+def to_concentrated(guarantee: Guarantee) -> ZeroConcentrated:
+    """ρ-zCDP from pure differential privacy: ρ = ε²/2."""
+    if isinstance(guarantee, ZeroConcentrated):
+        return guarantee
+    pure = to_differential(guarantee)
+    if pure.delta:
+        raise NoConversion(
+            "A guarantee with delta above 0 implies no zero-concentrated privacy: the loss may be "
+            "unbounded with probability delta."
+        )
+    return ZeroConcentrated(pure.epsilon**2 / 2, pure.unit)
+
+
+def to_sensitive(guarantee: Guarantee, zones: tuple[Zone, ...]) -> SensitivePrivacy:
+    """Sensitive privacy on the edges common to ``zones``, each of which must be implied."""
+    if isinstance(guarantee, SensitivePrivacy):
+        missing = [z for z in guarantee.zones if not any(mine.inside(z) for mine in zones)]
+        if missing:
+            raise NoConversion(
+                "This sensitive guarantee covers fewer records than the one asked for: "
+                f"it covers only those with {clause(missing[0], which_card=True)}."
+            )
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+    else:
+        same = to_differential(guarantee)
+        if same.unit == "replace_one":
+            raise NoConversion(_REPLACE_ONE)
+        epsilon, delta = same.epsilon, same.delta
+    return SensitivePrivacy.over(epsilon, zones, delta)
+
+
+def to_conditional(
+    guarantee: Guarantee, conditions: tuple[str, ...], zones: tuple[Zone, ...] = ()
+) -> ConditionalPrivacy:
+    """Conditional privacy where all conditions hold, from anything that covers those edges."""
+    if isinstance(guarantee, ConditionalPrivacy):
+        missing = [c for c in guarantee.conditions if c not in conditions]
+        if missing:
+            raise NoConversion(
+                f"This guarantee holds only under a further condition: {missing[0]}."
+            )
+        needed = guarantee.zones
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+    elif isinstance(guarantee, SensitivePrivacy):
+        needed = guarantee.zones
+        epsilon, delta = guarantee.epsilon, guarantee.delta
+    else:
+        same = to_differential(guarantee)
+        if same.unit == "replace_one":
+            raise NoConversion(_REPLACE_ONE)
+        needed = ()
+        epsilon, delta = same.epsilon, same.delta
+    if not all(any(mine.inside(zone) for mine in zones) or zone.everyone for zone in needed):
+        raise NoConversion(_SP_TO_DP)
+    return ConditionalPrivacy(epsilon, conditions[0], conditions[1:], delta, zones)
+
+
+def at_least_as_strong(one: Guarantee, other: Guarantee) -> bool:
+    """Whether every mechanism that keeps ``one`` also keeps ``other``, by the rules above.
+
+    Examples
+    --------
+    >>> sensitive = SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148)
+    >>> at_least_as_strong(DifferentialPrivacy("0.1"), sensitive)
+    True
+    >>> at_least_as_strong(sensitive, DifferentialPrivacy("0.1"))
+    False
+    """
+    try:
+        if isinstance(other, ZeroConcentrated):
+            found = to_concentrated(one)
+            if other.unit == "replace_one":
+                found_unit = to_replace_one(found)
+                return isinstance(found_unit, ZeroConcentrated) and found_unit.rho <= other.rho
+            return found.unit == "add_remove" and found.rho <= other.rho
+        if isinstance(one, ZeroConcentrated):
+            if other.delta == 0:
+                return one.rho == 0
+            if isinstance(other, DifferentialPrivacy) and other.unit == "replace_one":
+                one = to_replace_one(one)
+            one = to_approximate(one, other.delta)
+        if isinstance(other, SensitivePrivacy):
+            return _within(to_sensitive(one, other.zones), other)
+        if isinstance(other, ConditionalPrivacy):
+            return _within(to_conditional(one, other.conditions, other.zones), other)
+        if other.unit == "replace_one":
+            found_pair = to_replace_one(one)
+            return isinstance(found_pair, DifferentialPrivacy) and _within(found_pair, other)
+        same = to_differential(one)
+        return same.unit == "add_remove" and _within(same, other)
+    except NoConversion:
+        return False
+
+
+def _within(
+    one: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
+    other: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
+) -> bool:
+    return one.epsilon <= other.epsilon and one.delta <= other.delta
+
+
+def group_privacy(guarantee: Guarantee, size: int) -> Guarantee:
+    """What the guarantee says of ``size`` records that come or go together.
+
+    For sensitive privacy it speaks of groups that can be added one by one with each record
+    sensitive at its turn (a path of the sensitive graph).
+    """
+    if isinstance(guarantee, ConditionalPrivacy):
+        raise NoConversion(
+            "A conditional guarantee has no group version: the condition may fail on the way."
+        )
+    if isinstance(guarantee, ZeroConcentrated):
+        return ZeroConcentrated(size**2 * guarantee.rho, guarantee.unit)
+    grown = size * _grown(guarantee.delta, (size - 1) * guarantee.epsilon)
+    if isinstance(guarantee, SensitivePrivacy):
+        return SensitivePrivacy.over(size * guarantee.epsilon, guarantee.zones, grown)
+    return DifferentialPrivacy(size * guarantee.epsilon, grown, guarantee.unit)

@@ -1,0 +1,154 @@
+"""Where facts become a profile: noisy histograms of every column, and common values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from whitecrow.data import Card
+from whitecrow.histogram.columns import Categories, Numbers
+from whitecrow.histogram.counting import Counts
+from whitecrow.histogram.line import line_of
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.table import TableProfile
+from whitecrow.noise import Source
+from whitecrow.privacy import Unit
+from whitecrow.profile.facts import ProfileFacts
+from whitecrow.profile.question import Part, Profile
+from whitecrow.profile.search import Look, Search, search
+from whitecrow.profile.values import threshold
+from whitecrow.question import digest, statement
+
+_MOST_CELLS = 1 << 14
+_ALL_CELLS = 1 << 20
+
+
+def release(question: Profile, facts: ProfileFacts, source: Source | None = None) -> dict[str, Any]:
+    """Return the profile as JSON; ``proof.md`` has the theorem."""
+    card = facts.card
+    parts = question.parts(card)
+    money = question.money(card)
+    numbers = described([part for part in parts if part.ordered], facts, money, source)
+    columns: list[Numbers | Categories] = []
+    for part in parts:
+        if part.ordered:
+            columns.append(numbers[part.name])
+        else:
+            columns.append(_categories(part, question, facts, money, source))
+    price = question.price(card)
+    return TableProfile(
+        tuple(columns),
+        _records(columns, card, question.relation),
+        card,
+        price,
+        statement(question, price, card),
+        {"kind": question.kind, **question.to_json()},
+        entry=digest(question, card),
+    ).to_json()
+
+
+def described(
+    parts: Iterable[Part],
+    facts: ProfileFacts,
+    money: Money,
+    source: Source | None,
+    *,
+    most_cells: int = _MOST_CELLS,
+) -> dict[str, Numbers]:
+    """Release the histograms of columns of numbers: all searches take their steps together."""
+    parts = list(parts)
+    cells = max(64, min(most_cells, _ALL_CELLS // max(len(parts), 1)))
+    lines = {part.name: line_of(facts.card.column(part.name)) for part in parts}
+    searches: dict[str, Search] = {name: search(line, cells) for name, line in lines.items()}
+    shares = {part.name: part.share for part in parts}
+    kinds = {part.name: part.kind for part in parts}
+    looks: dict[str, Look] = {name: next(one) for name, one in searches.items()}
+    found: dict[str, Numbers] = {}
+    while looks:
+        noises = {
+            name: money.histograms(shares[name] * look.share, 1) for name, look in looks.items()
+        }
+        exact = facts.by_cell({name: look.edges for name, look in looks.items()})
+        noisy = _with_noise(exact, noises, source)
+        coming: dict[str, Look] = {}
+        for name, look in looks.items():
+            try:
+                coming[name] = searches[name].send((noisy[name][1:], noises[name]))
+            except StopIteration:
+                counts = tuple(noisy[name][1:].tolist())
+                found[name] = Numbers(
+                    name,
+                    kinds[name],
+                    tuple(look.edges.tolist()),
+                    counts,
+                    int(noisy[name][0]),
+                    noises[name].deviation,
+                )
+        looks = coming
+    return found
+
+
+def _with_noise(
+    counts: Mapping[str, Counts], noises: Mapping[str, Noise], source: Source | None
+) -> dict[str, Counts]:
+    """Add noise to histograms; those with the same law are drawn together."""
+    found: dict[str, Counts] = {}
+    for noise in dict.fromkeys(noises.values()):
+        names = [name for name in counts if noises[name] == noise]
+        ends = np.cumsum([len(counts[name]) for name in names])[:-1]
+        added = noise.added(np.concatenate([counts[name] for name in names]), source)
+        found.update(zip(names, np.split(added, ends), strict=True))
+    return found
+
+
+def _categories(
+    part: Part, question: Profile, facts: ProfileFacts, money: Money, source: Source | None
+) -> Categories:
+    """Release the counts of listed categories, and of unlisted ones that enough records have."""
+    noise = money.histograms(part.share, 1)
+    listed = facts.card.column(part.name).categories or ()
+    exact = facts.by_text(part.name)
+    # Sorted, so that neither the order of the records nor that of an engine's answer shows.
+    others = sorted(text for text in exact if text is not None and text not in set(listed))
+    values: list[str] = list(listed)
+    least = None
+    if part.discovers:
+        least = threshold(noise, facts.card.contribution, question.value_delta(facts.card))
+        values += others
+        cells = [exact.get(value, 0) for value in values]
+    else:
+        cells = [*(exact.get(value, 0) for value in values), sum(exact[one] for one in others)]
+    missing, *noisy = noise.added(
+        np.array([exact.get(None, 0), *cells], dtype=np.int64), source
+    ).tolist()
+    kept = [
+        (value, count)
+        for place, (value, count) in enumerate(zip(values, noisy, strict=False))
+        if place < len(listed) or (least is not None and count >= least)
+    ]
+    return Categories(
+        part.name,
+        part.kind,
+        tuple(value for value, _ in kept),
+        tuple(count for _, count in kept),
+        int(missing),
+        noise.deviation,
+        len(listed),
+        least,
+        None if part.discovers else int(noisy[-1]),
+    )
+
+
+def _records(columns: list[Numbers | Categories], card: Card, relation: Unit) -> int:
+    """Return how many records there are: every whole histogram counts all of them."""
+    if relation == "replace_one" and card.size is not None:
+        return card.size
+    totals = [(column.total, column.total_deviation) for column in columns]
+    whole = [(total, deviation) for total, deviation in totals if total is not None]
+    if not whole:
+        whole = [(sum(column.counts) + column.missing, 1.0) for column in columns]
+    weights = [deviation**-2 for _, deviation in whole]
+    mean = sum(total * weight for (total, _), weight in zip(whole, weights, strict=True))
+    return max(0, round(mean / sum(weights)))

@@ -1,0 +1,228 @@
+"""The question ``profile``: a private description of a table whose bounds nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from whitecrow.data import Card
+from whitecrow.declaration import Delta, Epsilon, Flag, Maybe, Names, Relation, Weights
+from whitecrow.errors import InvalidInput, invalid
+from whitecrow.histogram.noise_budget import Money, concentrated
+from whitecrow.histogram.table import TableProfile
+from whitecrow.privacy import DifferentialPrivacy, exact
+from whitecrow.profile.search import LEAST_SHARE
+from whitecrow.profile.text import described
+from whitecrow.question import Question, Said
+
+MOST_COLUMNS = 2048
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is done for one column.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "integer", "date", "category", "text"}
+    share : Fraction
+        The part of the price that it gets.
+    discovers : bool
+        Whether values are looked for that the card does not list.
+    """
+
+    name: str
+    kind: str
+    share: Fraction
+    discovers: bool
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is a column of numbers or dates."""
+        return self.kind in ("number", "integer", "date")
+
+
+class Profile(Question):
+    """Describe every column: bounds, quantiles, a histogram, common values and the share missing.
+
+    No bounds need be known. The answer is a :class:`~whitecrow.histogram.TableProfile`, from which
+    a card is drafted.
+
+    References
+    ----------
+    ``proof.md`` beside this file.
+
+    Examples
+    --------
+    >>> Profile(epsilon="1", delta="1e-6").to_json()["delta"]
+    '1/1000000'
+    """
+
+    kind = "profile"
+    reply_seconds = 0.5
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "median_rank_error": ("medians off by, in records of rank", "number"),
+        "tail_rank_error": ("5 % and 95 % quantiles off by, in records of rank", "number"),
+        "count_error": ("counts of categories off by", "number"),
+        "threshold": ("unlisted values named from about, in records", "number"),
+    }
+    asks = "What is in the columns: bounds, quantiles, common values, how much is missing?"
+    example = "patients.csv --card draft.toml --epsilon 1 --delta 1e-6 --out patients.toml"
+
+    columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
+        Names(
+            help="What is described. All columns but names of persons, unless given.",
+            types=("number", "integer", "category", "date", "text"),
+        ),
+        default=None,
+        kw_only=False,
+    )
+    epsilon: Epsilon = Epsilon()
+    delta: Delta = Delta(
+        help="Above 0 (1e-6, say) texts and unlisted categories are described too, and noise is "
+        "smaller where there are many columns.",
+        default="0",
+    )
+    relation: Relation = Relation(default="add_remove")
+    discover: Flag = Flag(
+        help="Look for values of categories and texts that the card does not list; only with δ.",
+        default=True,
+        group="details",
+    )
+    weights: Maybe[Mapping[str, float], Mapping[str, float]] = Maybe(
+        Weights(
+            help="How columns share the price: a weight for each that is to get more or less than "
+            "the others, which have 1.",
+            label="Weights",
+            group="details",
+        ),
+        default=None,
+    )
+
+    def settle(self) -> None:
+        """Refuse a delta that does not help."""
+        if self.delta and concentrated(self.epsilon, self.delta / 2) <= 0:
+            hint = "Leave delta out, or give a larger one."
+            raise invalid("Profile", "delta", "large enough to help", str(self.delta), hint)
+
+    def parts(self, card: Card) -> tuple[Part, ...]:
+        """Return the columns that are described, in the card's order, and what each gets."""
+        for name in (*(self.columns or ()), *(self.weights or {})):
+            card.column(name)
+        chosen = [
+            column
+            for column in card.columns
+            if (
+                column.name in self.columns
+                if self.columns is not None
+                else column.name != card.user_column
+                and (column.type != "text" or self._may_discover)
+            )
+        ]
+        given = {
+            name: exact(weight, owner="Profile", parameter="weights")
+            for name, weight in (self.weights or {}).items()
+        }
+        weights = [given.get(column.name, Fraction(1)) for column in chosen]
+        total = sum(weights, Fraction(0))
+        return tuple(
+            Part(
+                column.name,
+                column.type,
+                weight / total,
+                column.type in ("category", "text") and self._may_discover,
+            )
+            for column, weight in zip(chosen, weights, strict=True)
+        )
+
+    @property
+    def _may_discover(self) -> bool:
+        return self.discover and self.delta > 0
+
+    def deltas(self, card: Card) -> tuple[Fraction, Fraction]:
+        """Return the delta of the noise, and of all values that are discovered together."""
+        if any(part.discovers for part in self.parts(card)):
+            return self.delta / 2, self.delta / 2
+        return self.delta, Fraction(0)
+
+    def value_delta(self, card: Card) -> Fraction:
+        """Return the delta of each column in which values are discovered."""
+        columns = sum(part.discovers for part in self.parts(card))
+        return self.deltas(card)[1] / columns
+
+    def money(self, card: Card) -> Money:
+        """Return what the question pays with."""
+        return Money.of(self.epsilon, self.deltas(card)[0], self.relation, card.contribution)
+
+    def check(self, card: Card) -> None:
+        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
+        parts = self.parts(card)
+        if not parts:
+            raise InvalidInput(
+                "The card has no column that can be described without a δ: texts need one, for "
+                "which texts occur is not public. Give delta, 1e-6 say."
+            )
+        if len(parts) > MOST_COLUMNS:
+            raise InvalidInput(
+                f"A profile describes no more than {MOST_COLUMNS:,} columns; the card lists "
+                f"{len(parts):,}. Name those you want."
+            )
+        described = {part.name for part in parts}
+        for name in self.weights or {}:
+            if name not in described:
+                raise invalid("Profile", "weights", "only for columns that are described", name)
+        for part in parts:
+            if part.name == card.user_column:
+                raise invalid(
+                    "Profile", "columns", "without the column that names persons", part.name
+                )
+            if part.kind == "text" and not part.discovers:
+                hint = (
+                    "Under pure differential privacy no text may be released that the card does "
+                    "not list: that it occurs at all would tell of a person. Give delta (1e-6, "
+                    "say) and leave discover on, or list the categories on the card."
+                )
+                raise invalid("Profile", "columns", "no texts without a δ", part.name, hint)
+        money = self.money(card)
+        least = min(part.share for part in parts)
+        if money.total <= 0 or not money.affords(least * LEAST_SHARE, 1):
+            hint = "The noise would be beyond the numbers a computer holds."
+            raise invalid("Profile", "epsilon", "a larger price", str(self.epsilon), hint)
+
+    def price(self, card: Card) -> DifferentialPrivacy:
+        """Return what the release will promise."""
+        self.check(card)
+        return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
+
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        return described(self, card)
+
+    def reads(self, answer: Any) -> Any:
+        """Return the profile that a stored answer holds."""
+        return answer if isinstance(answer, TableProfile) else TableProfile.from_json(answer)
+
+    def entered(self, answer: Any, entry: str) -> Any:
+        """Return the answer with the ledger's digest in it: of the question, card and revision."""
+        found = self.reads(answer)
+        return answer if found.entry == entry else replace(found, entry=entry).to_json()
+
+    def keep(self, answer: Any, path: str) -> None:
+        """Write the drafted card; to a path that ends in ``.profile`` the profile itself."""
+        profile = self.reads(answer)
+        (profile.save if path.endswith(".profile") else profile.save_draft)(path)
+
+    def draw(self, answer: Any, path: str) -> None:
+        """Draw every column."""
+        self.reads(answer).plot(path)
+
+    def says(self, answer: Any) -> Said:
+        """Say what was found, a row for each column."""
+        profile = self.reads(answer)
+        return Said(
+            f"A profile of {len(profile.columns)} columns and about {profile.records:,} records",
+            rows=profile.rows(),
+            pictures=profile.pictures(),
+        )

@@ -1,0 +1,160 @@
+"""Counters: streams of whole numbers in, noisy running sums out, one draw of noise a period.
+
+Every counter is a lower-triangular strategy with one new noisy number a period, so what is released
+at ``t`` is a function of the noisy numbers up to ``t`` and the privacy proof is the same for all
+(``proof.md`` 2). A counter holds no data: its memory is handed in and out as a tuple of integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.publish.buffered import Buffered
+from whitecrow.publish.square_root import ONE, SquareRoot
+
+__all__ = [
+    "MECHANISMS",
+    "Buffered",
+    "Counter",
+    "EachPeriod",
+    "Independent",
+    "Memory",
+    "SquareRoot",
+    "Tree",
+]
+
+Memory = tuple[int, ...]
+
+MECHANISMS = ("square_root", "normalised", "buffered", "endless", "tree", "independent")
+
+
+class Counter(Protocol):
+    """What the publisher needs of a counter."""
+
+    @property
+    def bits(self) -> int:
+        """Binary places that increments are refined by before :meth:`step`."""
+
+    def start(self) -> Memory:
+        """Return the memory before the first period."""
+
+    def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
+        """Take in one period and its noise; return the new memory and what is released."""
+
+    def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
+        """Return the l1 norm and the squared l2 norm of one event's effect, or upper bounds."""
+
+    def multiple(self, within: int) -> int:
+        """Return the scale of a period's noise over the epoch's, in units of ``2^-PRECISION``."""
+
+    def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the standard deviation of the release at ``times`` over that of one draw."""
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Fresh noise on each period's sum; a running sum adds the noisy periods up.
+
+    An event touches one period, so no horizon is needed; the error grows as the square root of t.
+
+    Examples
+    --------
+    >>> Independent().step((7,), 3, -1)
+    ((9,), 9)
+    """
+
+    bits: int = 0
+
+    def multiple(self, within: int) -> int:
+        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
+        return ONE
+
+    def start(self) -> Memory:
+        """Return the memory before the first period."""
+        return (0,)
+
+    def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
+        """Take in one period and its noise; return the new memory and the noisy running sum."""
+        total = memory[0] + increment + noise
+        return (total,), total
+
+    def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
+        """Return the l1 norm and the squared l2 norm of one event's effect."""
+        return bound, bound * bound
+
+    def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the standard deviation of the released sum at ``times`` over that of one draw."""
+        return np.sqrt(np.atleast_1d(np.asarray(times, dtype=np.float64)))
+
+
+@dataclass(frozen=True)
+class EachPeriod(Independent):
+    """Fresh noise on each period's sum, released period by period and never added up."""
+
+    def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
+        """Take in one period and its noise; return its noisy sum."""
+        return memory, increment + noise
+
+    def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return 1 for every period."""
+        return np.ones(len(np.atleast_1d(np.asarray(times))))
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The binary tree of Dwork et al. (2010) and Chan, Shi and Song (2011).
+
+    Period ``t`` draws noise for the one node that ends there (``t`` is a multiple of its length);
+    the running sum adds the nodes of the binary digits of ``t``. An event lies in at most
+    ``floor(log2 horizon) + 1`` of these nodes.
+
+    Examples
+    --------
+    >>> tree = Tree(8)
+    >>> memory = tree.start()
+    >>> for amount in (1, 2, 3):
+    ...     memory, total = tree.step(memory, amount, 0)
+    >>> total, tree.levels
+    (6, 4)
+    """
+
+    horizon: int
+    bits: int = 0
+
+    @property
+    def levels(self) -> int:
+        """The largest number of nodes that hold one event."""
+        return self.horizon.bit_length()
+
+    def multiple(self, within: int) -> int:
+        """Return 1, over ``2^PRECISION``: the noise of all periods has one scale."""
+        return ONE
+
+    def start(self) -> Memory:
+        """Return the memory before the first period: the time, open sums, noisy nodes."""
+        return (0,) * (1 + 2 * self.levels)
+
+    def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
+        """Take in one period and its noise; return the new memory and the noisy running sum."""
+        levels = self.levels
+        t = memory[0] + 1
+        sums, nodes = list(memory[1 : 1 + levels]), list(memory[1 + levels :])
+        level = (t & -t).bit_length() - 1
+        sums[level] = sum(sums[:level]) + increment
+        nodes[level] = sums[level] + noise
+        for lower in range(level):
+            sums[lower] = nodes[lower] = 0
+        return (t, *sums, *nodes), sum(nodes)
+
+    def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
+        """Return the l1 norm and the squared l2 norm of one event's effect."""
+        return self.levels * bound, self.levels * bound * bound
+
+    def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the standard deviation of the released sum at ``times`` over that of one draw."""
+        t = np.atleast_1d(np.asarray(times, dtype=np.int64))
+        return np.sqrt(np.bitwise_count(t).astype(np.float64))

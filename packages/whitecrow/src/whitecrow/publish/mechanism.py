@@ -1,0 +1,250 @@
+"""The crossing: from the events of each period to released sums, at once or period by period.
+
+:func:`turn` is the step that the proof is about. Nothing is drawn in it, so the verifier can walk
+through every outcome by handing in every noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from operator import sub
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.errors import InvalidInput
+from whitecrow.noise import Source
+from whitecrow.publish.clip import choose
+from whitecrow.publish.facts import PublishFacts
+from whitecrow.publish.plan import Point, PublicationPlan
+from whitecrow.publish.question import Publish
+from whitecrow.publish.state import Day, Position, PublisherState
+
+
+def release(question: Publish, facts: PublishFacts, source: Source | None = None) -> dict[str, Any]:
+    """Release the whole series, by the same steps as a stream (``proof.md``).
+
+    Returns
+    -------
+    dict
+        ``statistic``, ``view``, ``clip`` (the interval in force) and ``series``: for each period
+        its name, the value, its standard deviation and, for a mean, the noisy count and sum.
+    """
+    state = fresh(facts.plan)
+    series: list[Point] = []
+    for day in facts.days:
+        state, points = advance(state, day, source)
+        series.extend(points)
+    plan = state.plan
+    return {
+        "statistic": question.statistic,
+        "view": question.view,
+        "clip": None if question.column is None else [float(plan.lower), float(plan.upper)],
+        "series": [point.to_json() for point in series],
+    }
+
+
+def fresh(plan: PublicationPlan) -> PublisherState:
+    """Return the state before the first period."""
+    return PublisherState(plan, begin(plan), waiting=None if plan.clip is None else ())
+
+
+def advance(
+    state: PublisherState, day: Day, source: Source | None = None
+) -> tuple[PublisherState, tuple[Point, ...]]:
+    """Close one period: the new state, and what may be shown once that state is written down.
+
+    A function of its arguments and the randomness it draws; nothing is stored or shown here.
+
+    Parameters
+    ----------
+    state : PublisherState
+        Left as it is.
+    day : Day
+        The period's events. Every period draws its noise, an empty one too.
+    source : Source, optional
+        Where the randomness comes from.
+
+    Raises
+    ------
+    InvalidInput
+        Past the horizon.
+    """
+    plan = state.plan
+    if plan.horizon is not None and state.done >= plan.horizon:
+        raise InvalidInput(
+            f"All {plan.horizon} periods of this publication are closed; "
+            "open a new one, with its own price, to go on."
+        )
+    joins, leaves, used = _bounded(state, day)
+    if state.waiting is None:
+        after = _close(state, joins, leaves, used, source)
+        return after, after.last
+    assert plan.clip is not None
+    # Values beyond every candidate are one and the same to the choice, and stay finite.
+    ends = float(plan.lower), 2 * float(plan.clip.candidates[-1])
+    events = tuple(
+        tuple(np.clip(values[~np.isnan(values)], *ends).tolist()) for values in (joins, leaves)
+    )
+    waiting = (*state.waiting, (events[0], events[1]))
+    over = len(waiting) >= plan.clip.periods or state.done + 1 == plan.horizon
+    if not over:
+        return replace(state, done=state.done + 1, waiting=waiting, used=used, last=()), ()
+    return _settle(replace(state, waiting=waiting, used=used), source)
+
+
+def _settle(
+    state: PublisherState, source: Source | None
+) -> tuple[PublisherState, tuple[Point, ...]]:
+    """Choose the clip from the periods that waited, then close them one by one."""
+    plan, waiting = state.plan, state.waiting
+    assert plan.clip is not None
+    assert waiting is not None
+    values = np.array([value for joins, _ in waiting for value in joins])
+    upper = choose(plan.clip, values, plan.clip_epsilon, plan.contribution, source)
+    current = replace(fresh(plan.with_upper(upper)), waiting=None)
+    points: list[Point] = []
+    for joins, leaves in waiting:
+        current = _close(current, np.array(joins), np.array(leaves), state.used, source)
+        points.extend(current.last)
+    return replace(current, last=tuple(points)), tuple(points)
+
+
+def _bounded(
+    state: PublisherState, day: Day
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Mapping[str, tuple[int, int]]]:
+    """Leave out what is over a user's bound: a function of that user's records alone."""
+    if day.join_users is None and day.leave_users is None:
+        return day.joins, day.leaves, state.used
+    used = dict(state.used)
+    kept = []
+    for place, (values, users) in enumerate(
+        ((day.joins, day.join_users or ()), (day.leaves, day.leave_users or ()))
+    ):
+        keep = ~np.isnan(values)
+        for i in np.flatnonzero(keep).tolist():
+            counts = list(used.get(users[i], (0, 0)))
+            counts[place] += 1
+            if counts[place] > state.plan.contribution:
+                keep[i] = False
+            else:
+                used[users[i]] = (counts[0], counts[1])
+        kept.append(values[keep])
+    return kept[0], kept[1], used
+
+
+def _close(
+    state: PublisherState,
+    joins: npt.NDArray[np.float64],
+    leaves: npt.NDArray[np.float64],
+    used: Mapping[str, tuple[int, int]],
+    source: Source | None,
+) -> PublisherState:
+    """Draw the noise of one period; the state after it holds the release as its last."""
+    plan = state.plan
+    stage = plan.stage(state.position.epoch)
+    increments = plan.encode(joins)
+    if len(leaves):
+        increments = tuple(map(sub, increments, plan.encode(leaves)))
+    noises = tuple([stage.draw(state.position.within, source) for _ in increments])
+    position, released = turn(plan, state.position, increments, noises)
+    point = plan.point(state.done + 1, released)
+    return PublisherState(plan, position, state.done + 1, None, used, (point,))
+
+
+def begin(plan: PublicationPlan) -> Position:
+    """Return where the sums stand before the first period."""
+    return Position(0, 0, (plan.stage(0).counter.start(),) * plan.channels, (0,) * plan.channels)
+
+
+def turn(
+    plan: PublicationPlan, position: Position, increments: tuple[int, ...], noises: tuple[int, ...]
+) -> tuple[Position, tuple[int, ...]]:
+    """Close one period: the new position, and the released running sums in refined units."""
+    stage = plan.stage(position.epoch)
+    counter = stage.counter
+    memories, released = [], []
+    for memory, base, increment, noise in zip(
+        position.memories, position.base, increments, noises, strict=True
+    ):
+        memory, sum_now = counter.step(memory, increment << counter.bits, noise)
+        memories.append(memory)
+        released.append(base + sum_now)
+    shown = tuple(released)
+    if position.within + 1 < stage.length:
+        after = Position(position.epoch, position.within + 1, tuple(memories), position.base)
+    elif plan.view == "each_period":
+        after = Position(position.epoch + 1, 0, tuple(memories), position.base)
+    else:
+        # A new epoch starts from what was released, so no event has a part in two epochs.
+        start = plan.stage(position.epoch + 1).counter.start()
+        after = Position(position.epoch + 1, 0, (start,) * len(shown), shown)
+    return after, shown
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a publication's state is public.
+
+    Parameters
+    ----------
+    plan : PublicationPlan
+        The public side; a private clip stands in it once it is chosen.
+    done : int
+        How many periods are closed.
+    last : tuple of Point
+        What the latest update released.
+    choosing : bool
+        Whether the private choice of the clip is still to be made.
+    """
+
+    plan: PublicationPlan
+    done: int
+    last: tuple[Point, ...]
+    choosing: bool
+
+
+def shown(state: PublisherState) -> Shown:
+    """Return what of a state is public: settings, how far it is, and what it released already."""
+    return Shown(state.plan, state.done, state.last, state.waiting is not None)
+
+
+def to_store(state: PublisherState) -> dict[str, Any]:
+    """Return a state as a plain JSON object for the custodian's store. It is private."""
+    return {
+        "plan": state.plan.to_json(),
+        "done": state.done,
+        "epoch": state.position.epoch,
+        "within": state.position.within,
+        "memories": state.position.memories,
+        "base": state.position.base,
+        "waiting": state.waiting,
+        "used": state.used,
+        "last": [point.to_json() for point in state.last],
+    }
+
+
+def from_store(data: Mapping[str, Any]) -> PublisherState:
+    """Read what :func:`to_store` wrote; whole numbers of any length stay exact."""
+    try:
+        waiting = data["waiting"]
+        return PublisherState(
+            plan=PublicationPlan.from_json(data["plan"]),
+            position=Position(
+                epoch=data["epoch"],
+                within=data["within"],
+                memories=tuple(tuple(memory) for memory in data["memories"]),
+                base=tuple(data["base"]),
+            ),
+            done=data["done"],
+            waiting=None
+            if waiting is None
+            else tuple((tuple(joins), tuple(leaves)) for joins, leaves in waiting),
+            used={user: (counts[0], counts[1]) for user, counts in data["used"].items()},
+            last=tuple(Point(**point) for point in data["last"]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError):
+        # Nothing of the state may be quoted: it is private.
+        raise InvalidInput("The stored state of this publication is not readable.") from None

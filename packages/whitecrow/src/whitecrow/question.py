@@ -1,0 +1,430 @@
+"""What a question is, what is said before it is asked, and what comes back.
+
+A question's way through the house goes in one direction only::
+
+    question -> curator (policy, price) -> ledger: reserve -> engine: facts
+             -> mechanism: release -> ledger: settle -> answer
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from whitecrow import rendering as look
+from whitecrow.card import Card
+from whitecrow.declaration import Declared
+from whitecrow.errors import WhitecrowError
+from whitecrow.limits import UNLIMITED, Limits
+from whitecrow.privacy import Facts, Guarantee, reading
+from whitecrow.release import JSON, Description, Release, Said
+
+if TYPE_CHECKING:  # a client speaks of questions and loads neither records nor engines
+    from whitecrow.data import Records
+    from whitecrow.ledger import AccountSnapshot
+    from whitecrow.neighbours import Engine
+    from whitecrow.noise import Source
+
+__all__ = [
+    "JSON",
+    "Description",
+    "Progress",
+    "Question",
+    "QuestionType",
+    "Release",
+    "Said",
+    "Series",
+    "Shortcuts",
+    "Wording",
+    "Words",
+    "coin_warning",
+    "digest",
+    "error_words",
+    "known_figures",
+    "released",
+    "series_digest",
+    "statement",
+]
+
+Progress = Callable[[int, int, str], None]
+"""Called as ``progress(done, total, what)`` during long work; sees sizes of public things only."""
+
+
+class Shortcuts(Declared):
+    """Inputs that stand for parameters which are hard to type."""
+
+    def expand(self, given: dict[str, JSON]) -> dict[str, JSON]:
+        """Return the question's JSON with what the shortcuts stand for."""
+        return given
+
+    @classmethod
+    def contract(cls, written: Mapping[str, JSON]) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        """Return a question's JSON without what shortcuts can say, and the shortcuts that say it.
+
+        The way back from :meth:`expand`; whoever uses it checks that it leads to the same question.
+        """
+        return dict(written), {}
+
+
+class Question(Declared):
+    """The public side of a question: parameters, validation, price, expected error.
+
+    Its parameters are declared once, in the body of the class; the check of what is given, the
+    JSON, the schema, the terminal's options, the console's form and the code samples follow.
+    Nothing here ever reads a record of the dataset.
+    """
+
+    kind: ClassVar[str]
+    """What programs call it."""
+
+    asks: ClassVar[str] = ""
+    """The question in words, on one line."""
+
+    example: ClassVar[str] = ""
+    """What to write after ``whitecrow KIND`` in an example."""
+
+    guesses: ClassVar[type[Declared]] = Declared
+    """Public guesses that make the expected error more telling; they change nothing else."""
+
+    shortcuts: ClassVar[type[Shortcuts]] = Shortcuts
+    """Other ways to say some parameters, for terminals and forms."""
+
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """The figures of a description that a page shows: in which words, and written as a
+    ``"number"``, a ``"chance"`` or a ``"range"``."""
+
+    coin: ClassVar[tuple[str, ...]] = ()
+    """The figures of a yes or no, the most telling first, that say how often it is wrong where the
+    case is clear. Near one half the answer says nothing, and everybody is warned."""
+
+    reply_seconds: ClassVar[float] = 5.0
+    """Where a service pads its replies, this one leaves at a multiple of so many seconds."""
+
+    light: ClassVar[bool] = False
+    """Whether an answer takes milliseconds, so that a service may compute several at once."""
+
+    served_up_to: ClassVar[Mapping[str, int]] = {}
+    """How much of a parameter a service takes: time grows with it, whatever the data are."""
+
+    about: ClassVar[tuple[str, ...]] = ()
+    """Records of which only the columns, not the values, matter to price, statement and figures."""
+
+    takes_missing: ClassVar[bool] = False
+    """Whether it can tell a missing value, where the card keeps it as a value of its own."""
+
+    caveat: ClassVar[str] = ""
+    """Whom the promise leaves out, where the question itself names somebody."""
+
+    def made(self) -> None:
+        """Write the question down once: it is asked for several times on its way."""
+        said = self.to_json()
+        self.put("_canonical", _spelled({"kind": self.kind, "question": said}))
+        if self.about:
+            common = {name: list(said[name]) if name in self.about else said[name] for name in said}
+            self.put("_alike", _spelled({"kind": self.kind, "question": common}))
+
+    @property
+    def canonical(self) -> str:
+        """Kind and parameters as JSON, in its one spelling."""
+        found: str = vars(self)["_canonical"]
+        return found
+
+    @property
+    def alike(self) -> str:
+        """What it has in common with all questions of the same price, statement and figures."""
+        found: str = vars(self).get("_alike", self.canonical)
+        return found
+
+    def paid_as(self) -> Question:
+        """Return what the ledger charges: itself, or the series of which it asks for a step."""
+        return self
+
+    def check(self, card: Card) -> None:
+        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
+        raise NotImplementedError
+
+    def price(self, card: Card) -> Guarantee:
+        """Return what the release will promise, hence cost; uses public facts only."""
+        raise NotImplementedError
+
+    def describe(self, card: Card, **public: object) -> Description:
+        """Say in words what will be released, at which price and with which expected error."""
+        price = self.price(card)
+        words, figures = self._told(card, public)
+        return Description(f"{words} {price.statement()}", price, figures)
+
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        """Return what :meth:`describe` says before the promise, and the figures of it."""
+        raise NotImplementedError
+
+    def reads(self, answer: JSON) -> Any:
+        """Return what a stored answer stands for: itself, unless there is an object for it."""
+        return answer
+
+    def entered(self, answer: JSON, entry: str) -> JSON:
+        """Return the answer as it is kept under an entry of the ledger; objects carry its name."""
+        return answer
+
+    def says(self, answer: JSON) -> Said:
+        """Say an answer in words."""
+        return Said(json.dumps(answer, ensure_ascii=False))
+
+    def alarm(self, answer: JSON) -> tuple[str, str] | None:
+        """Return the period and the words of an alarm that an answer gives; None if it is none."""
+        return None
+
+    def keep(self, answer: JSON, path: str) -> None:
+        """Write what an answer stands for into a file, where a question has such an object."""
+        raise NotImplementedError
+
+    def draw(self, answer: JSON, path: str) -> None:
+        """Draw a picture of an answer, where a question has one."""
+        raise NotImplementedError
+
+
+Q = TypeVar("Q", bound=Question)
+F = TypeVar("F", bound=Facts)
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class Series(Generic[Q, F]):
+    """How a question goes on that is paid once and answered step by step.
+
+    Parameters
+    ----------
+    resume : callable
+        ``resume(question, facts, kept, source)``: closes the steps that are not closed yet, and
+        returns what is to be kept: all that was released, never again drawn. ``kept`` is empty
+        before the first step.
+    show : callable
+        ``show(question, card, kept)``: the answer at the question's step, computed from what was
+        released; None where the step is not closed yet.
+    following : callable
+        ``following(question, kept)``: the question of the first step that is not closed yet. Steps
+        are closed one at a time, so that limits are those of one.
+    """
+
+    resume: Callable[[Q, F, Mapping[str, JSON], Source | None], Mapping[str, JSON]]
+    show: Callable[[Q, Card, Mapping[str, JSON]], JSON | None]
+    following: Callable[[Q, Mapping[str, JSON]], Q]
+
+
+@dataclass(frozen=True)
+class QuestionType(Generic[Q, F, A]):
+    """A kind of question with the code that answers it.
+
+    Parameters
+    ----------
+    question : type
+        The public side.
+    gather : callable
+        ``gather(question, records, engine, progress)``: what must be known of the data. Private.
+    release : callable
+        ``release(question, facts, source)``: the crossing. The only code that opens the facts.
+    cost : callable, optional
+        ``cost(question, card, records)``: the :class:`~whitecrow.limits.Limits` that no records
+        within the public bounds can reach. Without one nothing limits the question.
+    series : Series, optional
+        How it goes on, where it is paid once and answered step by step.
+    """
+
+    question: type[Q]
+    gather: Callable[[Q, Records, Engine, Progress | None], F]
+    release: Callable[[Q, F, Source | None], A]
+    cost: Callable[[Q, Card, int], Limits] | None = None
+    series: Series[Q, F] | None = None
+
+    def limits(self, question: Q, card: Card, records: int | None = None) -> Limits:
+        """Return what a question may use, for any records within the public bounds.
+
+        Parameters
+        ----------
+        question : Question
+            What is asked.
+        card : Card
+            The public facts.
+        records : int or None, default None
+            A public bound on the number of records, where the card gives none. Without any the
+            limits are infinite.
+        """
+        most = records if card.most_records is None else card.most_records
+        if most is None or self.cost is None:
+            return UNLIMITED
+        return self.cost(question, card, max(1, most))
+
+
+def statement(
+    question: Question, price: Guarantee, card: Card, figures: Mapping[str, JSON] | None = None
+) -> str:
+    """Return what a data officer can sign: the promise, its unit, and whom the question leaves out.
+
+    A question that names a person's record and speaks of it openly says so in its ``caveat``. An
+    answer that is little better than a coin is told apart from one that is. ``figures`` are those
+    of its description, where they are at hand.
+    """
+    parts = [_sentence(price)]
+    if card.unit == "user":
+        parts.append(
+            f'"Record" stands for all records of one person here (at most {card.contribution}).'
+        )
+    parts.append(question.caveat)
+    figures = known_figures(question, card) if figures is None else figures
+    parts.append(coin_warning(question, figures))
+    return " ".join(part for part in parts if part)
+
+
+_COIN = 0.25
+"""An answer that is wrong as often as this, in a clear case, is half way to a coin."""
+
+_OF_ERROR = ("error", "shortfall", "deviation", "margin", "probability", "within")
+
+
+def known_figures(question: Question, card: Card) -> Mapping[str, JSON]:
+    """The figures of a question's description; none if the card has changed and no longer fits."""
+    try:
+        return question.describe(card).figures
+    except WhitecrowError:
+        return {}
+
+
+def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
+    """Say the expected error of an answer in a few words, from the figures of its description.
+
+    Examples
+    --------
+    >>> error_words(Question.__new__(Question), {"median_error": 7.04, "error_95": 33.2})
+    '± 7, 95 %: ± 33'
+    """
+    median, most = figures.get("median_error"), figures.get("error_95")
+    if median is not None and most is not None:
+        return f"± {_short(median)}, 95 %: ± {_short(most)}"
+    labels = {
+        name: label
+        for name, label in question.figures.items()
+        if any(part in name for part in _OF_ERROR)
+    }
+    return "; ".join(_phrase(*row) for row in look.figure_rows(labels, figures))
+
+
+def _phrase(words: str, value: str) -> str:
+    """A figure in a sentence: "wrong 1 in 466 for your guess"."""
+    what, mark, when = words.partition(" with probability, ")
+    return f"{what} {value} {when}" if mark else f"{words} {value}"
+
+
+def coin_warning(question: Question, figures: Mapping[str, JSON]) -> str:
+    """Warn of a yes or no that is little better than a coin's, even where the case is clear."""
+    found = next((figures[name] for name in question.coin if figures.get(name) is not None), None)
+    if found is None or found < _COIN:
+        return ""
+    return (
+        f"WARNING: this answer is little better than a coin. Even about a record with nothing "
+        f"near it, it is wrong with probability {_percent(found)}. Ask at a larger epsilon, or "
+        "with a larger beta."
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+@lru_cache(maxsize=256)
+def _sentence(price: Guarantee) -> str:
+    """The promise in words; many questions make the same one."""
+    return price.statement()
+
+
+def digest(question: Question, card: Card | None = None, revision: int = 0) -> str:
+    """Return the identity of a question: SHA-256 of its kind and canonical JSON.
+
+    With a card it is the identity of the question *as asked of these records*: after the card was
+    changed, or the records, the same words ask something else, and a stored answer does not answer
+    it.
+    """
+    said = question.canonical
+    if card is not None:  # the keys of an object are sorted, and this is the first of them
+        said = f'{{"card":"{reading(card.fingerprint(), revision)}",{said[1:]}'
+    return hashlib.sha256(said.encode("ascii")).hexdigest()
+
+
+def series_digest(question: Question, card: Card) -> str:
+    """Return the identity of the series that a question asks for a step of, over all revisions."""
+    return hashlib.sha256(f"series {digest(question.paid_as(), card)}".encode()).hexdigest()
+
+
+def _spelled(value: JSON) -> str:
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+# What is said of an answer
+
+_MOST_WORDS = 256
+"""How many kinds of alike questions keep what is said of their answers."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of an answer: its promise, its expected error, and a warning."""
+
+    statement: str
+    error: str
+    warning: str
+
+
+class Wording:
+    """What is said of answers, worked out once for questions that are alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], Words] = {}
+
+    def said(self, question: Question, price: Guarantee, card: Card, revision: int) -> Words:
+        """Say it of a question about one revision of the data."""
+        key = question.alike, revision
+        found = self._known.get(key)
+        if found is None:
+            figures = known_figures(question, card)
+            warning = coin_warning(question, figures)
+            promise = statement(question, price, card, figures)
+            found = Words(promise, error_words(question, figures), warning)
+            if len(self._known) >= _MOST_WORDS:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+
+def released(
+    question: Question,
+    price: Guarantee,
+    analyst: str,
+    answer: Any,
+    snapshot: AccountSnapshot,
+    words: Words,
+    *,
+    charged: bool,
+) -> Release:
+    """Make the release of a stored answer, as an analyst sees it."""
+    return Release(
+        question={"kind": question.kind, **json.loads(question.canonical)["question"]},
+        answer=question.reads(answer),
+        guarantee=price,
+        statement=words.statement,
+        charged=charged,
+        ledger={
+            "spent": snapshot.spent.shown(snapshot.budget),
+            "remaining": snapshot.remaining(analyst).to_json(),
+        },
+        error=words.error,
+        warning=words.warning,
+        said=question.says(answer),
+    )

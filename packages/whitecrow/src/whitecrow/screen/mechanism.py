@@ -1,0 +1,14 @@
+"""Where the count becomes an answer: Construction 1 with the exact distance."""
+
+from __future__ import annotations
+
+from whitecrow.noise import Source
+from whitecrow.place.law import flip
+from whitecrow.screen.facts import ScreenFacts
+from whitecrow.screen.question import Screen
+
+
+def release(question: Screen, facts: ScreenFacts, source: Source | None = None) -> bool:
+    """Return whether the record would be an anomaly, turned over with a small probability."""
+    truth = facts.neighbours < question.model.beta
+    return truth != flip(question.bound(facts.neighbours, facts.step), facts.step, source)

@@ -1,0 +1,96 @@
+"""The question ``screen``: would this new record be an anomaly beside the data?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from whitecrow.data import Card
+from whitecrow.declaration import Declared, Maybe, Whole
+from whitecrow.place import law
+from whitecrow.place.balls import AtPlace
+from whitecrow.privacy import DifferentialPrivacy, Guarantee
+from whitecrow.question import Question, Said
+from whitecrow.screen.text import screen_words
+
+
+class Screen(AtPlace, Question):
+    """Would this record, added to the data, have at most ``beta`` records within the radius?
+
+    The record need not be in the data (novelty detection: "score this new transaction"), so the
+    answer depends on the data through one count alone. It is differentially private for everyone
+    and wrong with a probability that falls exponentially with the distance from the boundary:
+    no relaxation of privacy is needed.
+
+    References
+    ----------
+    Construction 1 of Asif et al. with the exact distance of ``proof.md``; the question is named in
+    Section 3 of the paper and not worked out there.
+
+    Examples
+    --------
+    >>> from whitecrow import DistanceAnomaly
+    >>> model = DistanceAnomaly(beta=18, radius=0.148)
+    >>> Screen({"age": 61, "bmi": 24.1}, model=model, epsilon="0.1").columns
+    ('age', 'bmi')
+    """
+
+    kind = "screen"
+    asks = "Would this new record be an anomaly beside the data?"
+    about = ("record",)
+    example = (
+        "transactions.parquet --card transactions.toml "
+        '--record \'{"amount": 912.5, "hour": 3}\' --beta 30 --radius 0.5 --epsilon 0.1'
+    )
+    reply_seconds = 0.25
+    light = True
+    coin = ("expected_error", "error_if_alone")
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "expected_error": ("wrong with probability, for your guess", "chance"),
+        "error_if_alone": ("wrong with probability, for a record with nothing near", "chance"),
+        "worst_error": ("wrong with probability, in the worst case at the boundary", "chance"),
+    }
+
+    class guesses(Declared):
+        """A guess for the expected error."""
+
+        typical_neighbours: Maybe[int, int] = Maybe(
+            Whole(
+                least=0,
+                help="How many records the data have near such a record.",
+                label="Neighbours of a typical anomaly",
+            ),
+            default=None,
+        )
+
+    def check(self, card: Card) -> None:
+        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
+        self.location(card)
+
+    def price(self, card: Card) -> Guarantee:
+        """Return what the release will promise."""
+        self.check(card)
+        return DifferentialPrivacy(self.epsilon)
+
+    def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        guess = self.guesses.from_json(guesses).typical_neighbours
+        return screen_words(self, card.contribution, guess)
+
+    def says(self, answer: Any) -> Said:
+        """Say yes or no."""
+        near = f"{self.model.beta} records, itself included, within {self.model.radius:g}"
+        if answer:
+            detail = f"Beside the data it would have at most {near}."
+            return Said("Yes, it would be an anomaly", detail)
+        return Said("No", f"Beside the data it would have more than {near}.")
+
+    def bound(self, neighbours: int, step: Fraction) -> int:
+        """Return the λ that the mechanism uses for a given count."""
+        found = law.novelty_discrepancy(neighbours, beta=self.model.beta)
+        return min(found, law.error_cap(step, self.error_floor))
+
+    def wrong(self, neighbours: int, contribution: int = 1) -> float:
+        """Return the error probability for a guessed count: a public function of the guess."""
+        step = self.epsilon / contribution
+        return law.flip_probability(self.bound(neighbours, step), step)

@@ -1,0 +1,197 @@
+"""The agreement of the sites, and money whose noise is drawn in shares."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from secrets import token_bytes
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.errors import InvalidInput, Unreachable, invalid
+from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.noise import Source, bulk
+from whitecrow.noise.shares import laplace_shares
+from whitecrow.sites.masks import Words, mask
+
+Counts = npt.NDArray[np.int64]
+Exchange = Callable[[int, Words], Words]
+"""Sends this site's masked numbers of a round; returns the sum of all sites', modulo 2^64."""
+
+_FEWEST_BYTES = 32
+_FRESH_WORDS = 2
+"""So many words has the number that a site draws for an attempt: 128 bits."""
+
+
+@dataclass(frozen=True)
+class Circle:
+    """What the sites agree upon before the first count; public.
+
+    Parameters
+    ----------
+    label : str
+        Of this attempt. A label is used once: the ledger burns it before anything is sent.
+    sites : tuple of str
+        All sites that take part.
+    honest : int, optional
+        How many sites' noise must suffice for the promise: the others may drop their share or tell
+        it to somebody. All but one unless given, so that a site that knows its own share learns no
+        more than anybody else.
+    overlap : int
+        At how many sites one person may have records.
+
+    Examples
+    --------
+    >>> Circle("ward study, first try", ("north", "south", "west")).honest
+    2
+    """
+
+    label: str
+    sites: tuple[str, ...]
+    honest: int = 0
+    overlap: int = 1
+
+    def __post_init__(self) -> None:
+        count = len(self.sites)
+        if count < 2 or len(set(self.sites)) != count:
+            raise invalid("Circle", "sites", "two or more different names", self.sites)
+        if not self.label:
+            raise invalid("Circle", "label", "a text that was never used before", self.label)
+        if not self.honest:
+            object.__setattr__(self, "honest", count - 1)
+        for name in ("honest", "overlap"):
+            if not 1 <= getattr(self, name) <= count:
+                raise invalid("Circle", name, f"from 1 to {count}", getattr(self, name))
+
+    @property
+    def agreement(self) -> list[object]:
+        """Everything that was agreed upon."""
+        return [self.label, list(self.sites), self.honest, self.overlap]
+
+
+@dataclass
+class Member:
+    """One site's side of the circle.
+
+    Parameters
+    ----------
+    circle : Circle
+        What was agreed upon.
+    name : str
+        This site.
+    secrets : mapping
+        The 32 bytes shared with each other site: ``key.secret_with(their_public)``, or agreed upon
+        elsewhere.
+    exchange : callable
+        The way to the coordinator.
+    subject : str, default=""
+        What is computed: the question and the card, which must be the same at all sites.
+
+    Notes
+    -----
+    A member serves one attempt. Before its first numbers every site sends a number that it has just
+    drawn; the masks are made from all of them (``proof.md`` 1), so that no two attempts have a mask
+    in common, whatever became of labels, ledgers and the coordinator.
+    """
+
+    circle: Circle
+    name: str
+    secrets: Mapping[str, bytes] = field(repr=False)
+    exchange: Exchange = field(repr=False)
+    subject: str = ""
+    rounds: int = field(default=0, init=False)
+    numbers: list[int] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        others = set(self.circle.sites) - {self.name}
+        if self.name not in self.circle.sites or set(self.secrets) != others:
+            raise InvalidInput(
+                "A member needs one secret for each of the other sites, and no more."
+            )
+        if min(map(len, self.secrets.values())) < _FEWEST_BYTES:
+            raise InvalidInput("The secret of two sites has 32 bytes or more.")
+
+    def sum(self, numbers: Counts) -> Counts:
+        """Send numbers behind masks; return the sum of all sites' numbers."""
+        if not self.numbers:
+            self.numbers = self._drawn()
+        self.rounds += 1
+        label = self._label(self.rounds)
+        hidden = numbers.astype(np.uint64) + mask(self.secrets, self.name, label, len(numbers))
+        return self.exchange(self.rounds, hidden).astype(np.int64)
+
+    def _drawn(self) -> list[int]:
+        """Draw this attempt's number; return those of all sites, each in its own places.
+
+        The sum of all sites' words holds each number as it was sent: the other sites add 0 there.
+        """
+        sites = len(self.circle.sites)
+        first = _FRESH_WORDS * self.circle.sites.index(self.name)
+        mine = slice(first, first + _FRESH_WORDS)
+        words = np.zeros(_FRESH_WORDS * sites, dtype=np.uint64)
+        words[mine] = np.frombuffer(token_bytes(8 * _FRESH_WORDS), dtype=np.uint64)
+        everybody = self.exchange(0, words.copy())
+        if len(everybody) != len(words) or (everybody[mine] != words[mine]).any():
+            # Masks without this site's own number might have been used before.
+            raise Unreachable("The coordinator did not return what this site drew.")
+        return [int(word) for word in everybody]
+
+    def _label(self, number: int) -> bytes:
+        """Return what the masks of one round are made from; no two rounds have the same."""
+        return json.dumps([self.circle.agreement, self.subject, self.numbers, number]).encode()
+
+
+@dataclass(frozen=True)
+class SharedNoise(Noise):
+    """Noise of which this site draws its share; what comes back is the noisy sum of all sites.
+
+    Notes
+    -----
+    ``proof.md`` 2 and 3. Laplace: any ``honest`` shares add up to the discrete Laplace law.
+    Gaussian: counts and noise are refined by ``honest``, so that an event's shift falls evenly on
+    that many discrete Gaussians; the sum is rounded back to whole numbers.
+    """
+
+    member: Member = field(kw_only=True)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the sum of all shares."""
+        circle = self.member.circle
+        return super().deviation * math.sqrt(len(circle.sites) / circle.honest)
+
+    def added(self, counts: Counts, source: Source | None) -> Counts:
+        """Return the noisy sum of all sites' counts."""
+        parts = self.member.circle.honest
+        if self.law == "laplace":
+            return self.member.sum(counts + laplace_shares(self.size, parts, len(counts), source))
+        noise = bulk.discrete_gaussian(self.size * parts, len(counts), source)
+        total = self.member.sum(parts * counts + noise)
+        return np.asarray((2 * total + parts) // (2 * parts))
+
+
+@dataclass(frozen=True)
+class SharedMoney(Money):
+    """What a question pays with when the sites draw its noise together."""
+
+    member: Member = field(kw_only=True)
+
+    @classmethod
+    def at(cls, money: Money, member: Member) -> SharedMoney:
+        """Return money for a circle: a person at several sites contributes at each."""
+        wide = replace(money, contribution=money.contribution * member.circle.overlap)
+        return cls(wide.law, wide.total, wide.relation, wide.contribution, member=member)
+
+    @property
+    def selects(self) -> bool:
+        """No: nobody sees the exact counts of all sites."""
+        return False
+
+    def histograms(self, share: Fraction, tables: int) -> SharedNoise:
+        """Return the noise of histograms, to be drawn in shares."""
+        noise = super().histograms(share, tables)
+        return SharedNoise(noise.law, noise.size, member=self.member)

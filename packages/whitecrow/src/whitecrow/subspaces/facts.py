@@ -1,0 +1,63 @@
+"""What ``subspaces`` must know of the data: how many outliers each candidate has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whitecrow.counting.facts import OutlierFacts, outlier_counts, outlier_facts
+from whitecrow.data import Records
+from whitecrow.neighbours import Engine
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+from whitecrow.subspaces.question import Subspace, Subspaces
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SubspaceFacts(Facts):
+    """The counts to choose by, and a way to the sensitivity of the few that are chosen.
+
+    Parameters
+    ----------
+    candidates : tuple of subspaces
+        What there is to choose from (public).
+    outliers : tuple of int
+        How many outliers each candidate has.
+    caps : tuple of int
+        The global sensitivity of each of these counts (public).
+    eta : Fraction
+        The weight of ``outliers / cap`` in the choice (public).
+    count : callable
+        Returns the facts for a noisy count in one candidate, computed when asked for.
+    """
+
+    candidates: tuple[Subspace, ...]
+    outliers: tuple[int, ...]
+    caps: tuple[int, ...]
+    eta: Fraction
+    count: Callable[[int], OutlierFacts]
+
+
+def gather(
+    question: Subspaces, dataset: Records, engine: Engine, progress: Progress | None = None
+) -> SubspaceFacts:
+    """Count the outliers of every candidate."""
+    card = dataset.card
+    candidates = question.candidates(card)
+    beta = question.model.beta
+    outliers = outlier_counts(
+        engine,
+        [question.neighbour_relation(subspace, card) for subspace in candidates],
+        beta,
+        progress,
+    )
+
+    def count(index: int) -> OutlierFacts:
+        subspace = candidates[index]
+        noise = question.count_noise(subspace, card)
+        return outlier_facts(
+            dataset, engine, question.neighbour_relation(subspace, card), beta, noise
+        )
+
+    return SubspaceFacts(candidates, outliers, question.caps(card), question.eta(card), count)

@@ -1,0 +1,391 @@
+"""The terms on which a dataset answers: policy, caps, what is left, what a batch would cost.
+
+They are public and light: a client of a service needs them as much as the curator does.
+
+There is one cap a *line*, and the lines are nested as the notions are (docs/mechanisms.md 6):
+
+* **differential**: the joint loss of the releases that protect everyone alike. A sensitive or
+  conditional release makes this total *unbounded*; the policy must allow that, and the account says
+  so from then on. The releases that do protect everyone go on counting against their cap.
+* **sensitive**: the joint loss of differential *and* sensitive releases, for the records that are
+  sensitive in every one of them. Unbounded once a conditional release exists.
+* **conditional**: the joint loss of all releases, for the records that are sensitive in all of
+  them, on the pairs of databases where all conditions hold.
+
+A plain ``"1"`` caps all three lines at 1, so it caps the joint loss of everything ever released.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from whitecrow.errors import InvalidInput, NotAllowed, invalid
+from whitecrow.privacy import (
+    ConditionalPrivacy,
+    Guarantee,
+    SensitivePrivacy,
+    Unit,
+    ZeroConcentrated,
+    exact,
+    rounded_down,
+    rounded_up,
+)
+
+LINES = ("differential", "sensitive", "conditional")
+"""The lines of an account, the strongest promise first."""
+
+COVERS = {
+    "differential": "everyone",
+    "concentrated": "everyone, Gaussian noise",
+    "sensitive": "records with enough similar records",
+    "conditional": "those whose condition holds",
+}
+"""Whom the releases of each notion cover, in the words of every page and command."""
+
+_NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
+
+_BREAKS = {
+    "sensitive": "From then on the guarantee for everyone would no longer cover the total.",
+    "conditional": "From then on no guarantee without a condition would cover the total.",
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What may be asked.
+
+    Parameters
+    ----------
+    notions : tuple of str
+        Which promises a release may make: "differential", "concentrated", "sensitive",
+        "conditional". The first sensitive release makes the dataset's differential total unbounded,
+        the first conditional one every unconditional total; so "conditional" must be named, and a
+        dataset promised to everyone alike leaves "sensitive" out.
+    questions : tuple of str, optional
+        The kinds that may be asked; all if left out.
+    analysts : mapping of str to tuple of str
+        Who may ask which kinds; ``"*"`` stands for everybody else. Empty: anyone may ask.
+    max_epsilon : exact number, optional
+        The most one question may cost; for a concentrated one rho is at most half its square, which
+        is what a pure release of that epsilon costs in rho.
+    max_tau, min_radius : optional
+        The weakest sensitive promise admitted: a record with ``max_tau`` records within
+        ``min_radius``, in the columns and by the metric of the question, is covered by its release
+        (the promise is stronger the smaller tau and the larger the radius). Questions about other
+        columns measure other distances.
+    min_tau, max_radius : optional
+        Limits at the other end of the range, for a custodian who wants models kept near a
+        reviewed one. They do not make any promise stronger.
+    unit : {"add_remove", "replace_one"}
+        The unit in which the account is kept; it is fixed when the account is opened.
+
+    Examples
+    --------
+    >>> Policy(notions=("differential",), max_epsilon="1/2").to_json()["max_epsilon"]
+    '1/2'
+    """
+
+    notions: tuple[str, ...] = ("differential", "concentrated", "sensitive")
+    questions: tuple[str, ...] | None = None
+    analysts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    max_epsilon: Fraction | None = None
+    max_tau: int | None = None
+    min_radius: float | None = None
+    min_tau: int | None = None
+    max_radius: float | None = None
+    unit: Unit = "add_remove"
+
+    def __post_init__(self) -> None:
+        notions = tuple(dict.fromkeys(_texts("notions", self.notions)))
+        if not notions or not set(notions) <= set(_NOTIONS):
+            raise invalid("Policy", "notions", f"among {', '.join(_NOTIONS)}", self.notions)
+        object.__setattr__(self, "notions", tuple(n for n in _NOTIONS if n in notions))
+        if self.questions is not None:
+            object.__setattr__(self, "questions", _texts("questions", self.questions))
+        if not isinstance(self.analysts, Mapping):
+            raise invalid("Policy", "analysts", "a table of names and kinds", self.analysts)
+        object.__setattr__(
+            self,
+            "analysts",
+            {str(name): _texts(f"analysts.{name}", kinds) for name, kinds in self.analysts.items()},
+        )
+        if self.max_epsilon is not None:
+            most = exact(self.max_epsilon, owner="Policy", parameter="max_epsilon")
+            object.__setattr__(self, "max_epsilon", most)
+        for name in ("max_tau", "min_tau"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise invalid("Policy", name, "a whole number", value)
+        for name in ("min_radius", "max_radius"):
+            value = getattr(self, name)
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
+                raise invalid("Policy", name, "a number", value)
+        if self.unit not in ("add_remove", "replace_one"):
+            raise invalid("Policy", "unit", "'add_remove' or 'replace_one'", self.unit)
+
+    @classmethod
+    def of(cls, value: object) -> Policy:
+        """Read a policy: a :class:`Policy`, a mapping, or the name of a TOML file."""
+        if isinstance(value, Policy):
+            return value
+        if isinstance(value, Mapping):
+            return cls.from_json(value)
+        if not isinstance(value, str | Path):
+            raise invalid("Curator.open", "policy", "a Policy, a table or a TOML file", value)
+        try:
+            return cls.from_json(tomllib.loads(Path(value).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"The policy {str(value)!r} cannot be read: {error}.") from None
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"{value} is not valid TOML: {error}.") from None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Policy:
+        """Build the policy that :meth:`to_json` wrote, or that a TOML file says."""
+        known = {item.name for item in fields(cls)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise InvalidInput(
+                f"A policy has no {unknown[0]!r}; it has {', '.join(sorted(known))}."
+            )
+        return cls(**data)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object, defaults left out."""
+        found: dict[str, Any] = {"notions": list(self.notions), "unit": self.unit}
+        if self.questions is not None:
+            found["questions"] = list(self.questions)
+        if self.analysts:
+            found["analysts"] = {name: list(kinds) for name, kinds in self.analysts.items()}
+        if self.max_epsilon is not None:
+            found["max_epsilon"] = str(self.max_epsilon)
+        for name in ("max_tau", "min_radius", "min_tau", "max_radius"):
+            if getattr(self, name) is not None:
+                found[name] = getattr(self, name)
+        return found
+
+    def check(self, kind: str, price: Guarantee, analyst: str) -> None:
+        """Refuse what the policy forbids, before anything is spent or read."""
+        self._check_asker(kind, analyst)
+        if price.notion not in self.notions:
+            raise NotAllowed(
+                f"The policy of this dataset allows no {price.notion} release; it allows "
+                f"{', '.join(self.notions)}. {_BREAKS.get(price.notion, '')}".strip()
+            )
+        if self.max_epsilon is not None:
+            if isinstance(price, ZeroConcentrated):
+                unit, requested, most = "rho", price.rho, self.max_epsilon**2 / 2
+            else:
+                unit, requested, most = "epsilon", price.epsilon, self.max_epsilon
+            if requested > most:
+                raise NotAllowed(
+                    f"One question may cost at most {unit} {most!s}: requested "
+                    f"{requested!s}, over by {rounded_up(requested - most)}."
+                )
+        if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
+            for zone in price.zones:
+                if not zone.everyone:
+                    self._check_zone(zone.tau, zone.radius)
+
+    def _check_asker(self, kind: str, analyst: str) -> None:
+        if self.questions is not None and kind not in self.questions:
+            raise NotAllowed(
+                f"The policy of this dataset allows no {kind} question; it allows "
+                f"{', '.join(self.questions)}."
+            )
+        if not self.analysts:
+            return
+        allowed = self.analysts.get(analyst, self.analysts.get("*", ()))
+        if kind not in allowed:
+            raise NotAllowed(
+                f"Analyst {analyst!r} may not ask {kind} questions of this dataset; allowed: "
+                f"{', '.join(allowed) or 'none'}."
+            )
+
+    def _check_zone(self, tau: int, radius: float) -> None:
+        for name, value, limit in (
+            ("tau", tau, self.max_tau),
+            ("radius", radius, self.max_radius),
+        ):
+            if limit is not None and value > limit:
+                raise NotAllowed(
+                    f"The policy of this dataset allows {name} up to {limit:g}: got {value:g}."
+                )
+        for name, value, limit in (
+            ("tau", tau, self.min_tau),
+            ("radius", radius, self.min_radius),
+        ):
+            if limit is not None and value < limit:
+                raise NotAllowed(
+                    f"The policy of this dataset allows {name} from {limit:g}: got {value:g}."
+                )
+
+
+@lru_cache(maxsize=64)
+def policy_of(written: str) -> Policy:
+    """Read a policy from the ledger's canonical JSON."""
+    return Policy.from_json(json.loads(written))
+
+
+def _texts(name: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, tuple | list | set | frozenset):
+        raise invalid("Policy", name, "a list of texts", given)
+    listed = sorted(given) if isinstance(given, set | frozenset) else given
+    if not all(isinstance(item, str) for item in listed):
+        raise invalid("Policy", name, "a list of texts", given)
+    return tuple(listed)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Caps on the lines of an account.
+
+    Parameters
+    ----------
+    differential, sensitive, conditional : exact numbers
+        The largest epsilon of each line.
+    delta : exact number
+        The largest delta of any line. At 0 only pure releases are admitted. Once there is a
+        concentrated release, half of it is for reading the sum of these.
+
+    Examples
+    --------
+    >>> Budget.of("1").sensitive
+    Fraction(1, 1)
+    >>> Budget.of("1, 1e-6").delta
+    Fraction(1, 1000000)
+    >>> Budget.of({"epsilon": "2", "differential": "1/2"}).to_json()["differential"]
+    '1/2'
+    """
+
+    differential: Fraction
+    sensitive: Fraction
+    conditional: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for line in LINES:
+            given = getattr(self, line)
+            object.__setattr__(
+                self, line, exact(given, owner="Budget", parameter=line, positive=False)
+            )
+        delta = exact(self.delta, owner="Budget", parameter="delta", positive=False)
+        if delta >= 1:
+            raise invalid("Budget", "delta", "at least 0 and below 1", self.delta)
+        object.__setattr__(self, "delta", delta)
+
+    @classmethod
+    def of(cls, value: object) -> Budget:
+        """Read a budget: a number, ``"epsilon, delta"``, a pair, a mapping, or a budget."""
+        if isinstance(value, Budget):
+            return value
+        if isinstance(value, Mapping):
+            return cls._of_mapping(value)
+        if isinstance(value, str) and "," in value:
+            value = tuple(part.strip() for part in value.split(","))
+        if isinstance(value, tuple | list):
+            if len(value) != 2:
+                raise invalid("Budget", "budget", "an epsilon, or an epsilon and a delta", value)
+            return cls._of_mapping({"epsilon": value[0], "delta": value[1]})
+        return cls._of_mapping({"epsilon": value})
+
+    @classmethod
+    def _of_mapping(cls, value: Mapping[str, Any]) -> Budget:
+        unknown = sorted(set(value) - {"epsilon", "delta", *LINES})
+        if unknown:
+            raise InvalidInput(
+                f"A budget has the keys epsilon, delta, {', '.join(LINES)}. Got {unknown[0]!r}."
+            )
+        if "epsilon" not in value and not set(LINES) <= set(value):
+            raise InvalidInput("A budget needs an epsilon, or a cap for each line.")
+        caps = {
+            line: exact(
+                value.get(line, value.get("epsilon")),
+                owner="Budget",
+                parameter=line if line in value else "epsilon",
+                positive=False,
+            )
+            for line in LINES
+        }
+        return cls(**caps, delta=value.get("delta", Fraction(0)))
+
+    def to_json(self) -> dict[str, str]:
+        """Return a plain JSON object; rationals as text."""
+        return {line: str(getattr(self, line)) for line in (*LINES, "delta")}
+
+    def cap(self, line: str) -> Fraction:
+        """The cap of one line."""
+        found: Fraction = getattr(self, line)
+        return found
+
+
+_GONE = "The guarantee for everyone no longer covers the total"
+
+
+@dataclass(frozen=True)
+class Remaining(Mapping[str, Fraction]):
+    """The largest epsilon that one more question of each notion may cost.
+
+    A mapping from notion to an exact rational. A differential release counts on every line of the
+    account, so what is left for it is the least of them; a conditional one counts only on the last.
+
+    Parameters
+    ----------
+    left : mapping
+        By notion; only notions that the policy allows.
+    delta : Fraction
+        How much delta is left.
+    unbounded : tuple of str
+        The lines on which the total of all releases is unbounded.
+    """
+
+    left: Mapping[str, Fraction]
+    delta: Fraction = Fraction(0)
+    unbounded: tuple[str, ...] = ()
+
+    def __getitem__(self, notion: str) -> Fraction:
+        return self.left[notion]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.left)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{notion} {rounded_down(left)}" for notion, left in self.left.items())
+        if self.delta:
+            words += f", delta {rounded_down(self.delta)}"
+        return f"{words}. {_GONE}." if "differential" in self.unbounded else words
+
+    def text(self, budget: Budget) -> str:
+        """Say what is left of a budget: "3.5 of 8", with the notions only where they differ.
+
+        Examples
+        --------
+        >>> Remaining({"differential": Fraction(7, 2)}).text(Budget.of("8"))
+        '3.5 of 8'
+        """
+        said = {
+            notion: f"{rounded_down(left)} of {rounded_down(budget.cap(notion))}"
+            for notion, left in self.left.items()
+        }
+        if len(set(said.values())) == 1:
+            words = next(iter(said.values()))
+        else:
+            words = ", ".join(f"{words} ({notion})" for notion, words in said.items())
+        return f"{words}. {_GONE}" if "differential" in self.unbounded else words
+
+    def to_json(self) -> dict[str, str]:
+        """Return a plain JSON object; rationals as text."""
+        found = {notion: str(left) for notion, left in self.left.items()}
+        return {**found, "delta": str(self.delta)} if self.delta else found

@@ -1,5 +1,0 @@
-"""Moved: this is :mod:`whitecrow.lookahead` now. The old name works for one release."""
-
-from whitecrow._moved import moved
-
-__getattr__ = moved(__name__, "whitecrow.lookahead")
