@@ -1,6 +1,5 @@
 """What a release promises: guarantees, their order, conversion and composition, and the wall."""
 
-from whitecrow._former import former
 from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.composition import Totals, compose, totals
 from whitecrow.privacy.conversion import (
@@ -64,5 +63,3 @@ __all__ = [
     "totals",
     "unrounded",
 ]
-
-__getattr__ = former(__name__, {"for_a_group": group_privacy, "text": str})
