@@ -21,8 +21,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from whitecrow.cli import serve, whitecrow
+from whitecrow.cli import whitecrow
 from whitecrow_server import Provider
+from whitecrow_server.commands import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "deploy" / "chart"

@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 import whitecrow as wc
-from whitecrow.cli import serve, whitecrow
+from whitecrow.cli import whitecrow
 from whitecrow.cli.secrets import check_argv, named, read_secret, token
 from whitecrow.data import SqlQuery
 from whitecrow_server import Settings
+from whitecrow_server.commands import serve
 
 SECRET = "opensesame"  # noqa: S105 - made up
 URL = f"postgresql+psycopg://crow:{SECRET}@192.0.2.1:5432/accounts"
@@ -52,6 +53,8 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(command: lis
 )
 def test_addresses_without_a_password_pass(command: list[str]) -> None:
     check_argv(command)
+    with pytest.raises(wc.InvalidInput):
+        check_argv([*command, URL])
 
 
 @pytest.fixture

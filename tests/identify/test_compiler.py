@@ -74,7 +74,8 @@ def test_a_tiny_probability_beside_none_is_refused_however_small():
 @pytest.mark.parametrize("build", [optimal_base, randomized_response])
 @pytest.mark.parametrize("epsilon", ["1/2", 1, 4, 20])
 def test_an_honest_base_passes_the_exact_check(build, epsilon):
-    compiled(build(beta=3, epsilon=epsilon, floor="1e-15"), beta=3, k=2)
+    mechanism = compiled(build(beta=3, epsilon=epsilon, floor="1e-15"), beta=3, k=2)
+    assert mechanism.epsilon == 2 * Fraction(epsilon)
 
 
 def test_a_probability_outside_its_range_is_refused():

@@ -85,7 +85,7 @@ def test_in_no_history_is_anything_forgotten_or_drawn_twice(memory: Path) -> Non
 @pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_in_two_thousand_histories_nothing_is_forgotten_or_drawn_twice(memory: Path) -> None:
-    _live(range(2000), memory)
+    assert _live(range(2000), memory)["answered"] > 20_000
 
 
 @pytest.mark.study
@@ -93,14 +93,16 @@ def test_in_two_thousand_histories_nothing_is_forgotten_or_drawn_twice(memory: P
 def test_in_six_hundred_histories_on_postgresql_nothing_is_forgotten_or_drawn_twice(
     memory: Path, server: postgres.Cluster
 ) -> None:
+    seen: Counter[str] = Counter()
     for seed in range(600):
         stores = PostgresStores(server.url, f"h{seed}_")
         folder = memory / str(seed)
         folder.mkdir()
         try:
-            _run(World(seed, stores, folder), seed)
+            seen += _run(World(seed, stores, folder), seed)
         finally:
             stores.close()
+    assert seen["answered"] > 6_000
 
 
 def _accept_nothing(self: guard.Guard, held: Evidence, otherwise: str) -> None:

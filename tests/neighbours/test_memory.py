@@ -30,11 +30,17 @@ def test_freed_pieces_go_back_to_the_system() -> None:
 def test_where_the_library_has_no_such_function_nothing_happens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
-    give_back()
-    monkeypatch.setattr("ctypes.CDLL", lambda name: open_nothing())
-    give_back()
+    asked: list[str | None] = []
 
+    def without_it(name: str | None) -> object:
+        asked.append(name)
+        return object()
 
-def open_nothing() -> object:
-    raise OSError
+    def no_library(name: str | None) -> object:
+        asked.append(name)
+        raise OSError
+
+    for library in (without_it, no_library):
+        monkeypatch.setattr("ctypes.CDLL", library)
+        give_back()
+    assert asked == [None, None]

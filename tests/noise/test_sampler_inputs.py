@@ -19,30 +19,43 @@ from whitecrow.noise.seeded import seeded
 scales = st.fractions(min_value=F(1, 10**6), max_value=10**9, max_denominator=10**9)
 
 POSITIVE = {
-    "geometric x": lambda v: noise.geometric(v),
-    "discrete_laplace scale": lambda v: noise.discrete_laplace(v),
-    "discrete_gaussian variance": lambda v: noise.discrete_gaussian(v),
-    "core_tail scale": lambda v: noise.core_tail(v, 2),
-    "student_t scale": lambda v: noise.student_t(v, 2),
-    "cauchy scale": lambda v: noise.cauchy(v),
-    "bulk.geometric x": lambda v: bulk.geometric(v, 2),
-    "bulk.discrete_laplace scale": lambda v: bulk.discrete_laplace(v, 2),
-    "bulk.discrete_gaussian variance": lambda v: bulk.discrete_gaussian(v, 2),
-    "bulk.core_tail scale": lambda v: bulk.core_tail(v, 2, 2),
+    "geometric x": lambda v, s=None: noise.geometric(v, source=s),
+    "discrete_laplace scale": lambda v, s=None: noise.discrete_laplace(v, source=s),
+    "discrete_gaussian variance": lambda v, s=None: noise.discrete_gaussian(v, source=s),
+    "core_tail scale": lambda v, s=None: noise.core_tail(v, 2, source=s),
+    "student_t scale": lambda v, s=None: noise.student_t(v, 2, source=s),
+    "cauchy scale": lambda v, s=None: noise.cauchy(v, source=s),
+    "bulk.geometric x": lambda v, s=None: bulk.geometric(v, 2, source=s),
+    "bulk.discrete_laplace scale": lambda v, s=None: bulk.discrete_laplace(v, 2, source=s),
+    "bulk.discrete_gaussian variance": lambda v, s=None: bulk.discrete_gaussian(v, 2, source=s),
+    "bulk.core_tail scale": lambda v, s=None: bulk.core_tail(v, 2, 2, source=s),
 }
 NOT_NEGATIVE = {
-    "bernoulli p": lambda v: noise.bernoulli(v),
-    "bernoulli_exp x": lambda v: noise.bernoulli_exp(v),
-    "bernoulli_logistic x": lambda v: noise.bernoulli_logistic(v),
-    "exponential_mechanism eta": lambda v: noise.exponential_mechanism([1], v),
-    "exponential_levels eta": lambda v: noise.exponential_levels([1], [1], v),
-    "permute_and_flip eta": lambda v: noise.permute_and_flip([1], v),
-    "top eta": lambda v: noise.top([1], v, 1),
-    "bulk.bernoulli p": lambda v: bulk.bernoulli(v, 2),
-    "bulk.bernoulli_exp x": lambda v: bulk.bernoulli_exp(v, 2),
-    "bulk.bernoulli_logistic x": lambda v: bulk.bernoulli_logistic(v, 2),
+    "bernoulli p": lambda v, s=None: noise.bernoulli(v, source=s),
+    "bernoulli_exp x": lambda v, s=None: noise.bernoulli_exp(v, source=s),
+    "bernoulli_logistic x": lambda v, s=None: noise.bernoulli_logistic(v, source=s),
+    "exponential_mechanism eta": lambda v, s=None: noise.exponential_mechanism([1], v, source=s),
+    "exponential_levels eta": lambda v, s=None: noise.exponential_levels([1], [1], v, source=s),
+    "permute_and_flip eta": lambda v, s=None: noise.permute_and_flip([1], v, source=s),
+    "top eta": lambda v, s=None: noise.top([1], v, 1, source=s),
+    "bulk.bernoulli p": lambda v, s=None: bulk.bernoulli(v, 2, source=s),
+    "bulk.bernoulli_exp x": lambda v, s=None: bulk.bernoulli_exp(v, 2, source=s),
+    "bulk.bernoulli_logistic x": lambda v, s=None: bulk.bernoulli_logistic(v, 2, source=s),
 }
 ALL = POSITIVE | NOT_NEGATIVE
+AT_RATE_ZERO = {
+    "bernoulli p": [False],
+    "bernoulli_exp x": [True],
+    "bernoulli_logistic x": [False, True],
+    "exponential_mechanism eta": [0],
+    "exponential_levels eta": [0],
+    "permute_and_flip eta": [0],
+    "top eta": [0],
+    "bulk.bernoulli p": [False],
+    "bulk.bernoulli_exp x": [True],
+    "bulk.bernoulli_logistic x": [False, True],
+}
+"""What the only entry, or a coin that is thrown with the parameter 0, can come to."""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -74,13 +87,15 @@ def test_a_zero_scale_is_refused(name):
 
 @pytest.mark.parametrize("name", NOT_NEGATIVE)
 def test_zero_is_a_fine_rate(name):
-    NOT_NEGATIVE[name](0)
+    drawn = np.atleast_1d(NOT_NEGATIVE[name](0)).tolist()
+    assert all(value in AT_RATE_ZERO[name] for value in drawn)
 
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("value", [1, F(1), np.int64(1), np.uint8(1), type("Half", (F,), {})(1, 2)])
 def test_whole_numbers_and_fractions_of_every_kind_are_taken(name, value):
-    ALL[name](value)
+    exact = F(int(value.numerator), int(value.denominator))
+    assert np.array_equal(ALL[name](value, seeded(7)), ALL[name](exact, seeded(7)))
 
 
 @pytest.mark.parametrize(

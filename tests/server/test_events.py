@@ -260,7 +260,12 @@ def test_the_grafana_board_names_only_metrics_and_labels_that_exist() -> None:
             assert {one.strip() for one in grouped.split(",")} <= known
 
 
-def test_a_service_without_sinks_tells_nobody(tmp_path: Path) -> None:
+def test_a_service_without_sinks_tells_nobody(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     service = Service(Settings(database=f"sqlite:///{tmp_path / 'x.db'}"))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     service.events.tell("sign-in", actor="ana")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert capfd.readouterr() == ("", "")
     service.close()

@@ -14,8 +14,8 @@ import requests
 from benchmarks.service import in_folder, prepared, running
 from uvicorn import Config
 
-from whitecrow.cli import _workers
 from whitecrow.errors import InvalidInput
+from whitecrow_server.commands import _workers
 from whitecrow_server.commands._listening import bound
 
 

@@ -14,11 +14,12 @@ from benchmarks.postgres import cluster, missing
 from click.testing import CliRunner
 
 import whitecrow as wc
-from whitecrow.cli import serve, whitecrow
+from whitecrow.cli import whitecrow
 from whitecrow.cli.screen_output import Output
 from whitecrow_server import Service, Settings, create_app, default_deadlines
 from whitecrow_server._logs import configure
 from whitecrow_server._tables import VERSIONS
+from whitecrow_server.commands import serve
 
 from .conftest import Caller, House, identify, settings_for, settle_in
 
