@@ -186,3 +186,9 @@ def test_a_publisher_with_noise_for_a_smaller_clip_is_caught():
     ratios, truth = game(weak, 300, seed=8)
     assert np.abs(ratios).max() > 1.5
     assert auc(ratios, truth) > power_under_dp(1.0).auc + 5 * auc_error(300, 300)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_the_naive_release_refuses_values_that_are_not_finite(value):
+    with pytest.raises(InvalidInput):
+        naive_release([[1.0, value]], 1)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whitecrow import hazmat
 from whitecrow.errors import InvalidInput
 from whitecrow.place.law import (
     capped,
@@ -160,3 +161,9 @@ def test_impossible_counts_are_refused(given):
         flip_probability(0, 1)
     with pytest.raises(InvalidInput):
         flip_probability(1, 0)
+
+
+@pytest.mark.parametrize("counts", [(1.5, 2), (1, 2.5), (True, 1), ("1", 1), (-1, 0)])
+def test_counts_that_are_no_whole_numbers_are_refused(counts):
+    with pytest.raises(InvalidInput):
+        hazmat.discrepancy(*counts, beta=3, k=1)

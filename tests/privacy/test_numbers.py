@@ -1,5 +1,6 @@
 """Budgets are exact at the border."""
 
+import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -7,8 +8,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whitecrow.errors import InvalidInput
-from whitecrow.privacy import exact, rounded_down, rounded_up
+from whitecrow.errors import InvalidInput, NoConversion
+from whitecrow.privacy import (
+    SensitivePrivacy,
+    ZeroConcentrated,
+    compose,
+    exact,
+    rounded_down,
+    rounded_up,
+    to_approximate,
+    totals,
+)
 from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
 
 
@@ -77,3 +87,25 @@ def test_sqrt_upper_is_above_and_close(x):
     root = sqrt_upper(x)
     assert root * root >= x
     assert (root - Fraction(1, 2**60)) ** 2 <= x or root == 0
+
+
+@pytest.mark.parametrize("delta", ["1e-6", 1e-6, Fraction(1, 10**6), Decimal("1e-6")])
+def test_a_delta_is_read_like_any_other_budget(delta: object) -> None:
+    rho = ZeroConcentrated("0.01")
+    millionth = Fraction(1, 10**6)
+    assert to_approximate(rho, delta=delta) == to_approximate(rho, millionth)
+    parts = [rho, SensitivePrivacy("0.1", 17, 0.148)]
+    assert compose(parts, delta=delta) == compose(parts, delta=millionth)
+    assert totals(parts, delta=delta) == totals(parts, delta=millionth)
+
+
+def test_a_delta_that_is_no_number_is_refused_in_words() -> None:
+    rho = ZeroConcentrated("0.01")
+    for delta in ("much", -1, math.nan, None):
+        with pytest.raises(InvalidInput):
+            to_approximate(rho, delta)
+    for delta in (0, 1, "3/2"):
+        with pytest.raises(NoConversion):
+            to_approximate(rho, delta)
+        with pytest.raises(NoConversion):
+            compose([rho, SensitivePrivacy("0.1", 17, 0.148)], delta=delta)

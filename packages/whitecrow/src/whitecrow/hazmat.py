@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from whitecrow.attack.naive import naive_release
     from whitecrow.counting.ball_cover import ball_cover
     from whitecrow.counting.smooth import smooth_sensitivity
-    from whitecrow.explain.unaccounted import context_release, exact_release_law
+    from whitecrow.explain.unaccounted import context_release, exact_release_law, matching_contexts
+    from whitecrow.identify.map import privacy_map
     from whitecrow.identify.unaccounted import identify
     from whitecrow.neighbours import count_related
     from whitecrow.noise.seeded import seeded
@@ -28,7 +29,9 @@ _WHERE = {
     "exact_release_law": "whitecrow.explain.unaccounted",
     "flip_probability": "whitecrow.place.law",
     "identify": "whitecrow.identify.unaccounted",
+    "matching_contexts": "whitecrow.explain.unaccounted",
     "naive_release": "whitecrow.attack.naive",
+    "privacy_map": "whitecrow.identify.map",
     "seeded": "whitecrow.noise.seeded",
     "smooth_sensitivity": "whitecrow.counting.smooth",
 }
@@ -41,7 +44,9 @@ __all__ = [
     "exact_release_law",
     "flip_probability",
     "identify",
+    "matching_contexts",
     "naive_release",
+    "privacy_map",
     "seeded",
     "smooth_sensitivity",
 ]

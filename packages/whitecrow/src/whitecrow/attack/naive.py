@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import InvalidInput
+from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import exact
 
 
@@ -60,6 +60,8 @@ def naive_release(
     arrays = [np.asarray(day, dtype=np.float64) for day in days]
     if any(len(day) == 0 for day in arrays):
         raise InvalidInput("A day without records has no mean; the naive release cannot show it.")
+    if not all(np.isfinite(day).all() for day in arrays):
+        raise invalid("naive_release", "days", "arrays of finite numbers", "a value that is not")
     means = np.array([day.mean() for day in arrays])
     scales = np.array(
         [naive_scale(m, len(day), rate, multiple) for m, day in zip(means, arrays, strict=True)]

@@ -114,6 +114,13 @@ def matching_contexts(
 
     .. warning::
        Hazardous: the matching set is a private quantity.
+
+    Examples
+    --------
+    >>> from whitecrow.anomaly import DistanceAnomaly
+    >>> matching_contexts([[0], [1], [1]], [5, 0, 0], ([0], 5), sizes=[2],
+    ...                   detector=DistanceAnomaly(beta=1, radius=2))
+    [((0,),), ((0, 1),)]
     """
     settings = {"epsilon": 1, "search": "direct", "notion": "conditional", **parameters}
     space, facts, _ = _program(attributes, metric, record, sizes, settings)

@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+
 from whitecrow.errors import invalid
 from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
 from whitecrow.privacy import exact
@@ -169,5 +171,5 @@ def _check_counts(copies: int, neighbours: int, *, beta: int, k: int) -> None:
         ("beta", beta, 1),
         ("k", k, 1),
     ):
-        if value < least:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise invalid("discrepancy", name, f"a whole number of at least {least}", value)

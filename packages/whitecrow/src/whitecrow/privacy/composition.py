@@ -30,19 +30,20 @@ from whitecrow.privacy.guarantees import (
     ZeroConcentrated,
     intersect,
 )
+from whitecrow.privacy.numbers import Exactly
 
 NOTHING = DifferentialPrivacy(Fraction(0))
 """The promise of releasing nothing."""
 
 
-def compose(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -> Guarantee:
+def compose(guarantees: Sequence[Guarantee], *, delta: Exactly | None = None) -> Guarantee:
     """Return the guarantee of releasing all of these, chosen adaptively or not.
 
     Parameters
     ----------
     guarantees : sequence
         The promises of the single releases.
-    delta : Fraction, optional
+    delta : exact number, optional
         At which delta concentrated releases are read when they meet another notion. It is spent
         once, on the sum of all concentrated releases, and so that the promise holds even if the
         answers decided which releases there are.
@@ -142,7 +143,7 @@ class Totals:
         return (*found, *(total.statement() for total in lines if total is not None))
 
 
-def totals(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) -> Totals:
+def totals(guarantees: Sequence[Guarantee], *, delta: Exactly | None = None) -> Totals:
     """Return what all releases promise together, one line for each notion.
 
     Examples
@@ -164,7 +165,7 @@ def totals(guarantees: Sequence[Guarantee], *, delta: Fraction | None = None) ->
     )
 
 
-def _composed(guarantees: Sequence[Guarantee], delta: Fraction | None) -> Guarantee | None:
+def _composed(guarantees: Sequence[Guarantee], delta: Exactly | None) -> Guarantee | None:
     try:
         return compose(guarantees, delta=delta)
     except NoConversion:

@@ -18,6 +18,7 @@ from whitecrow.privacy.guarantees import (
     ZeroConcentrated,
     Zone,
 )
+from whitecrow.privacy.numbers import Exactly, exact
 from whitecrow.privacy.sentences import clause
 
 _SP_TO_DP = (
@@ -85,29 +86,35 @@ def to_differential(guarantee: Guarantee) -> DifferentialPrivacy:
     )
 
 
-def to_approximate(guarantee: Guarantee, delta: Fraction) -> DifferentialPrivacy:
+def to_approximate(guarantee: Guarantee, delta: Exactly) -> DifferentialPrivacy:
     """(ε, δ)-differential privacy from ρ-zCDP: ε = ρ + 2 sqrt(ρ ln(1/δ)), rounded up.
 
     Examples
     --------
-    >>> round(float(to_approximate(ZeroConcentrated("1/2"), Fraction(1, 10**6)).epsilon), 4)
+    >>> round(float(to_approximate(ZeroConcentrated("1/2"), "1e-6").epsilon), 4)
     5.7565
     """
+    delta = exact(delta, owner="to_approximate", parameter="delta", positive=False)
     if not isinstance(guarantee, ZeroConcentrated):
         return to_differential(guarantee)
-    if not 0 < delta < 1:
-        raise NoConversion(
-            "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0."
-        )
+    _check_delta(delta)
     epsilon = guarantee.rho + 2 * sqrt_upper(guarantee.rho * log_inverse_upper(delta))
     return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+
+
+def _check_delta(delta: Fraction) -> None:
+    if not 0 < delta < 1:
+        raise NoConversion(
+            "Zero-concentrated privacy has no finite epsilon at delta 0; choose a delta above 0 "
+            "and below 1."
+        )
 
 
 ORDERS = tuple(2**power for power in range(11))
 """Orders of moments, less 1, at which sums of rho are read: fixed before any answer is seen."""
 
 
-def at_any_stop(guarantee: ZeroConcentrated, delta: Fraction) -> DifferentialPrivacy:
+def at_any_stop(guarantee: ZeroConcentrated, delta: Exactly) -> DifferentialPrivacy:
     """(ε, δ)-differential privacy of a *sum* of ρ that was chosen, and ended, by the answers.
 
     :func:`to_approximate` reads a ρ that was fixed beforehand, at the moment that is best for it.
@@ -124,9 +131,11 @@ def at_any_stop(guarantee: ZeroConcentrated, delta: Fraction) -> DifferentialPri
 
     Examples
     --------
-    >>> round(float(at_any_stop(ZeroConcentrated("1/2"), Fraction(1, 10**6)).epsilon), 4)
+    >>> round(float(at_any_stop(ZeroConcentrated("1/2"), "1e-6").epsilon), 4)
     6.5267
     """
+    delta = exact(delta, owner="at_any_stop", parameter="delta", positive=False)
+    _check_delta(delta)
     weight = log_inverse_upper(delta / len(ORDERS))
     epsilon = min((1 + order) * guarantee.rho + weight / order for order in ORDERS)
     return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
