@@ -136,7 +136,7 @@ def test_the_commands_of_a_page_run(page, folder):
 def test_three_lines_of_the_readme_lead_to_an_answer(tmp_path):
     block = next(b for b in blocks(ROOT / "README.md") if "serve --demo" in b.text)
     install, start, ask = block.text.strip().splitlines()
-    assert install == ".venv/bin/pip install -q '.[server]'"
+    assert install == ".venv/bin/pip install -q ./packages/whitecrow-server"
     with service(start.removeprefix(".venv/bin/"), tmp_path) as (port, process):
         printed = ""
         while "analyst" not in printed:

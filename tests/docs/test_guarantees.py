@@ -11,7 +11,7 @@ import whitecrow as wc
 from whitecrow import demo
 from whitecrow.questions import BUILT_IN, question_type
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "promise.md").read_text(encoding="utf-8")
 MODEL = {"beta": 5, "radius": 4}
 RECORD = {"age": 74, "bmi": 44.0}
 BILL = {"ward": "maternity", "insurance": "public", "cost": 14_000}

@@ -53,7 +53,7 @@ def report(tmp_path_factory, request):
 
 def test_every_table_and_figure_has_a_verdict_and_a_reason(report):
     result, _ = report
-    verdicts = {"reproduced", "differs", "data not to be had"}
+    verdicts = {"reproduced", "differs", "data not available"}
     for name, wanted in PRINTED.items():
         found = result["summary"][name]
         assert set(found) == wanted
@@ -88,7 +88,7 @@ def test_the_report_is_one_page_that_loads_nothing(report):
     assert len(page.loaded) >= 12
     assert all(address.startswith("data:image/png;base64,") for address in page.loaded)
     words = " ".join(page.words)
-    for wanted in ("Errata", "E27", "seed 1", "processor", "seconds", "data not to be had"):
+    for wanted in ("Errata", "E27", "seed 1", "processor", "seconds", "data not available"):
         assert wanted in words
     assert "nan" not in re.findall(r"\bnan\b", words)
 
@@ -112,9 +112,9 @@ def test_a_table_is_reproduced_only_if_all_of_its_figures_are():
     for verdicts, expected in (
         (("reproduced", "beyond the paper"), "reproduced"),
         (("reproduced", "differs"), "differs"),
-        (("reproduced", "data not to be had"), "data not to be had"),
-        (("differs", "data not to be had"), "differs"),
-        ((), "data not to be had"),
+        (("reproduced", "data not available"), "data not available"),
+        (("differs", "data not available"), "differs"),
+        ((), "data not available"),
     ):
         (found,) = findings(paper, [Section("", rows=rows(*verdicts))])
         assert found.verdict == expected

@@ -9,8 +9,8 @@ A question's own ``cost`` counts elementary steps (one coordinate of one pair of
 one record sorted into a cell, one noise drawn); :func:`worst_case` divides by rates some 25 times
 below the slowest measured on one core of a laptop (`benchmarks/`), so that a busy machine does not
 reach what the records cannot. Where a step's own number has no useful bound (the balls a smooth
-sensitivity looks at), the model takes many times what was seen; `docs/private-execution.md` says
-which.
+sensitivity looks at), the model takes many times what was seen (docs/threat-model.md, "Private
+execution").
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def as_markdown(audit: Audit, seconds: float) -> str:
         f"Made by `whitecrow audit{' --quick' if audit.quick else ''} --out FILE` on {stamp}: "
         f"whitecrow {__version__}, Python {platform.python_version()}, numpy "
         f"{numpy.__version__}, scipy {scipy.__version__}, {platform.machine()}, "
-        f"{seconds:.0f} s of processor time. [The audit](audit.md) says how to read it.",
+        f"{seconds:.0f} s of processor time. docs/audit.md says how to read it.",
         "",
         _summary(audit),
         "",

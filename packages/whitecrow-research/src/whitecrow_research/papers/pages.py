@@ -38,7 +38,7 @@ _VERDICTS = Table(
     (
         ("reproduced", "the printed figure, up to what rounding and chance explain"),
         ("differs", "another figure, with the reason; often an erratum"),
-        ("data not to be had", "the paper's data are not public; what stands in is named"),
+        ("data not available", "the paper's data are not public; what stands in is named"),
         ("beyond the paper", "ours alone; not counted in the summary"),
     ),
 )
@@ -201,7 +201,7 @@ li.l3 { margin-left: 1.2rem; }
 _MARKS: Mapping[str, str] = {
     "reproduced": "reproduced",
     "differs": "differs",
-    "data not to be had": "missing",
+    "data not available": "missing",
     "beyond the paper": "beyond",
 }
 

@@ -11,7 +11,7 @@ from typing import Literal
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import use_compiled
 
-Verdict = Literal["reproduced", "differs", "data not to be had", "beyond the paper"]
+Verdict = Literal["reproduced", "differs", "data not available", "beyond the paper"]
 Progress = Callable[[int, int, str], None]
 
 
@@ -37,7 +37,7 @@ class Context:
     seed: int = 1
 
     def dataset(self, name: str) -> Path | None:
-        """Return the path of a data file, or None where it is not to be had."""
+        """Return the path of a data file, or None where it is not available."""
         if self.data is None or not (self.data / name).exists():
             return None
         return self.data / name
@@ -56,7 +56,7 @@ class Row:
     verdict : Verdict
         How they compare.
     why : str
-        The reason where they differ, or what stands in for data that are not to be had.
+        The reason where they differ, or what stands in for data that are not available.
     """
 
     what: str
@@ -104,7 +104,7 @@ class Exhibit:
     why : str
         Why ours differs, in short, where it does; else the rows' own reasons are quoted.
     stand_in : str
-        What stands in for data that are not to be had.
+        What stands in for data that are not available.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Finding:
     exhibit : Exhibit
         Which one.
     verdict : Verdict
-        Reproduced if every figure of it is; data not to be had if only data are missing.
+        Reproduced if every figure of it is; data not available if only data are missing.
     same, compared : int
         How many of its figures came out as printed, of how many.
     why : str
@@ -211,12 +211,12 @@ def _finding(exhibit: Exhibit, section: Section) -> Finding:
     said = [row for row in section.rows if row.verdict != "beyond the paper"]
     rows = [row for row in said if exhibit.rows in row.what]
     if not rows:  # without its data a section has one row, which stands for all of it
-        rows = [row for row in said if row.verdict == "data not to be had"]
+        rows = [row for row in said if row.verdict == "data not available"]
     same = sum(row.verdict == "reproduced" for row in rows)
-    missing = [row for row in rows if row.verdict == "data not to be had"]
+    missing = [row for row in rows if row.verdict == "data not available"]
     different = [row for row in rows if row.verdict == "differs"]
     verdict: Verdict = (
-        "differs" if different else "data not to be had" if missing or not rows else "reproduced"
+        "differs" if different else "data not available" if missing or not rows else "reproduced"
     )
     reasons = [exhibit.why] if exhibit.why and different else _distinct(different)
     if exhibit.stand_in and len(missing) < len(rows):

@@ -140,7 +140,7 @@ def principal(
 
 @lru_cache(maxsize=8)
 def load(name: str, context: Context) -> Set | None:
-    """Return a data set, or None where it is not to be had."""
+    """Return a data set, or None where it is not available."""
     read: dict[str, Callable[[Context], Set | None]] = {
         "Credit Fraud": _credit_fraud,
         "APS Trucks": _aps_trucks,

@@ -71,7 +71,7 @@ def near(paper: float, ours: float, tolerance: float) -> Verdict:
 
 def missing(name: str, what: str) -> Row:
     """The row of a data set that is not here."""
-    return Row(f"{name}: {what}", "-", "-", "data not to be had", "pass --data with the files")
+    return Row(f"{name}: {what}", "-", "-", "data not available", "pass --data with the files")
 
 
 def table1(context: Context) -> Section:

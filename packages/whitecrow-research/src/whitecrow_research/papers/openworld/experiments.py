@@ -40,7 +40,7 @@ class Sample:
 
 
 def trips(context: Context) -> Floats | None:
-    """Return the distances of the taxi sample, or None where it is not to be had."""
+    """Return the distances of the taxi sample, or None where it is not available."""
     table = _table(context)
     return None if table is None else table[0]
 

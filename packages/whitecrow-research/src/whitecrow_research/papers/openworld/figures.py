@@ -119,7 +119,7 @@ def figure_2(context: Context) -> Section:
     )
     rows = [row]
     if real is None:
-        rows.append(Row("daily trips of Porto", "365 days", "-", "data not to be had"))
+        rows.append(Row("daily trips of Porto", "365 days", "-", "data not available"))
     else:
         means = [float(day.mean()) for day in real]
         why = "New York, March 2019, stands in for Porto"
@@ -127,7 +127,7 @@ def figure_2(context: Context) -> Section:
             f"{np.mean(means):.2f} km on {len(real)} days of {np.mean([len(d) for d in real]):.0f}"
         )
         rows.append(
-            Row("daily trips of Porto", "5.45 km, 55 a day", ours, "data not to be had", why)
+            Row("daily trips of Porto", "5.45 km, 55 a day", ours, "data not available", why)
         )
     figures: list[Path] = []
     plots = pyplot()

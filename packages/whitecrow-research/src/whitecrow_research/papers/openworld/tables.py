@@ -142,7 +142,7 @@ def table_4(context: Context) -> Section:
     ]
     rows = _rows("table4", labels, verdicts, SIZES)
     text = (
-        "The Porto trips are not to be had: n = 55 is a skewed synthetic stand-in with the paper's "
+        "The Porto trips are not available: n = 55 is a skewed synthetic stand-in with the paper's "
         "mean, 20 outliers above 71.41 km and about 55 trips a day. There the attack works: an "
         "outlier moves the daily mean by more than a kilometre. The signal is that shift, not the "
         "scale of the noise, and it is gone at n = 1,000."

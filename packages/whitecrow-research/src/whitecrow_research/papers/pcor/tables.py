@@ -62,7 +62,7 @@ def _evaluated(context: Context, utility: str) -> tuple[Reference, ...]:
 
 
 def _missing(title: str) -> Section:
-    return Section(title, rows=[Row(title, "-", "-", "data not to be had", _NO_DATA)])
+    return Section(title, rows=[Row(title, "-", "-", "data not available", _NO_DATA)])
 
 
 def _price(kind: str, samples: int, epsilon: Fraction, *, paper: bool) -> Fraction:
