@@ -10,12 +10,13 @@ from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from whitecrow.rendering.page import picture_rules
+from whitecrow.rendering.page import crow, page_rules, picture_rules
 
 _FOLDER = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FILES = {path.name: path for path in sorted(_FOLDER.iterdir()) if path.suffix in _TYPES}
-_PICTURES = "pictures.css"
+_SHARED = {"console.css": page_rules, "pictures.css": picture_rules, "crow.svg": crow}
+"""What the reports of the core show too."""
 _KEPT = {"Cache-Control": "public, max-age=3600"}
 
 
@@ -26,8 +27,8 @@ def add(router: APIRouter) -> None:
 
 
 def _own(name: str) -> Response:
-    if name == _PICTURES:
-        return Response(picture_rules(), media_type=_TYPES[".css"], headers=_KEPT)
+    if name in _SHARED:
+        return Response(_SHARED[name](), media_type=_TYPES[Path(name).suffix], headers=_KEPT)
     if name not in _FILES:
         raise HTTPException(404, "There is no such file.")
     path = _FILES[name]

@@ -26,7 +26,7 @@ def page(title: str, lead: str, body: str, *, kind: str = "report") -> str:
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escaped(title)} · whitecrow</title><style>{_style()}</style></head><body>"
         '<a class="skip" href="#main">Skip to the content</a>'
-        f'<header class="top"><span class="brand">{_text("console", "static", "crow.svg")} '
+        f'<header class="top"><span class="brand">{crow()} '
         f'whitecrow</span><span class="role">{escaped(kind)}</span></header>'
         f'<main id="main" class="report" tabindex="-1"><h1>{escaped(title)}</h1>'
         f'<p class="lead">{escaped(lead)}</p>{body}</main>'
@@ -44,13 +44,23 @@ def panel(title: str, body: str, *, name: str) -> str:
     )
 
 
-def _text(*path: str) -> str:
-    return files("whitecrow").joinpath(*path).read_text(encoding="utf-8").strip()
+def _text(name: str) -> str:
+    return files("whitecrow.rendering").joinpath(name).read_text(encoding="utf-8").strip()
 
 
 def script() -> str:
     """What makes sliders and tips work."""
-    return _text("look", "report.js")
+    return _text("report.js")
+
+
+def page_rules() -> str:
+    """The sheet that reports and the console share: colours, text, tables, panels."""
+    return _text("page.css")
+
+
+def crow() -> str:
+    """The bird, as SVG."""
+    return _text("crow.svg")
 
 
 def theme(scope: str) -> str:
@@ -64,22 +74,18 @@ def theme(scope: str) -> str:
 
 def picture_rules() -> str:
     """The rules of pictures alone; the console serves them as a sheet of its own."""
-    drawn = re.search(r"/\* pictures \*/(.*?)/\* end \*/", _text("look", "report.css"), re.DOTALL)
+    drawn = re.search(r"/\* pictures \*/(.*?)/\* end \*/", _text("report.css"), re.DOTALL)
     assert drawn is not None
     return drawn[1]
 
 
 def _colours() -> tuple[str, str]:
-    """The console's own colours: light, dark."""
-    light, dark = re.findall(
-        r":root\s*{(.*?)}", _text("console", "static", "console.css"), re.DOTALL
-    )
+    """The colours: light, dark."""
+    light, dark = re.findall(r":root\s*{(.*?)}", page_rules(), re.DOTALL)
     return light, dark
 
 
 def _style() -> str:
-    """The console's sheet, the report's own, and the light colours once more for paper."""
+    """The shared sheet, the report's own, and the light colours once more for paper."""
     paper = f"@media print {{ :root {{ {_colours()[0]} color-scheme: light; }} }}"
-    return "\n".join(
-        (_text("console", "static", "console.css"), _text("look", "report.css"), paper)
-    )
+    return "\n".join((page_rules(), _text("report.css"), paper))
