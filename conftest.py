@@ -59,10 +59,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def trees() -> dict[str, ast.Module]:
-    """Every file of every package by its path, read as code: tests look through all of it."""
+    """Every file of the product by its path, read as code: tests look through all of it."""
     return {
         path.relative_to(source).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for source in sorted(ROOT.glob("packages/*/src"))
+        if source.parent.name != "whitecrow-research"
         for path in sorted(source.rglob("*.py"))
     }
 

@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "packages" / "whitecrow" / "src"
 EPOCH = 1_700_000_000
 
 
@@ -49,7 +50,7 @@ def _tracked() -> set[str]:
         check=True,
         text=True,
     )
-    return {name.removeprefix("src/") for name in listed.stdout.splitlines()}
+    return {name.removeprefix("packages/whitecrow/src/") for name in listed.stdout.splitlines()}
 
 
 def _declared() -> tuple[list[str], set[Path]]:
@@ -65,11 +66,11 @@ def test_the_wheel_takes_in_code_proofs_and_data_files_that_are_named() -> None:
     wild = {Path(one).suffix for one in patterns if "**" in one}
     assert wild == {".py", ".md"}
     assert all(set(ROOT.glob(one.lstrip("/"))) for one in patterns)  # none names nothing
-    for folder in ("demo", "data", "curator", "server"):
-        stray = ROOT / "src" / "whitecrow" / folder / "stray.csv"
+    for folder in ("demo", "data", "curator"):
+        stray = SOURCE / "whitecrow" / folder / "stray.csv"
         assert not any(stray.match(one.lstrip("/")) for one in patterns)
     if (ROOT / ".git").exists():
-        assert {str(one.relative_to(ROOT / "src")) for one in declared} >= _tracked()
+        assert {str(one.relative_to(SOURCE)) for one in declared} >= _tracked()
 
 
 def test_what_differs_is_refused(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import ast
-import importlib
 from collections.abc import Iterator
 from typing import get_type_hints
 
 import pytest
 
-import whitecrow
 from whitecrow.data import Dataset, Records
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.questions import BUILT_IN, question_type
 
-CHECKERS = ("audit", "verify", "attack")
+CHECKERS = ("whitecrow_audit/", "whitecrow/attack/")
 """Packages that make up facts themselves, to check mechanisms against proofs and adversaries."""
 
 CUSTODIAN = {
-    "Rejections": {"data/_saved.py", "data/intake.py"},
+    "Rejections": {"whitecrow/data/_saved.py", "whitecrow/data/intake.py"},
     "PrivacyMap": {
-        "identify/map.py",
-        "curator/maps.py",
-        "console/_privacy_map.py",
-        "demo/identify.py",
+        "whitecrow/identify/map.py",
+        "whitecrow_server/_maps.py",
+        "whitecrow_server/console/_privacy_map.py",
+        "whitecrow/demo/identify.py",
     },
 }
 """Reports for the custodian's eyes, which no question releases, and who shows them."""
@@ -221,7 +219,7 @@ def test_only_mechanism_modules_open_facts(trees, types):
     assert {"IdentifyFacts", "TuneFacts", "PublisherState", "Position"} <= set(types.facts)
     broken, mechanisms = [], set()
     for where, tree in trees.items():
-        if where.split("/")[0] in CHECKERS:
+        if where.startswith(CHECKERS):
             continue
         for name, attribute in opened(tree, types):
             if where.endswith("mechanism.py"):
@@ -230,7 +228,7 @@ def test_only_mechanism_modules_open_facts(trees, types):
                 broken.append(f"{where}: {name}.{attribute}")
     assert not broken
     folders = {module.split(".")[1] for module, _ in BUILT_IN.values()}
-    assert {f"{folder}/mechanism.py" for folder in folders - {"count"}} <= mechanisms
+    assert {f"whitecrow/{folder}/mechanism.py" for folder in folders - {"count"}} <= mechanisms
 
 
 @pytest.mark.parametrize("leak", LEAKS)
@@ -255,23 +253,3 @@ def test_local_and_remote_data_have_all_that_records_offer():
     assert {"card", "size", "tally", "close"} <= asked
     for offered in (Dataset, RemoteDataset):
         assert asked - {"card"} <= set(dir(offered))
-
-
-# --- names that moved
-
-
-@pytest.mark.parametrize(
-    ("old", "name"),
-    [
-        ("whitecrow.identify.screen", "Screen"),
-        ("whitecrow.identify.lookahead", "Lookahead"),
-        ("whitecrow.subspaces.tune", "Tune"),
-    ],
-)
-def test_an_old_import_path_works_and_says_where_the_module_is_now(old, name):
-    module = importlib.import_module(old)
-    with pytest.warns(DeprecationWarning, match=f"{old} is now whitecrow.{name.lower()}"):
-        found = getattr(module, name)
-    assert found is getattr(whitecrow, name)
-    with pytest.raises(AttributeError, match="is now"):
-        module.no_such_name  # noqa: B018

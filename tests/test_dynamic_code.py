@@ -12,46 +12,58 @@ from collections.abc import Iterator
 import pytest
 
 IMPORTS = {
-    ("__init__.py", "__getattr__"): "names of _WHERE and _MODULES",
-    ("hazmat.py", "__getattr__"): "names of _WHERE",
-    ("_moved.py", "__getattr__"): "modules that our own old modules name",
-    ("audit/__init__.py", "cases"): "names of MECHANISMS",
-    ("audit/parallel.py", "_cases"): "names of MECHANISMS, checked where the work is shared out",
-    ("verify/__init__.py", "checks"): "names of MECHANISMS",
-    ("demo/__init__.py", "run"): "names of CHAPTERS",
-    ("cli/__init__.py", "get_command"): "names of COMMANDS",
-    ("questions.py", "_built_in"): "modules that BUILT_IN lists",
-    ("curator/computation.py", "_opened"): "modules whose questions the parent process registered",
-    ("server/_aside_process.py", "main"): "modules whose questions the parent process registered",
-    ("neighbours/devices.py", "_imported"): "called with cupy and torch",
+    ("whitecrow/__init__.py", "__getattr__"): "names of _WHERE, _MODULES and _MOVED",
+    ("whitecrow/hazmat.py", "__getattr__"): "names of _WHERE",
+    ("whitecrow_server/__init__.py", "__getattr__"): "names of _WHERE",
+    ("whitecrow_audit/audit/__init__.py", "cases"): "names of MECHANISMS",
+    (
+        "whitecrow_audit/audit/parallel.py",
+        "_cases",
+    ): "names of MECHANISMS, checked where the work is shared out",
+    ("whitecrow_audit/verify/__init__.py", "checks"): "names of MECHANISMS",
+    ("whitecrow/demo/__init__.py", "run"): "names of CHAPTERS",
+    ("whitecrow/cli/__init__.py", "get_command"): "names of COMMANDS",
+    ("whitecrow/questions.py", "_built_in"): "modules that BUILT_IN lists",
+    (
+        "whitecrow_server/_computation.py",
+        "_opened",
+    ): "modules whose questions the parent process registered",
+    (
+        "whitecrow_server/_aside_process.py",
+        "main",
+    ): "modules whose questions the parent process registered",
+    ("whitecrow/neighbours/devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""
 
 LOOKUPS = {
-    ("__init__.py", "__getattr__"): "a key of _WHERE",
-    ("hazmat.py", "__getattr__"): "a key of _WHERE",
-    ("_moved.py", "__getattr__"): "public names of a module of ours",
-    ("declaration/parameter.py", "__getattr__"): "what our own surfaces ask of a parameter",
-    ("audit/shipped.py", "same_facts"): "fields of a dataclass",
-    ("detector/file.py", "_sound"): "names of _NUMBERS",
-    ("detector/file.py", "_part"): "names of _NUMBERS",
-    ("verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
-    ("verify/monitor.py", "__getattr__"): "what our own steps ask of a question",
-    ("audit/learn.py", "__getattr__"): "what our own training asks of a price",
-    ("curator/registry.py", "_loss"): "epsilon, delta or rho of a total",
-    ("ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
-    ("privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
-    ("ledger/spatial.py", "sheet"): "lines of LINES",
-    ("ledger/verification.py", "_misplaced"): "lines of LINES",
-    ("neighbours/_store.py", "save"): "names of _TABLES",
-    ("server/_handler.py", "share"): "values of _LANE_OF",
-    ("server/_strangers.py", "question_from"): "names that a question declares",
-    ("testing.py", "_declared"): "parameters of a question's own declaration",
+    ("whitecrow/__init__.py", "__getattr__"): "a key of _WHERE",
+    ("whitecrow/hazmat.py", "__getattr__"): "a key of _WHERE",
+    ("whitecrow_server/__init__.py", "__getattr__"): "a key of _WHERE",
+    (
+        "whitecrow/declaration/parameter.py",
+        "__getattr__",
+    ): "what our own surfaces ask of a parameter",
+    ("whitecrow_audit/audit/shipped.py", "same_facts"): "fields of a dataclass",
+    ("whitecrow/detector/file.py", "_sound"): "names of _NUMBERS",
+    ("whitecrow/detector/file.py", "_part"): "names of _NUMBERS",
+    ("whitecrow_audit/verify/tape.py", "__getattr__"): "what our own mechanisms ask of a price",
+    ("whitecrow_audit/verify/monitor.py", "__getattr__"): "what our own steps ask of a question",
+    ("whitecrow_audit/audit/learn.py", "__getattr__"): "what our own training asks of a price",
+    ("whitecrow/curator/registry.py", "_loss"): "epsilon, delta or rho of a total",
+    ("whitecrow/ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
+    ("whitecrow/privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
+    ("whitecrow/ledger/spatial.py", "sheet"): "lines of LINES",
+    ("whitecrow/ledger/verification.py", "_misplaced"): "lines of LINES",
+    ("whitecrow/neighbours/_store.py", "save"): "names of _TABLES",
+    ("whitecrow_server/_handler.py", "share"): "values of _LANE_OF",
+    ("whitecrow_server/_untrusted_input.py", "question_from"): "names that a question declares",
+    ("whitecrow/testing.py", "_declared"): "parameters of a question's own declaration",
 }
 """Functions that get or set an attribute, not of themselves, whose name is computed."""
 
 ENTRY_POINTS = {
-    "plugins.py": "what packages offer that the owner of the process installed",
+    "whitecrow/plugins.py": "what packages offer that the owner of the process installed",
 }
 """Files that load entry points."""
 

@@ -29,7 +29,11 @@ class Journey:
 
     def __init__(self, at: Path, tree: Path) -> None:
         self.at, self.commands, self.seconds = at, 0, 0.0
-        self.variables = {**os.environ, "PYTHONPATH": str(tree / "src"), "COLUMNS": "100"}
+        self.variables = {
+            **os.environ,
+            "PYTHONPATH": str(tree / "packages/whitecrow/src"),
+            "COLUMNS": "100",
+        }
 
     def run(self, *words: str) -> str:
         """Run a command; it must succeed."""

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PLACES = ("src", "tests", "benchmarks", "research", "examples")
+PLACES = ("packages", "tests", "benchmarks", "examples")
 WRITTEN = {
     path: " ".join(re.sub(r"^\s*#", "", path.read_text(encoding="utf-8"), flags=re.M).split())
     for place in PLACES
@@ -62,7 +62,7 @@ def test_sections_are_cited_in_one_form() -> None:
 
 def proof_cited(path: Path, cited: str) -> Path:
     """The file that a citation means: beside the code or above it, or by its folder."""
-    source = ROOT / "src" / "whitecrow"
+    source = ROOT / "packages/whitecrow/src/whitecrow"
     if "/" in cited and not cited.startswith("../"):
         return source / cited.removeprefix("packages/whitecrow/src/whitecrow/")
     for folder in [path.parent, *path.parents]:
@@ -112,9 +112,9 @@ def test_what_the_page_of_mechanisms_names_exists(
     shown = re.search(r"^Checked by: (.*)$", text, re.MULTILINE)
     assert shown is not None
     assert named(shown.group(1))
-    for file in re.findall(r"`(src/[^`]+)`", text):
+    for file in re.findall(r"`(packages/[^`]+)`", text):
         assert (ROOT / file).exists(), file
-    for cited in re.finditer(r"`(src/\S+)` ([\d, and to]+)", text):
+    for cited in re.finditer(r"`(packages/\S+)` ([\d, and to]+)", text):
         proof = (ROOT / cited.group(1)).read_text(encoding="utf-8")
         assert holds(proof, "", "", re.findall(r"\d+", cited.group(2))), cited.group()
 
