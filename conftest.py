@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import threading
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from whitecrow.noise._source import _SYSTEM
+from whitecrow.noise.seeded import SeededSource
 
 ROOT = Path(__file__).resolve().parent
 
@@ -18,27 +22,40 @@ hypothesis.settings.load_profile("without a clock")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--study", action="store_true", help="run the long studies too")
-    parser.addoption("--failed-to", type=Path, help="write the failed tests' names to this file")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    wanted = config.getoption("--failed-to")
-    if wanted and not hasattr(config, "workerinput"):  # once, not in every worker
-        config.pluginmanager.register(Failed(wanted))
+class RepeatableNoise:
+    """What the system's source gives in the tests: one stream a test file, begun by each test.
+
+    A test that looks at noise fails in every run or in none. Children of the test's process draw
+    from the system, as programs that a test starts do: what is said of their answers must hold for
+    every draw, but for a chance below one in a million.
+    """
+
+    def __init__(self) -> None:
+        self._stream: SeededSource | None = None
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    def begin(self, name: str | None) -> None:
+        """Begin the stream of this name; without one, draw from the system."""
+        self._stream = None if name is None else SeededSource(name)
+        _SYSTEM.forget()
+
+    def octets(self, count: int) -> bytes:
+        if self._stream is None or os.getpid() != self._process:
+            return os.urandom(count)
+        with self._lock:
+            return self._stream.octets(count)
 
 
-class Failed:
-    """Writes down which tests failed, one a line, as pytest reads them again from ``@FILE``."""
+NOISE = RepeatableNoise()
+type(_SYSTEM).octets = lambda self, count: NOISE.octets(count)  # type: ignore[method-assign]
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.names = path, dict[str, None]()
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.names[report.nodeid] = None
-
-    def pytest_sessionfinish(self) -> None:
-        self.path.write_text("".join(f"{name}\n" for name in self.names), encoding="utf-8")
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    fresh = item.get_closest_marker("fresh_noise")
+    NOISE.begin(None if fresh else item.path.relative_to(ROOT).as_posix())
 
 
 FIRST = ("engines", "docs", "proofs", "console", "joint", "curator", "server")

@@ -17,6 +17,8 @@ from whitecrow.noise import Source, system_source
 from whitecrow.noise._source import PooledSource
 from whitecrow.noise.seeded import SeededSource, seeded
 
+pytestmark = pytest.mark.fresh_noise
+
 SEEDED_2026 = 14940665122170333304
 
 FORKS = """
