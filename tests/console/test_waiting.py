@@ -47,6 +47,7 @@ def _answered(visitor: Any, address: str) -> str:
     raise AssertionError("it waits for ever")
 
 
+@pytest.mark.timing
 def test_the_address_of_an_answer_waits_until_the_reply_is_due(padded: House) -> None:
     ana = padded.visitor("ana")
     question = hidden(ana.priced("count", epsilon="1/3").text, "question")

@@ -69,6 +69,7 @@ def test_without_a_bound_on_the_records_nothing_is_refused_by_size() -> None:
         bounded.price(QUESTIONS[0])
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
 def test_worst_shapes_stay_far_within_their_limits(question: Question) -> None:
     """All records in one place, and each alone: a tenth of the limit at the most."""

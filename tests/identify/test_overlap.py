@@ -341,14 +341,15 @@ def test_questions_know_their_location():
     assert not hasattr(histogram, "location")
 
 
+@pytest.mark.timing
 def test_a_thousand_questions_are_priced_in_a_second_or_two():
     import time
 
     rng = np.random.default_rng(1)
     balls = [ball(*rng.uniform(0, 10, 2), radius=0.5) for _ in range(1000)]
-    start = time.perf_counter()
+    start = time.process_time()
     batch_price(balls, [TENTH] * 1000)
-    assert time.perf_counter() - start < 20  # a guard against cubic behaviour, not a benchmark
+    assert time.process_time() - start < 20  # a guard against cubic behaviour, not a benchmark
 
 
 def test_questions_under_another_card_are_added_up():

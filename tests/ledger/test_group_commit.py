@@ -74,7 +74,7 @@ def let_fail(ledger: Ledger, place: int, patch: pytest.MonkeyPatch) -> None:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not true():
         assert time.monotonic() < until
         time.sleep(0.001)
@@ -179,6 +179,7 @@ def test_a_stuck_process_makes_asks_unavailable_and_spends_nothing(
         assert books(ledger) == TENTH.epsilon
 
 
+@pytest.mark.timing
 def test_whoever_finds_the_file_taken_begins_soon_after_it_is_free(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     with opened(path) as ledger, ThreadPoolExecutor(1) as pool:
@@ -193,7 +194,7 @@ def test_whoever_finds_the_file_taken_begins_soon_after_it_is_free(tmp_path: Pat
             asked.result(10)
             waited.append(time.monotonic() - free)
         busy.close()
-    assert min(waited) < 0.025
+    assert min(waited) < 0.05
 
 
 # The line

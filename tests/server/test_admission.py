@@ -23,6 +23,7 @@ from .conftest import Caller, House, identify, listening
 ASK = "/v1/datasets/clinic/ask"
 
 
+@pytest.mark.timing
 def test_an_anonymous_ask_is_refused_at_once_and_takes_no_slot(
     opened: Callable[..., House],
 ) -> None:
@@ -32,7 +33,7 @@ def test_an_anonymous_ask_is_refused_at_once_and_takes_no_slot(
             started = time.perf_counter()
             reply = requests.post(f"{url}{ASK}", json=identify(), timeout=60)
             assert reply.status_code == 401
-            assert time.perf_counter() - started < 5
+            assert time.perf_counter() - started < 10
 
 
 @pytest.mark.parametrize(
@@ -138,6 +139,7 @@ def test_headers_that_never_end_are_given_up(house: House, monkeypatch: pytest.M
         assert b"200" not in _told(url, b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200_000)
 
 
+@pytest.mark.timing
 def test_a_token_that_ends_while_its_question_waits_asks_nothing(
     opened: Callable[..., House],
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.server_fairness import LOADS, measure
 
 
+@pytest.mark.timing
 @pytest.mark.study
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("load", [*LOADS, "refusals"])

@@ -59,6 +59,7 @@ def test_a_burst_over_three_machines_is_one_burst(url: str) -> None:
     store.close()
 
 
+@pytest.mark.timing
 def test_machines_at_once_let_through_no_more_than_burst_and_rate(url: str) -> None:
     store = Store(url)
     machines = [machine(store, 40.0, 50)[0] for _ in range(4)]

@@ -60,6 +60,7 @@ def _at_once(
         return sorted(pool.map(ask, people, bodies))
 
 
+@pytest.mark.timing
 def test_many_at_once_leave_at_published_moments_whatever_each_took(
     slowly: None, opened: Callable[..., House]
 ) -> None:
@@ -83,6 +84,7 @@ def test_many_at_once_leave_at_published_moments_whatever_each_took(
         assert [round(took / 0.5) for took in times] == list(range(1, len(people) + 1))
 
 
+@pytest.mark.timing
 @pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_fifteen_at_once_about_a_crowded_and_an_empty_place_are_alike(

@@ -57,6 +57,7 @@ def test_persons_take_turns_however_many_asks_one_of_them_sends() -> None:
     assert [one for one in log if one[0] == "+"][:2] == ["+a0", "+b"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("slots", [1, 2])
 def test_a_wait_is_for_published_times_and_not_for_a_computation(slots: int) -> None:
     begun: dict[float, list[float]] = {}
@@ -73,7 +74,8 @@ def test_a_wait_is_for_published_times_and_not_for_a_computation(slots: int) -> 
         asyncio.run(main(work))
     expected = [0.3 * (i // slots) for i in range(4)]
     for moments in begun.values():
-        assert moments == pytest.approx(expected, abs=0.15)
+        for moment, published in zip(moments, expected, strict=True):
+            assert published - 0.01 <= moment <= published + 0.25
 
 
 def test_too_many_waiting_asks_are_told_to_come_again() -> None:
@@ -93,6 +95,7 @@ def test_too_many_waiting_asks_are_told_to_come_again() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.timing
 def test_whoever_hangs_up_loses_the_place_and_spends_nothing() -> None:
     began: list[str] = []
 
@@ -106,7 +109,7 @@ def test_whoever_hangs_up_loses_the_place_and_spends_nothing() -> None:
             async with schedule.slot("bob", "clinic", "screen", 0.3, gone):
                 began.append("bob")
 
-        first = asyncio.ensure_future(_run(schedule, began, "ana", "ana", 0.3, 0.0))
+        first = asyncio.ensure_future(_run(schedule, began, "ana", "ana", 1.0, 0.0))
         await asyncio.sleep(0)
         started = time.monotonic()
         with pytest.raises(wc.Unavailable, match="hung up"):
@@ -116,7 +119,7 @@ def test_whoever_hangs_up_loses_the_place_and_spends_nothing() -> None:
         await _run(schedule, began, "cleo", "cleo", None, 0.0)  # the lane is free again
         return waited
 
-    assert asyncio.run(main()) < 0.25
+    assert asyncio.run(main()) < 0.8
     assert began == ["+ana", "-ana", "+cleo", "-cleo"]
 
 

@@ -164,6 +164,7 @@ def _alike(found: list[dict[str, list[float]]]) -> dict[str, float]:
     return values
 
 
+@pytest.mark.timing
 @pytest.mark.study
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", ["count", "profile", "learn", "monitor"])
@@ -186,6 +187,7 @@ def test_no_reply_and_no_page_tells_two_datasets_apart(
     assert min(min(one.values()) for one in values.values()) > FALSE_ALARM, values
 
 
+@pytest.mark.timing
 @pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_without_the_gate_the_same_study_sees_it(

@@ -174,6 +174,7 @@ def test_the_service_reads_entries_in_one_place() -> None:
     assert ("_told.py", "entries") in found
 
 
+@pytest.mark.timing
 def test_an_ask_is_counted_when_its_reply_leaves(opened: Callable[..., House]) -> None:
     house = opened(deadlines={"*": 2.0})
     house.service.curator(house.service.people.get("ana"), "clinic")

@@ -16,6 +16,7 @@ from whitecrow_server import Service, Settings
 MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
 
 
+@pytest.mark.timing
 @pytest.mark.study
 def test_workers_share_account_and_numbers_and_finish_what_they_began(tmp_path: Path) -> None:
     database = in_folder(tmp_path)

@@ -52,7 +52,7 @@ def at_once(work):
 
 
 def summed(circle, vectors, law="laplace", size=Fraction(3), seed=1):
-    meeting, secrets = Meeting(circle, patience=20), secrets_of(circle.sites)
+    meeting, secrets = Meeting(circle, patience=120), secrets_of(circle.sites)
     money = Money(law, Fraction(1), "add_remove", 1)
 
     def work(place, name):
