@@ -131,6 +131,15 @@ def test_what_an_erratum_is_shown_by_exists(number: str, named: Callable[[str], 
     assert named(shown.group(1))
 
 
+def test_every_finding_names_tests_that_exist() -> None:
+    rows = (DOCS / "findings.md").read_text(encoding="utf-8").partition("|---|")[2].splitlines()[1:]
+    assert len(rows) == 31
+    for row in rows:
+        named = re.findall(r"`(tests/[^`]+)`", row)
+        assert named, row
+        assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
 def test_every_question_has_a_page() -> None:
     ours = list(BUILT_IN)
     assert sorted(ours) == sorted(

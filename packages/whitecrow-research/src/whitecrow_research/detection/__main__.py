@@ -12,7 +12,7 @@ from whitecrow_research.detection.measures import average_precision, roc_auc
 from whitecrow_research.detection.page import tables, write
 from whitecrow_research.detection.private import SETTINGS, scored
 from whitecrow_research.detection.quality import rows, table
-from whitecrow_research.detection.report import FAVOURITE, OURS
+from whitecrow_research.detection.report import FAVOURITE, OURS, by_set
 from whitecrow_research.detection.rivals import RIVALS
 from whitecrow_research.detection.run import known, run
 from whitecrow_research.detection.sets import load, names, split
@@ -63,7 +63,7 @@ def main() -> None:
         anew=not given.keep,
     )
     sizes = {name: len(load(folder, name)[1]) for name in given.sets or names(folder)}
-    print(tables(results, sizes))  # noqa: T201 - that is what the command does
+    print("\n".join([tables(results, sizes), *by_set(results, sizes)]))  # noqa: T201
     if given.page:
         write(Path(given.page), results, sizes)
 

@@ -9,7 +9,6 @@ from whitecrow_research.detection.report import (
     FAVOURITE,
     OURS,
     beside,
-    by_set,
     cards,
     means,
     summary,
@@ -21,8 +20,8 @@ _SHOWN = (OURS, FAVOURITE, "ECOD", "pure 1")
 
 
 def tables(results: Results, sizes: dict[str, int]) -> str:
-    """Return all tables as Markdown."""
-    parts = (summary, cards, beside, by_set)
+    """Return the tables of the page as Markdown; the picture has the single sets."""
+    parts = (summary, cards, beside)
     return "\n".join(line for part in parts for line in part(results, sizes))
 
 

@@ -43,10 +43,9 @@ def _gap(one: Vector, other: Vector) -> str:
 
 
 def summary(results: Results, sizes: Sizes) -> Iterator[str]:
-    """Yield a table for all sets, for those chosen on, and for those that only report."""
+    """Yield a table for all sets, and for those that only report."""
     halves = {
         "All sets": list(sizes),
-        "Sets that parameters were chosen on": [name for name in sizes if chosen_on(name)],
         "Sets that only report": [name for name in sizes if not chosen_on(name)],
     }
     whole = [detector for detector in results if detector not in LIMITED]
