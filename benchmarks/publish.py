@@ -5,7 +5,7 @@ price, whose error is measured beside ours by simulation at T = 365; Honaker's e
 tree; and, where it is installed, the factorisations of jax-privacy (its dense one minimises the
 mean error and is too large to find for long streams).
 
-`updates_per_second` is of a sum with the square-root factorisation, `ratio_tree` the worst
+`updates_per_second` is of a sum with the default counter, `ratio_tree` the worst
 deviation of the tree over ours.
 """
 
@@ -22,7 +22,9 @@ import numpy as np
 from benchmarks.common import emit, parser, print_table
 from whitecrow.data import Card, Column
 from whitecrow.publish import Publish, Publisher
-from whitecrow.publish.counters import Counter, Independent, SquareRoot, Tree
+from whitecrow.publish.coefficients import ONE
+from whitecrow.publish.counters import Buffered, Counter, Independent, Tree
+from whitecrow.publish.fitted import fitted
 from whitecrow.publish.plan import counter_for
 
 CARD = Card("stream", (Column("km", lower=0, upper=100), Column("t", lower=0, upper=1e12)))
@@ -70,22 +72,23 @@ def footprint(publisher: Publisher) -> int:
     return sum(sys.getsizeof(entry) for memory in position.memories for entry in memory)
 
 
-def simulated(counter: SquareRoot | Tree | Independent, bound: int, when: int, runs: int) -> float:
+def simulated(counter: Counter, bound: int, when: int, runs: int) -> float:
     """The standard deviation of the ``when``-th release, in units of bound / sqrt(2 rho).
 
-    Many series run at once through the counter's own step; small precisions keep the square root
+    Many series run at once through the counter's own step; small precisions keep the buffers
     within 64-bit integers.
     """
     rng = np.random.default_rng(2)
     spread = math.sqrt(counter.reach(bound)[1])
     memory = counter.start()
-    for _ in range(when):
-        noise: Any = np.rint(rng.normal(0.0, spread, runs)).astype(np.int64)
+    for period in range(when):
+        scale = spread * counter.multiple(period) / ONE
+        noise: Any = np.rint(rng.normal(0.0, scale, runs)).astype(np.int64)
         memory, released = counter.step(memory, 0, noise)
     return float(np.std(released)) / (bound << counter.bits)
 
 
-def formula(counter: SquareRoot | Tree | Independent, horizon: int) -> float:
+def formula(counter: Counter, horizon: int) -> float:
     """The same from the formulas of docs/mechanisms.md 5.4."""
     times = np.unique(np.geomspace(1, horizon, 4000).astype(np.int64))
     peaks = 2 ** np.arange(horizon.bit_length()) - 1
@@ -151,7 +154,7 @@ def compared() -> None:
     for horizon in HORIZONS:
         found = {
             name: errors(counter_for(name, "to_date", horizon, 1), horizon)
-            for name in ("independent", "tree", "square_root", "normalised", "buffered", "endless")
+            for name in ("independent", "tree", "buffered", "endless")
         }
         found["tree, Honaker"] = honaker(horizon)
         found.update(jax_privacy(horizon))
@@ -172,10 +175,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name, counter, small, bound, when in (
         ("independent", Independent(), Independent(), 256, YEAR),
         ("tree", Tree(YEAR), Tree(YEAR), 256, 255),
-        ("square_root", SquareRoot(YEAR), SquareRoot(YEAR, bits=13, precision=17), 1, YEAR),
+        (
+            "buffered",
+            counter_for("buffered", "to_date", YEAR, 1),
+            Buffered(YEAR, fitted(YEAR, precision=14), bits=8),
+            1,
+            YEAR,
+        ),
     ):
         measured = simulated(small, bound, when, runs)
-        longer = [formula(_longer(counter, horizon), horizon) for horizon in (10**4, 10**6)]
+        longer = [
+            formula(counter_for(name, "to_date", horizon, 1), horizon) for horizon in (10**4, 10**6)
+        ]
         rows.append((name, formula(counter, YEAR), measured, *longer))
     print_table(("worst deviation", "T = 365", f"{runs} runs", "T = 10^4", "T = 10^6"), rows)
     ratio = rows[1][1] / rows[2][1]
@@ -184,9 +195,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     updates, rounds = 2_000, 15 if quick else 100
     rows, found = [], {}
     for statistic, mechanism, horizon in (
-        ("count", "square_root", 10**6),
-        ("sum", "square_root", 10**6),
-        ("mean", "square_root", 10**6),
         ("count", "buffered", 10**6),
         ("sum", "buffered", 10**6),
         ("mean", "buffered", 10**6),
@@ -202,19 +210,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("statistic", "mechanism", "horizon", "updates/s", "numbers", "bytes before", "after"), rows
     )
     print(
-        "Memory: whatever the horizon, 13 whole numbers a running sum for the square root, 5 to 11 "
-        "for the buffers, 17 without a horizon; 2 log2(horizon) + 3 for the tree.\n"
+        "Memory: whatever the horizon, 5 to 11 whole numbers a running sum for the buffers, "
+        "17 without a horizon; 2 log2(horizon) + 3 for the tree.\n"
     )
-    emit("updates_per_second", found["sum", "square_root"])
+    emit("updates_per_second", found["sum", "buffered"])
     emit("ratio_tree", ratio)
-
-
-def _longer(
-    counter: SquareRoot | Tree | Independent, horizon: int
-) -> SquareRoot | Tree | Independent:
-    if isinstance(counter, SquareRoot):
-        return SquareRoot(horizon)
-    return Tree(horizon) if isinstance(counter, Tree) else counter
 
 
 if __name__ == "__main__":

@@ -126,10 +126,8 @@ CARD = Card("c", (Column("km", lower=0, upper=30), Column("t", lower=0, upper=9)
     [
         ("independent", {"epsilon": 1}),
         ("tree", {"epsilon": 1}),
-        ("square_root", {"epsilon": 1}),
+        ("buffered", {"epsilon": 1}),
         ("tree", {"rho": "1/2"}),
-        ("square_root", {"rho": "1/2"}),
-        ("normalised", {"rho": "1/2"}),
         ("buffered", {"rho": "1/2"}),
         ("endless", {"rho": "1/2"}),
     ],

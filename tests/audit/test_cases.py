@@ -75,8 +75,6 @@ def test_every_twin_is_caught_with_overwhelming_probability(twins, alpha):
 
 SLOW = {
     "identify: sensitive, k = 1, the answer stays",
-    "publish: square root, Gaussian",
-    "publish: normalised, Gaussian",
     "publish: buffered, Gaussian",
     "lookahead: differential, many cells",
     "service: a screen",

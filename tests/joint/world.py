@@ -36,7 +36,7 @@ TOPS = ((9, "reject"), (3, "clip"), (3, "reject"))
 """Up to where a card reads x, and what becomes of larger values."""
 
 SEARCHES = ("uniform", "walk", "dfs", "bfs")
-COUNTERS = ("square_root", "normalised", "buffered")
+COUNTERS = ("tree", "buffered")
 
 MOVING = "zoe"
 """Who is in one of the two databases and not in the other, or with other values."""

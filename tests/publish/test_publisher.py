@@ -40,7 +40,7 @@ class JsonStore(MemoryStore):
         return None if kept is None else (kept[0], json.loads(kept[1]))
 
 
-@pytest.mark.parametrize("mechanism", ["square_root", "tree", "independent"])
+@pytest.mark.parametrize("mechanism", ["buffered", "tree", "independent"])
 @pytest.mark.parametrize("budget", [{"rho": "1/2"}, {"rho": None, "epsilon": 1}])
 @pytest.mark.parametrize("statistic", ["mean", "sum", "count"])
 def test_a_restart_between_any_two_updates_changes_nothing(card, mechanism, budget, statistic):

@@ -8,6 +8,6 @@ from whitecrow_audit.verify import checks
 def test_every_mechanism_noise_and_twin_is_among_the_checks():
     listed = checks(["publish"])
     names = " | ".join(check.name for check in listed)
-    for words in ("tree", "square_root", "independent", "laplace", "gaussian", "leaves", "user"):
+    for words in ("tree", "buffered", "independent", "laplace", "gaussian", "leaves", "user"):
         assert words in names
     assert sum(check.must_fail for check in listed) >= 8

@@ -20,6 +20,8 @@ from whitecrow.ledger import Ledger
 from whitecrow.ledger.revisions import revisions
 from whitecrow.sklearn import PrivateNoveltyDetector, PrivateOutlierDetector
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*goes with 0.4:DeprecationWarning")
+
 CROWD = np.random.default_rng(3).normal(size=(300, 2))
 DATA = np.vstack([CROWD, [[9.0, 9.0]]])
 DETECTORS = (PrivateOutlierDetector, PrivateNoveltyDetector)
@@ -30,6 +32,12 @@ NOT_FOR_US = {
     "check_outliers_train": "wants decision_function: an exact score is a private fact",
     "check_outliers_fit_predict": "wants fit_predict, whose questions give the records away",
 }
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_a_class_that_asks_a_question_a_row_says_that_it_goes(kind: Any) -> None:
+    with pytest.warns(DeprecationWarning, match=f"{kind.__name__} .* goes with 0.4"):
+        kind(verbose=False).fit(2 * CROWD)
 
 
 @pytest.mark.parametrize("kind", DETECTORS)

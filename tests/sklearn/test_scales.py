@@ -7,6 +7,8 @@ import whitecrow as wc
 from whitecrow.data import Card, Column
 from whitecrow.sklearn import PrivateNoveltyDetector, PrivateOutlierDetector
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*goes with 0.4:DeprecationWarning")
+
 CARD = Card("two units", (Column("x0", scale=1), Column("x1", scale=1000)))
 
 

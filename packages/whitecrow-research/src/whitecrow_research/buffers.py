@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from whitecrow.publish.buffered import Buffered, dyadic
+from whitecrow.publish.buffered import Buffered
+from whitecrow.publish.coefficients import PRECISION, Coefficients
 from whitecrow.publish.deviations import Variances
 from whitecrow.publish.fitted import ENDLESS
-from whitecrow.publish.square_root import PRECISION, Coefficients
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +38,12 @@ def _times(last: int) -> npt.NDArray[np.int64]:
 def _recurrence(parameters: Floats) -> Coefficients:
     half = len(parameters) // 2
     gaps = 1.0 / (1.0 + np.exp(-parameters[:half]))
-    return dyadic(np.exp(parameters[half:]), gaps, PRECISION)
+    one = 1 << PRECISION
+    return Coefficients(
+        tuple(math.floor(float(weight) * one) for weight in np.exp(parameters[half:])),
+        tuple(one - min(one, math.floor(float(gap) * one) + 1) for gap in gaps),
+        PRECISION,
+    )
 
 
 def _of_horizon(parameters: Floats, horizon: int) -> Floats:

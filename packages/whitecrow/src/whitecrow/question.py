@@ -139,6 +139,11 @@ class Question(Declared):
         found: str = vars(self).get("_alike", self.canonical)
         return found
 
+    @property
+    def retired(self) -> str:
+        """Why it is only read, in old entries, and not asked any more; empty for all others."""
+        return ""
+
     def paid_as(self) -> Question:
         """Return what the ledger charges: itself, or the series of which it asks for a step."""
         return self

@@ -22,6 +22,7 @@ says so: whoever is in several of them loses the sum, which nobody keeps.
 from __future__ import annotations
 
 import sys
+import warnings
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
@@ -93,6 +94,12 @@ class _OneQuestionARow(PrivateEstimator):
             The private records.
         y : ignored
         """
+        warnings.warn(
+            f"{type(self).__name__} asks one question a row and goes with 0.4; PrivateDetector "
+            "learns once and scores for ever, and curator.ask asks single questions.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         values = self._validated(X, reset=True)
         self._curator, alone = self._opened(
             values, budget=self.budget, analyst=self.analyst, card=self.card
@@ -153,7 +160,7 @@ class _OneQuestionARow(PrivateEstimator):
 class PrivateOutlierDetector(_OneQuestionARow):
     """Which records of the data are outliers? One :class:`whitecrow.Identify` a row.
 
-    A row that is not in the data is no outlier of it.
+    Deprecated. A row that is not in the data is no outlier of it.
 
     Parameters
     ----------
@@ -189,16 +196,6 @@ class PrivateOutlierDetector(_OneQuestionARow):
         Everything that was released, in order.
     charges_ : list of dict
         What each ``predict`` added to each line of the account.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> crowd = np.random.default_rng(0).normal(size=(200, 2))
-    >>> detector = PrivateOutlierDetector(beta=3, radius=1.0, epsilon=20, budget=40, verbose=False)
-    >>> detector.fit(np.vstack([crowd, [[9.0, 9.0]]])).predict([[9.0, 9.0]])
-    array([-1])
-    >>> detector.charges_[-1]["sensitive"]
-    Fraction(20, 1)
     """
 
     def __init__(
@@ -241,22 +238,13 @@ class PrivateOutlierDetector(_OneQuestionARow):
 class PrivateNoveltyDetector(_OneQuestionARow):
     """Would new records be outliers beside the data? One :class:`whitecrow.Screen` a row.
 
-    Everyone is covered (differential privacy), and the answers are accurate away from the boundary.
+    Deprecated. Everyone is covered (differential privacy), and the answers are accurate away from
+    the boundary.
 
     Parameters
     ----------
     beta, radius, metric, epsilon, budget, ledger, account, analyst, verbose, card
         As in :class:`PrivateOutlierDetector`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> crowd = np.random.default_rng(0).normal(size=(200, 2))
-    >>> detector = PrivateNoveltyDetector(beta=3, radius=1.0, epsilon=20, budget=40, verbose=False)
-    >>> detector.fit(crowd).predict([[0.0, 0.0], [9.0, 9.0]])
-    array([ 1, -1])
-    >>> detector.charges_[-1]["differential"]
-    Fraction(20, 1)
     """
 
     def _question(self, record: dict[str, float]) -> Question:

@@ -21,10 +21,10 @@ from typing import Any
 from whitecrow.data import Card, Column
 from whitecrow.noise import laws as noise_laws
 from whitecrow.publish import PrivateClip, Publish
-from whitecrow.publish.counters import Buffered, SquareRoot
+from whitecrow.publish.coefficients import ONE
+from whitecrow.publish.counters import Buffered
 from whitecrow.publish.facts import PublishFacts
 from whitecrow.publish.plan import Stage, counter_for
-from whitecrow.publish.square_root import ONE
 from whitecrow_audit.audit.case import Case, Laws, doubled, viewed
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.audit.tester import Law
@@ -37,14 +37,12 @@ EMPTY: Records = {"d": [], "v": []}
 def _fed_back(mechanism: str) -> float:
     """The part of the first day's error that is in the second day's again."""
     counter = counter_for(mechanism, "to_date", 2, 1)
-    if isinstance(counter, SquareRoot):
-        return sum(counter.recurrence.weights) / ONE
     assert isinstance(counter, Buffered)
     first, second = counter.multiple(0), counter.multiple(1)
     return 1.0 - sum(counter.recurrence.weights) / ONE * second / first
 
 
-FEEDBACK = {name: _fed_back(name) for name in ("square_root", "normalised", "buffered", "endless")}
+FEEDBACK = {name: _fed_back(name) for name in ("buffered", "endless")}
 
 SHIFTS = {
     "independent": (1.0,),
@@ -330,9 +328,6 @@ def cases() -> Iterator[Case]:
     yield _Counting("independent", Fraction(2)).case("independent, Laplace")
     yield (case := _Counting("tree", Fraction(2)).case("tree, Laplace", most=25_000))
     yield doubled(case)
-    root = _Counting("square_root", Fraction(3))
-    yield root.case("square root, Laplace", most=30_000)
-    yield root.case("broken twin: square root, Laplace, half the noise", times=2)
     buffered = _Counting("buffered", Fraction(3))
     yield buffered.case("buffered, Laplace", most=30_000)
     yield buffered.case("broken twin: buffered, Laplace, half the noise", times=2)

@@ -3,7 +3,7 @@
 A release at ``t`` is a whole number fixed by the past releases plus that period's noise, so the
 probability of a whole series of outputs is a product of known weights. All series inside a window
 are walked through with the product's own code (``publish.mechanism.turn``, which works on arrays of
-noise), on small lattices where the rounding of the square root is at its coarsest.
+noise), on small lattices where the rounding of the buffers is at its coarsest.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from whitecrow.exhaustive import Check, Report, exhaust
 from whitecrow.publish.clip import PrivateClip, quantile_utilities
-from whitecrow.publish.counters import Buffered, SquareRoot
+from whitecrow.publish.coefficients import Coefficients
+from whitecrow.publish.counters import Buffered
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import PublicationPlan, Stage, counter_for
-from whitecrow.publish.square_root import Coefficients
 from whitecrow.publish.state import Position
 
 Stream = tuple[tuple[int, ...], ...]
@@ -41,7 +41,7 @@ _ORDERS = (1.0001, 1.5, 2.0, 4.0)
 def small_plan(
     mechanism: str, noise: str, *, lengths: tuple[int, ...] = (3,), **given: Any
 ) -> PublicationPlan:
-    """Return a plan on a small lattice; the square root is rounded as coarsely as it can be.
+    """Return a plan on a small lattice; buffers are rounded as coarsely as it can be.
 
     ``lengths`` are the epochs' (one for a known horizon). What is given replaces the plan's
     defaults: one event a unit, sums of values from 0 to 2, a budget of 1.
@@ -65,9 +65,7 @@ def small_plan(
     )
     for epoch, length in enumerate((*lengths, 1)):
         counter = counter_for(mechanism, plan.view, length, plan.bound)
-        if isinstance(counter, SquareRoot):
-            counter = SquareRoot(length, bits=1, buffers=2, precision=5)
-        elif isinstance(counter, Buffered):
+        if isinstance(counter, Buffered):
             counter = _coarse(length, mechanism)
         plan.set_stage(epoch, counter, length)
     return plan
@@ -234,24 +232,13 @@ def _scale_follows_data(noise: str) -> Report:
 
 def _clip_follows_data(noise: str) -> Report:
     """Values are clipped to the largest of the first period, with noise to match."""
-    plan = small_plan("square_root", noise, lengths=(2,))
+    plan = small_plan("buffered", noise, lengths=(2,))
 
     def law(stream: Stream) -> list[Any]:
         largest = Fraction(max([1, *stream[0]]))
-        return _law(small_plan("square_root", noise, lengths=(2,), upper=largest), 12, stream)
+        return _law(small_plan("buffered", noise, lengths=(2,), upper=largest), 12, stream)
 
     return _stream_check(plan, 12, periods=2, law=law)
-
-
-def _rounding_forgotten(noise: str) -> Report:
-    """The square root's noise is set by its real coefficients, as if feedback were not rounded."""
-    plan = small_plan("square_root", noise, upper=Fraction(1))
-    stage = plan.stage(0)
-    fine = SquareRoot(3, bits=60, buffers=2, precision=5).reach(1)
-    unit = Fraction(1, 1 << 59)
-    scale = fine[0] * unit if noise == "laplace" else fine[1] * unit**2 / 2
-    plan.set_stage(0, stage.counter, 3, scale / plan.budget)
-    return _stream_check(plan, 9)
 
 
 def _buffers_unrounded(noise: str) -> Report:
@@ -322,17 +309,13 @@ def _stream_checks(noise: str, window: int) -> Iterator[Check]:
         run = partial(_stream_check, plan, window, periods=periods)
         return Check("publish", f"{name}, {noise}", run)
 
-    for mechanism in ("independent", "tree", "square_root", "buffered", "endless"):
+    for mechanism in ("independent", "tree", "buffered", "endless"):
         plan = small_plan(mechanism, noise, **small)
         # Without refined units the Gaussian needs fewer outputs to hold all its mass.
         near = window if plan.stage(0).counter.bits else min(window, 9)
         yield check(f"{mechanism}: streams of 3 periods", plan, near)
         plan = small_plan(mechanism, noise, statistic="mean", lengths=(2,), budget=budget)
         yield check(f"{mechanism}: a mean's two sums share the budget", plan, 2 * window, 2)
-    plan = small_plan("square_root", noise, lengths=(1, 2), **small)
-    yield check("square_root: an unknown horizon, epochs of 1 and 2 periods", plan)
-    plan = small_plan("square_root", noise, leaving=True, **small)
-    yield check("square_root: a record that joins and leaves", plan, min(window, 12))
     plan = small_plan("buffered", noise, lengths=(1, 2), **small)
     yield check("buffered: an unknown horizon, epochs of 1 and 2 periods", plan)
     plan = small_plan("buffered", noise, leaving=True, **small)
@@ -342,8 +325,8 @@ def _stream_checks(noise: str, window: int) -> Iterator[Check]:
     plan = small_plan("tree", noise, contribution=2, **small)
     yield check("tree: a user with two records", plan, min(window, 12))
     if noise == "laplace":
-        plan = small_plan("square_root", noise, lengths=(4,), upper=Fraction(1))
-        yield check("square_root: streams of 4 periods", plan, 5, 4)
+        plan = small_plan("buffered", noise, lengths=(4,), upper=Fraction(1))
+        yield check("buffered: streams of 4 periods", plan, 5, 4)
         plan = small_plan("tree", noise, lengths=(4,), upper=Fraction(1))
         yield check("tree: streams of 4 periods", plan, 4, 4)
 
@@ -355,7 +338,6 @@ def _checks() -> Iterator[Check]:
             ("redraws after a restart", _redrawn),
             ("scales its noise to the data", _scale_follows_data),
             ("clips to the data", _clip_follows_data),
-            ("forgets the rounding of its feedback", _rounding_forgotten),
             ("forgets the floors of its buffers", _buffers_unrounded),
         ):
             words = f"a publisher that {name}, {noise}"

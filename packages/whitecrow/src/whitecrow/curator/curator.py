@@ -287,6 +287,11 @@ class Curator(Asks, Custody, Rehearsal):
         """
         who = analyst or self.analyst
         price = self.price(question)
+        if question.retired:
+            known = self.stored(question, analyst=who)
+            if known is None:
+                raise InvalidInput(question.retired)
+            return known
         order = replace(self._order(question, price, who), actor=actor, told_at=told_at)
         if type_of(question).series is None:
             found, snapshot = self._reserve(order)
@@ -314,6 +319,8 @@ class Curator(Asks, Custody, Rehearsal):
         Its state, which is private, is kept in the ledger's store; opening it again goes on where
         it was. The same question asked as a finished series (:meth:`ask`) is a spend of its own.
         """
+        if question.retired:
+            raise InvalidInput(question.retired)
         order = self._order(question, self.price(question), analyst or self.analyst)
         return opened_publication(
             question, self.card, order, self._ledger, self.name, self._reserve

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from whitecrow.card import Card
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.simulate import simulated
+from whitecrow.errors import InvalidInput
 from whitecrow.ledger import Ledger
 from whitecrow.neighbours import open_engine
 from whitecrow.privacy import Exactly
@@ -88,6 +89,8 @@ class Rehearsal:
         )
 
         self._check(question)
+        if question.retired:
+            raise InvalidInput(question.retired)
         price = question.price(self.card)
         profile = accepted_profile(self.card, self._ledger, self.name)
         return dummy_release(question, price, DummyExecution(dummy_records(self.card, profile)))

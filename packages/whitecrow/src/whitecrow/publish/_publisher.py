@@ -64,6 +64,8 @@ class Publisher:
         key: str = "",
         source: Source | None = None,
     ) -> None:
+        if question.retired:
+            raise InvalidInput(question.retired)
         question.check(card)
         self.question = question
         self._users = card.unit == "user"

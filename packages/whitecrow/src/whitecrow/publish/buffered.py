@@ -5,16 +5,15 @@ The strategy is a lower-triangular Toeplitz matrix with the coefficients 1 and, 
 of) its norm. An event of a late period has few periods left in which it could be seen, so its
 column is short; dividing by the norm lets it be counted with less noise, for the same price.
 
-Three choices of the weights and decays: a quadrature of the square root (:func:`square_root`) for
-the *normalised* square root; numbers found by an optimiser for horizons of all lengths; and
-numbers whose squares add up over as good as all time, which need no horizon (``_fitted.py``). The
-choice decides the error only. Privacy is proved for the numbers as they are (``proof.md`` 4b).
+Two choices of the weights and decays (``fitted.py``): numbers found by an optimiser for horizons of
+all lengths; and numbers whose squares add up over as good as all time, which need no horizon. The
+choice decides the error only. Privacy is proved for the numbers as they are (``proof.md`` 4).
 
 References
 ----------
 Henzinger, Kalemaj and Upadhyay 2025 (normalised columns); Dvijotham, McMahan, Pillutla, Steinke and
 Thakurta 2024 (few buffers); Jacobsen and Fawaz 2025 (strategies without a horizon). Rounding,
-sensitivity, quadrature and optimiser are our own.
+sensitivity and optimiser are our own.
 """
 
 from __future__ import annotations
@@ -30,44 +29,11 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.publish.coefficients import GUARD, PRECISION, Coefficients
 from whitecrow.publish.deviations import Variances
-from whitecrow.publish.square_root import BUFFERS, GUARD, PRECISION, Coefficients, falling
 
 _SINGLE = 64  # periods from the end that have a scale of their own
 _STEPS = 32  # scales for each doubling of the distance from the end after that
-
-
-@lru_cache(maxsize=256)
-def square_root(horizon: int, buffers: int = BUFFERS, precision: int = PRECISION) -> Coefficients:
-    """Return buffers for the coefficients of ``(1-q)^(-1/2)``, which are moments.
-
-    ``f_k`` is the integral over ``0 < x < 1`` of ``x^(k-1) (1/pi) x^(1/2) (1-x)^(-1/2) dx``; the
-    nodes are equally spaced in ``ln(s / (1-s))``, ``s = 1-x``. What lies below the first node
-    hardly decays within the horizon and is added to it.
-
-    Examples
-    --------
-    >>> found = square_root(365)
-    >>> [round(sum(found.weights) / 2**found.precision, 3), len(found.decays)]
-    [0.5, 12]
-    """
-    u = np.linspace(-math.log(horizon) - 2.5, 3.0, buffers)
-    s = 1.0 / (1.0 + np.exp(-u))
-    weights = (1.0 - s) ** 1.5 * np.sqrt(s) * (u[1] - u[0])
-    weights[0] = weights[0] / 2.0 + 2.0 * math.sqrt(s[0])
-    return dyadic(weights / (2.0 * weights.sum()), s, precision)
-
-
-def dyadic(
-    weights: npt.NDArray[np.float64], gaps: npt.NDArray[np.float64], precision: int
-) -> Coefficients:
-    """Round weights and gaps (1 less the decays) to multiples of ``2^-precision``."""
-    one = 1 << precision
-    return Coefficients(
-        tuple(math.floor(Fraction(float(weight)) * one) for weight in weights),
-        tuple(one - min(one, math.floor(Fraction(float(gap)) * one) + 1) for gap in gaps),
-        precision,
-    )
 
 
 @dataclass(frozen=True)
@@ -96,8 +62,7 @@ def scales(recurrence: Coefficients, horizon: int, normalised: bool) -> Scales:
     """Work out the scales of all periods, rounded to the safe side."""
     places = recurrence.precision + GUARD
     one, unit = 1 << places, 1 << recurrence.precision
-    parts = [Fraction(weight, unit) for weight in recurrence.weights]
-    lags = [(one, 1), *falling(parts, Fraction(0), recurrence, horizon)]
+    lags = [(one, 1), *recurrence.bounds(horizon)]
     last = list(accumulate((length for _, length in lags), initial=-1))[1:]
     squares = list(accumulate(value * value * length for value, length in lags))
     sums = list(accumulate(value * length for value, length in lags))
@@ -141,10 +106,11 @@ class Buffered:
 
     Examples
     --------
-    >>> counter = Buffered(365, square_root(365))
+    >>> from whitecrow.publish.fitted import fitted
+    >>> counter = Buffered(365, fitted(365))
     >>> memory, first = counter.step(counter.start(), 5 << counter.bits, 0)
     >>> first >> counter.bits, round(counter.multiple(0) / 2**48, 2), counter.multiple(364) / 2**48
-    (5, 1.71, 1.0)
+    (5, 1.73, 1.0)
     """
 
     horizon: int
@@ -203,7 +169,7 @@ class Buffered:
 
         Notes
         -----
-        ``proof.md`` 4b: a column has norm at most 1 times the event's size. The floors add at most
+        ``proof.md`` 4: a column has norm at most 1 times the event's size. The floors add at most
         1 and the rounding of the buffers a period and channel: by Minkowski's inequality that
         times the root of the horizon, and of the number of channels (at most 3/2), to the norm.
         """

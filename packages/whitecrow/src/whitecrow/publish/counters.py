@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.publish.buffered import Buffered
-from whitecrow.publish.square_root import ONE, SquareRoot
+from whitecrow.publish.coefficients import ONE
 
 __all__ = [
     "MECHANISMS",
@@ -23,13 +23,25 @@ __all__ = [
     "EachPeriod",
     "Independent",
     "Memory",
-    "SquareRoot",
     "Tree",
 ]
 
 Memory = tuple[int, ...]
 
-MECHANISMS = ("square_root", "normalised", "buffered", "endless", "tree", "independent")
+MECHANISMS = ("buffered", "endless", "tree", "independent")
+
+RETIRED = ("square_root", "normalised")
+"""Counters of earlier releases: entries with them are read, no series is opened with them."""
+
+
+def retired(mechanism: str) -> str:
+    """Say why no series is opened with a counter; nothing if one can be."""
+    if mechanism not in RETIRED:
+        return ""
+    return (
+        f"Entries with the counter {mechanism!r} are only read; a new series has one of "
+        f"{', '.join(MECHANISMS)}, or the best of them if 'mechanism' is left out."
+    )
 
 
 class Counter(Protocol):

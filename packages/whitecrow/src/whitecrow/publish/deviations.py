@@ -1,7 +1,7 @@
 """The standard deviation of what a buffered counter releases, at any time, without simulating it.
 
 The error at ``t`` is a weighted sum of the draws up to ``t``. Going back from ``t`` the weight is a
-constant plus decaying exponentials within every stretch of one scale (``proof.md`` 4b), so what a
+constant plus decaying exponentials within every stretch of one scale (``proof.md`` 4), so what a
 stretch and all before it add to the variance is a quadratic form in the exponentials' sizes. The
 forms are worked out once, from the first stretch on; each time then costs one evaluation.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.publish.square_root import Coefficients
+from whitecrow.publish.coefficients import Coefficients
 
 Floats = npt.NDArray[np.float64]
 _CHUNK = 4096

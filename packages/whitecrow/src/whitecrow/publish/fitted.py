@@ -1,7 +1,7 @@
 """Buffers that an optimiser found, as exact decimals: ``gap:weight`` for each, gap = 1 - decay.
 
 ``whitecrow_research.buffers`` finds them. They decide how large the error is; how private a series
-is follows from the numbers as they stand here (``proof.md`` 4b).
+is follows from the numbers as they stand here (``proof.md`` 4).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from whitecrow.publish.square_root import PRECISION, Coefficients
+from whitecrow.publish.coefficients import PRECISION, Coefficients
 
 ENDLESS = 2**36
 """Periods of a stream without a horizon before a new epoch: at one a second, 2,000 years."""

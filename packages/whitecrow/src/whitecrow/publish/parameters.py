@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.declaration import Exact, Parameter
+from whitecrow.declaration import Choice, Exact, Parameter
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.publish._signed import signed
 from whitecrow.publish.clip import PrivateClip
+from whitecrow.publish.counters import RETIRED
 from whitecrow.publish.periods import CALENDAR_PERIODS
 
 Interval = tuple[Fraction, Fraction]
@@ -26,6 +27,13 @@ class Moment(Parameter[str, Any]):
     def schema(self) -> dict[str, Any]:
         words = [*CALENDAR_PERIODS, "7"] if self.name == "period" else ["2024-01-01", "0"]
         return {"type": ["string", "number"], "examples": words}
+
+
+class Mechanism(Choice[str]):
+    """A counter; those of earlier releases are read, and offered to nobody."""
+
+    def parse(self, value: object, owner: str) -> str:
+        return str(value) if value in RETIRED else super().parse(value, owner)
 
 
 class Ends(Parameter[tuple[str, ...], Any]):

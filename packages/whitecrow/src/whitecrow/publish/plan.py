@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, discrete_gaussian, discrete_laplace
-from whitecrow.publish.buffered import square_root
 from whitecrow.publish.clip import PrivateClip
-from whitecrow.publish.counters import Buffered, Counter, EachPeriod, Independent, SquareRoot, Tree
+from whitecrow.publish.coefficients import ONE
+from whitecrow.publish.counters import Buffered, Counter, EachPeriod, Independent, Tree, retired
 from whitecrow.publish.fitted import ENDLESS, any_time, fitted
 from whitecrow.publish.periods import Calendar
-from whitecrow.publish.square_root import ONE
 
 FIRST_EPOCH = 16
 GROWTH = 16  # each epoch of an unknown horizon is sixteen times as long as the one before
@@ -30,7 +30,7 @@ _LEVELS = 1 << 20  # steps between the clips unless a resolution is given
 _BLOCK = 4096  # times whose expected error is worked out together
 _EXACT_FLOATS = 1 << 53  # sums of whole floats below this are exact
 _COARSE = 1 << 24  # scales above this are rounded up to whole numbers
-_REFINED = 32  # the square root wants one event to weigh about 2^32 units
+_REFINED = 32  # buffers want one event to weigh about 2^32 units
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,19 @@ def counter_for(mechanism: str, view: str, length: int, bound: int) -> Counter:
         return Independent()
     if mechanism == "tree":
         return Tree(length)
+    if why := retired(mechanism):
+        raise InvalidInput(why)
     bits = max(0, _REFINED - bound.bit_length())
-    if mechanism == "square_root":
-        return SquareRoot(length, bits)
     if mechanism == "endless":
         return Buffered(max(length, ENDLESS), any_time(), bits, normalised=False)
-    return Buffered(length, (square_root if mechanism == "normalised" else fitted)(length), bits)
+    return Buffered(length, fitted(length), bits)
 
 
-def _worst(mechanism: str, noise: str, length: int) -> float:
-    """The largest standard deviation within a horizon, in units of bound/epsilon or its like."""
+def _worst(mechanism: str, length: int) -> float:
+    """The largest deviation of Laplace noise within a horizon, in units of bound/epsilon."""
     counter = counter_for(mechanism, "to_date", length, 1)
-    absolute, squared = counter.reach(1)
-    unit = 2.0**counter.bits
-    size = absolute if noise == "laplace" else math.sqrt(squared)
     last = length if mechanism != "tree" else max(1, (1 << (length + 1).bit_length() - 1) - 1)
-    return size / unit * float(counter.deviations([last])[0])
+    return counter.reach(1)[0] * float(counter.deviations([last])[0])
 
 
 @lru_cache(maxsize=256)
@@ -105,10 +102,12 @@ def best_mechanism(noise: str, horizon: int | None) -> str:
     >>> best_mechanism("laplace", 10_000)
     'tree'
     """
-    if noise == "gaussian" and horizon != 1:
+    if horizon == 1:
+        return "independent"  # there is nothing to add up
+    if noise == "gaussian":
         return "endless" if horizon is None else "buffered"
     length = 1 << 20 if horizon is None else horizon
-    return min(("square_root", "tree", "independent"), key=lambda name: _worst(name, noise, length))
+    return min(("tree", "independent"), key=lambda name: _worst(name, length))
 
 
 def _finite(above: int, below: int) -> float:

@@ -26,8 +26,8 @@ from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConce
 from whitecrow.publish._picture import draw as draw_series
 from whitecrow.publish._signed import signed
 from whitecrow.publish.clip import METHODS, PrivateClip
-from whitecrow.publish.counters import MECHANISMS
-from whitecrow.publish.parameters import Clip, Ends, Moment
+from whitecrow.publish.counters import MECHANISMS, retired
+from whitecrow.publish.parameters import Clip, Ends, Mechanism, Moment
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import FIRST_EPOCH, PublicationPlan, best_mechanism
 from whitecrow.publish.text import publish_words, series_words
@@ -128,7 +128,7 @@ class Publish(Question):
         ),
         default=None,
     )
-    mechanism: Choice[str] = Choice(
+    mechanism: Mechanism = Mechanism(
         {"": "the least worst-case error", **{one: one for one in MECHANISMS}},
         help="How running sums are kept; by default the one with the least worst-case error.",
         default="",
@@ -259,6 +259,11 @@ class Publish(Question):
             raise invalid("Publish", "column", "the name of a column", self.column)
 
     @property
+    def retired(self) -> str:
+        """Why no new series has its counter; empty if one can."""
+        return retired(self.mechanism)
+
+    @property
     def noise(self) -> str:
         """ "laplace" under epsilon, "gaussian" under rho."""
         return "laplace" if self.rho is None else "gaussian"
@@ -298,7 +303,7 @@ class Publish(Question):
                 f"Between the clips {float(lower):g} and {float(upper):g} there must be 1 to 2^31 "
                 f"steps of the {step}; choose another resolution."
             )
-        if not plan.has_finite_noise(self.through):
+        if not self.retired and not plan.has_finite_noise(self.through):
             raise InvalidInput(
                 "The noise of this series is beyond the numbers a computer holds; choose smaller "
                 "clips, a coarser resolution or a larger budget."

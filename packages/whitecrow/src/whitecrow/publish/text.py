@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from whitecrow.publish.question import Publish
 
 _NAMES = {
-    "square_root": "the square-root factorisation",
-    "normalised": "the normalised square-root factorisation",
     "buffered": "a factorisation in a few buffers",
     "endless": "a factorisation that needs no horizon",
     "tree": "a binary tree",
@@ -24,6 +22,8 @@ def publish_words(
     question: Publish, card: Card, per_period: float | None
 ) -> tuple[str, dict[str, Any]]:
     """Return the words and the figures of a description."""
+    if question.retired:
+        return question.retired, {"mechanism": question.mechanism, "noise": question.noise}
     plan = question.plan(card)
     last = question.through
     times = sorted({1, max(1, last // 2), last})
