@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -204,3 +207,34 @@ def test_states_are_swapped_only_in_order(tmp_path: Path) -> None:
         assert states.load("mean") == (1, {"sum": 2})
         assert "sum" not in repr(states)
         assert "10000" not in json.dumps(to_json(ledger, "clinic"))
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one process", "another's claims"])
+def test_whoever_waits_for_an_answer_leaves_the_store_in_peace(
+    shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second ledger on the file stands for a second process: it sees only its locks."""
+    first = Ledger(tmp_path / "l.db")
+    first.open("clinic", budget=Budget.of("1"))
+    second = first if shared else Ledger(tmp_path / "l.db")
+    held, _ = first.reserve("clinic", order("a"))
+    assert isinstance(held, Reservation)
+    writes: list[int] = []
+    write = second.database.write
+
+    def counted(act: Callable[[Any], Any]) -> Any:
+        writes.append(1)
+        return write(act)
+
+    monkeypatch.setattr(second.database, "write", counted)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(second.reserve, "clinic", order("a"))
+        time.sleep(0.3)
+        assert not waiting.done()
+        first.settle("clinic", held, 17)
+        held.release()
+        outcome, _ = waiting.result(timeout=10)
+    assert isinstance(outcome, RecordedOutcome)
+    assert outcome.answer == 17
+    # It looked, waited, and looked again; the settling is counted where both are one ledger.
+    assert len(writes) <= 2 + shared

@@ -16,7 +16,10 @@ import contextlib
 import os
 import struct
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -72,180 +75,192 @@ def _set(descriptor: int, command: int, kind: int, place: int) -> None:
 
 # Claims
 
+_PAUSES_SECONDS = (0.002, 0.1)
+"""How long to wait before another process's claim is tried again: at first, and at the most."""
 
-class Claim(Protocol):
-    """A lock that is held."""
+
+class Claim:
+    """The right to compute an answer, held until it is given up or its holder dies."""
+
+    def __init__(self, claims: Claims, key: tuple[int, int], unlock: Callable[[], None]) -> None:
+        self._claims, self._key, self._process = claims, key, os.getpid()
+        self._unlock: Callable[[], None] | None = unlock
 
     def release(self) -> None:
-        """Give it up; twice does no harm."""
+        """Give it up; twice does no harm, and in a fork it stays with the process that took it."""
+        unlock, self._unlock = self._unlock, None
+        if unlock is None or self._process != os.getpid():
+            return
+        try:
+            unlock()
+        finally:
+            self._claims.forget(self._key)
 
 
-class Claims(Protocol):
-    """The locks of one store."""
+class Claims:
+    """Who computes which answer of one store.
+
+    Among the threads of a process a set decides, and whoever waits is told when a claim is given
+    up. Among processes the locks of the store do.
+
+    Parameters
+    ----------
+    locks : Locks, optional
+        What other processes see; None for a store in memory, which no other process uses.
+    """
+
+    def __init__(self, locks: Locks | None) -> None:
+        self._locks = locks
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._held: set[tuple[int, int]] = set()
+        self._given_up = threading.Condition()
 
     def take(self, dataset: int, seq: int) -> Claim | None:
-        """Take the lock on a reservation, or return None while somebody holds it."""
+        """Take the claim on a reservation, or return None while somebody holds it."""
+        if self._process != os.getpid():  # a fork holds none of what it inherits
+            self._begin()
+        key = dataset, seq
+        with self._given_up:
+            if key in self._held:
+                return None
+            self._held.add(key)
+        unlock = None
+        try:
+            unlock = _nothing if self._locks is None else self._locks.take(dataset, seq)
+        finally:
+            if unlock is None:
+                self.forget(key)
+        return None if unlock is None else Claim(self, key, unlock)
+
+    def forget(self, key: tuple[int, int]) -> None:
+        """Note that a claim was given up."""
+        with self._given_up:
+            self._held.discard(key)
+            self._given_up.notify_all()
+
+    def wait(self, dataset: int, seq: int, seconds: float) -> None:
+        """Wait until nobody holds a claim, so long at the most; the store is left in peace."""
+        until = time.monotonic() + seconds
+        pause, longest = _PAUSES_SECONDS
+        while True:
+            with self._given_up:
+                self._given_up.wait_for(
+                    lambda: (dataset, seq) not in self._held, max(0.0, until - time.monotonic())
+                )
+            claim = self.take(dataset, seq)
+            if claim is not None:
+                return claim.release()
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, longest)
 
     def close(self) -> None:
-        """Give back what the locks are kept with."""
+        """Give back what the locks are kept with, unless somebody still computes."""
+        with self._given_up:
+            if self._locks is not None and self._process == os.getpid() and not self._held:
+                self._locks.close()
+
+
+def _nothing() -> None:
+    """Unlock what only a set holds."""
+
+
+class Locks(Protocol):
+    """Locks that end with the process that holds them."""
+
+    def take(self, dataset: int, seq: int) -> Callable[[], None] | None:
+        """Lock a reservation and return what unlocks it; None while another process has it."""
+
+    def close(self) -> None:
+        """Give back what the locks are kept with; none is held."""
 
 
 def claims_of(database: Database) -> Claims:
-    """Return the locks that fit a store."""
+    """Return the claims of a store."""
     if database.path is not None:
-        return _FileClaims(database.path)
-    return _MemoryClaims() if database.in_memory else _ServerClaims(database)
+        return Claims(_FileLocks(database.path))
+    return Claims(None if database.in_memory else _ServerLocks(database))
 
 
-class _MemoryClaims:
-    """For a store in memory: the threads of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: set[tuple[int, int]] = set()
-
-    def take(self, dataset: int, seq: int) -> Claim | None:
-        with self._lock:
-            if (dataset, seq) in self._held:
-                return None
-            self._held.add((dataset, seq))
-        return _MemoryClaim(self._held, (dataset, seq))
-
-    def close(self) -> None:
-        pass
-
-
-class _MemoryClaim:
-    def __init__(self, held: set[tuple[int, int]], key: tuple[int, int]) -> None:
-        self._held, self._key = held, key
-
-    def release(self) -> None:
-        self._held.discard(self._key)
-
-
-class _FileClaims:
-    """For SQLite: bytes of a file beside the store, locked through one open file description.
-
-    Such locks exclude other descriptions, those of other processes and of other ledgers; among the
-    threads that share this one, a set does.
-    """
+class _FileLocks:
+    """For SQLite: bytes of a file beside the store, locked through one open file description."""
 
     def __init__(self, path: Path) -> None:
         self._store = path
-        self._path = path.with_name(f"{path.name}-claims")
-        self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._process = -1
 
-    def take(self, dataset: int, seq: int) -> Claim | None:
-        place = (dataset << 40) + seq
-        with self._lock:
+    def take(self, dataset: int, seq: int) -> Callable[[], None] | None:
+        with self._opening:
             if self._process != os.getpid():
                 self._open()
-            if place in self._held or not take(self._file, place):
-                return None
-            self._held.add(place)
-        return _FileClaim(self, place)
+        place = (dataset << 40) + seq
+        return partial(free, self._file, place) if take(self._file, place) else None
 
     def _open(self) -> None:
         """Open the file; a fork leaves the description it inherits, and its locks, alone."""
         mode = self._store.stat().st_mode & 0o777  # whoever may use the store may use its claims
-        self._file = opened(self._path, mode)
-        self._held: set[int] = set()
+        self._file = opened(self._store.with_name(f"{self._store.name}-claims"), mode)
         self._process = os.getpid()
 
-    def release(self, place: int, process: int) -> None:
-        """Give a claim up, if it was taken in this process."""
-        with self._lock:
-            if process == self._process == os.getpid():
-                free(self._file, place)
-                self._held.discard(place)
-
     def close(self) -> None:
-        """Give the file back, unless somebody still computes."""
-        with self._lock:
-            if self._process == os.getpid() and not self._held:
+        with self._opening:
+            if self._process == os.getpid():
                 os.close(self._file)
                 self._process = -1
 
 
-class _FileClaim:
-    def __init__(self, claims: _FileClaims, place: int) -> None:
-        self._claims, self._place = claims, place
-        self._process = os.getpid()
-        self._given_up = False
-
-    def release(self) -> None:
-        if not self._given_up:
-            self._given_up = True
-            self._claims.release(self._place, self._process)
-
-
-class _ServerClaims:
-    """For PostgreSQL: advisory locks, each held by a connection that serves no other claim."""
+class _ServerLocks:
+    """For PostgreSQL: advisory locks, each held by a connection that serves no other."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        self._database = database
         self._free: deque[PoolProxiedConnection] = deque()
         self._process = os.getpid()
 
-    def take(self, dataset: int, seq: int) -> Claim | None:
+    def take(self, dataset: int, seq: int) -> Callable[[], None] | None:
         if self._process != os.getpid():  # a fork has connections of its own
             self._free, self._process = deque(), os.getpid()
         while self._free:
             # One that was kept may have been cut since; a new one is taken then.
-            with contextlib.suppress(*self.database.failures):
-                return self._take(self._free.pop(), dataset, seq)
-        connection = self.database.engine.raw_connection()
+            with contextlib.suppress(*self._database.failures):
+                return self._take(self._free.pop(), (dataset, seq))
+        connection = self._database.engine.raw_connection()
         driver: Any = connection.driver_connection
         driver.autocommit = True
-        return self._take(connection, dataset, seq)
+        return self._take(connection, (dataset, seq))
 
-    def _take(self, connection: PoolProxiedConnection, dataset: int, seq: int) -> Claim | None:
-        claim = _ServerClaim(self, connection, (dataset, seq))
+    def _take(
+        self, connection: PoolProxiedConnection, key: tuple[int, int]
+    ) -> Callable[[], None] | None:
         try:
-            if claim.taken():
-                return claim
+            cursor = connection.cursor()
+            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
+            taken = bool(cursor.fetchall()[0][0])
+            cursor.close()
         except BaseException:
             connection.invalidate()
             raise
-        self.put_back(connection)
+        if taken:
+            return partial(self._unlock, connection, key)
+        self._free.append(connection)
         return None
 
-    def put_back(self, connection: PoolProxiedConnection) -> None:
-        """Keep a connection for the next claim."""
-        self._free.append(connection)
-
-    def close(self) -> None:
-        """Give the connections back."""
-        while self._process == os.getpid() and self._free:
-            self._free.pop().invalidate()  # no other use wants it without transactions
-
-
-class _ServerClaim:
-    def __init__(
-        self, claims: _ServerClaims, connection: PoolProxiedConnection, key: tuple[int, int]
-    ) -> None:
-        self._claims, self._key = claims, key
-        self._connection: PoolProxiedConnection | None = connection
-
-    def taken(self) -> bool:
-        """Try to take the lock."""
-        assert self._connection is not None
-        cursor = self._connection.cursor()
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", self._key)
-        found = bool(cursor.fetchall()[0][0])
-        cursor.close()
-        return found
-
-    def release(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is None:
-            return
+    def _unlock(self, connection: PoolProxiedConnection, key: tuple[int, int]) -> None:
         try:
             cursor = connection.cursor()
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", self._key)
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
             cursor.close()
-        except self._claims.database.failures:
+        except self._database.failures:
             connection.invalidate()  # the server has dropped the lock with the connection
         else:
-            self._claims.put_back(connection)
+            self._free.append(connection)
+
+    def close(self) -> None:
+        while self._process == os.getpid() and self._free:
+            self._free.pop().invalidate()  # no other use wants it without transactions

@@ -178,7 +178,7 @@ class Ledger:
         known: Weighed | None = None
         while True:
             try:
-                found, snapshot = self._reserve(dataset, order, rule, known)
+                account, found, snapshot = self._reserve(dataset, order, rule, known)
             except Crowded:
                 # Weighed while others write; if the sheet changes meanwhile, the next attempt
                 # charges for all that the ball touches and does not come back here.
@@ -188,12 +188,13 @@ class Ledger:
                 self.witness.cover(dataset, found.by)
             if isinstance(found, RecordedOutcome) or found.claim is not None:
                 return found, snapshot
-            if time.monotonic() > until:
+            left = until - time.monotonic()
+            if left <= 0:
                 raise LedgerBusy(
                     "This very question is being answered by another process; ask again later. It "
                     "is not charged twice."
                 )
-            time.sleep(0.005)
+            self._claims.wait(account, found.seq, left)
 
     def _reserve(
         self,
@@ -201,14 +202,16 @@ class Ledger:
         order: ChargeRequest,
         rule: Callable[[str], None] | None,
         known: Weighed | None,
-    ) -> Held:
+    ) -> tuple[int, Reservation | RecordedOutcome, AccountSnapshot]:
         taken: list[Claim] = []
 
         def let_go() -> None:
             while taken:
                 taken.pop().release()
 
-        def act(account: AccountTransaction) -> Held:
+        def act(
+            account: AccountTransaction,
+        ) -> tuple[int, Reservation | RecordedOutcome, AccountSnapshot]:
             let_go()  # an act may have to be repeated
             account.must_be_open()  # whatever the price, and whether it was asked before
             if rule is not None:
@@ -227,7 +230,8 @@ class Ledger:
                     if not found.fresh:
                         found = replace(found, epoch=account.take_up(found.seq))
                 found = replace(found, claim=claim, told_at=order.told_at)
-            return found, account.snapshot({} if share is None else {order.analyst: share})
+            shares = {} if share is None else {order.analyst: share}
+            return account.id, found, account.snapshot(shares)
 
         try:
             return self.watched(dataset, act)
