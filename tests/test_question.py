@@ -1,6 +1,7 @@
 """Questions: one identity for one question, and statements that promise no more than is kept."""
 
 import whitecrow as wc
+from whitecrow.curator.opening import Opened
 from whitecrow.data import Card, Column
 from whitecrow.neighbours import open_engine
 from whitecrow.question import digest, statement
@@ -57,5 +58,5 @@ def test_under_another_card_the_same_words_are_another_question():
     assert first.ask(question).charged
     assert not first.ask(question).charged
     read = wc.read(rows, cards[1])
-    second = wc.Curator(read, open_engine(read), first.ledger, name="visits", analyst="owner")
+    second = wc.Curator(Opened(read, first.ledger, "visits", open_engine(read)))
     assert second.ask(question).charged

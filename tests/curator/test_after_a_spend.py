@@ -116,7 +116,7 @@ def test_a_step_of_a_series_fails_as_any_question_does(
     code = type_of(_monitor())
     assert code.series is not None
     broken = replace(code, series=replace(code.series, **{where: fails(wc.InvalidInput)}))
-    for module in ("curator.series", "curator.execution"):
+    for module in ("curator.curator", "curator.execution"):
         monkeypatch.setattr(f"whitecrow.{module}.type_of", lambda question: broken)
     # What was closed so far is looked at before anything is charged or computed.
     written = tmp_path / "l.whitecrow.db-custodian.log"

@@ -12,7 +12,7 @@ from toy_question import Toy
 
 import whitecrow as wc
 from whitecrow.curator import REFERENCES, read_question
-from whitecrow.curator.simulate import simulated
+from whitecrow.curator.dummy import simulated
 
 CARD = wc.Card(
     "people",
@@ -135,17 +135,22 @@ def test_reference_points_have_sources() -> None:
     assert all(one.source and one.who for one in REFERENCES)
 
 
-def test_a_preview_answers_about_made_up_records(curator: wc.Curator) -> None:
+def test_a_dummy_answers_about_made_up_records(curator: wc.Curator) -> None:
     question = wc.Screen({"x": 50.0}, model=wc.DistanceAnomaly(beta=3, radius=10.0), epsilon=5)
-    assert curator.preview(question, size=500, runs=20).count(False) >= 18
+    answers = [curator.dummy(question, size=500, run=run).answer for run in range(20)]
+    assert answers.count(False) >= 18
+    assert answers[3] == curator.dummy(question, size=500, run=3).answer
+    with pytest.warns(DeprecationWarning, match="use dummy"):
+        assert curator.preview(question, size=500, runs=20) == tuple(answers)
+    coin = wc.Screen({"x": 50.0}, model=wc.DistanceAnomaly(beta=3, radius=1.0), epsilon="1/100")
+    assert {curator.dummy(coin, run=run).answer for run in range(20)} == {True, False}
     assert curator.remaining()["differential"] == 1
     made = simulated(CARD, 200)
     assert made.size == 200
     assert 0 <= made.values("x").min() <= made.values("x").max() <= 100
     assert set(made.codes("ward")) == {0, 1}
-    bare = wc.Curator.open(ROWS)
     with pytest.raises(wc.InvalidInput, match="no bounds for 'x'"):
-        bare.preview(question, size=10)
+        simulated(wc.Curator.open(ROWS).card, 10)
 
 
 def test_a_publication_is_paid_once_and_goes_on_after_a_restart(tmp_path: Path) -> None:

@@ -406,3 +406,27 @@ def test_promises_to_persons_and_to_records_never_add_up(tmp_path, ledger):
         screen(curator, HERE)
     with pytest.raises(wc.PolicyViolation, match="unit of privacy"):
         wc.Curator.open(path, ledger=ledger, card=records)
+
+
+def test_a_ledger_that_was_lent_outlives_its_curators():
+    # A closed ledger in memory would have forgotten its accounts.
+    with Ledger("sqlite://") as lent:
+        with wc.Curator.open(TABLE, ledger=lent, name="ages") as curator:
+            curator.advance(OTHER, reason="others came").close()
+        assert lent.datasets() == ("ages",)
+
+
+@pytest.mark.parametrize("first_to_leave", [0, 1])
+def test_an_advanced_curator_and_its_predecessor_share_a_ledger_until_both_are_closed(
+    first_to_leave, monkeypatch
+):
+    before = wc.Curator.open(TABLE, ledger="sqlite://", name="ages")
+    both = before, before.advance(OTHER, reason="others came")
+    both[first_to_leave].close()
+    both[first_to_leave].close()  # twice does no harm
+    other = both[1 - first_to_leave]
+    assert other.remaining()["differential"] == 1
+    closed = []
+    monkeypatch.setattr(other.ledger, "close", lambda: closed.append(1))
+    other.close()
+    assert closed == [1]

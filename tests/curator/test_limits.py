@@ -11,6 +11,7 @@ import pytest
 from test_faults import CARD, QUESTIONS, ROWS
 
 import whitecrow as wc
+from whitecrow.curator.opening import Opened
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.neighbours import open_engine
 from whitecrow.question import Question
@@ -40,7 +41,7 @@ def test_limits_are_finite_grow_with_the_bound_and_ignore_the_records(question: 
 def test_a_question_that_may_need_too_much_is_refused_when_priced(question: Question) -> None:
     said = set()
     for rows in (ROWS[:0], ROWS[:1], ROWS):
-        curator = wc.Curator.open(rows, card=BOUNDED, name="members", most_seconds=1.0)
+        curator = wc.Curator.open(rows, card=BOUNDED, name="members", limits=Limits(seconds=1))
         for act in (curator.price, curator.describe, curator.advise, curator.ask):
             with pytest.raises(wc.PolicyViolation) as refused:
                 act(question)
@@ -54,14 +55,11 @@ def test_a_question_that_may_need_too_much_is_refused_when_priced(question: Ques
 
 
 def test_without_a_bound_on_the_records_nothing_is_refused_by_size() -> None:
-    curator = wc.Curator.open(ROWS, card=CARD, name="members", most_seconds=1.0)
+    curator = wc.Curator.open(ROWS, card=CARD, name="members", limits=Limits(seconds=1))
     curator.price(QUESTIONS[0])
+    records = curator._dataset
     bounded = wc.Curator(
-        curator._dataset,
-        open_engine(curator._dataset),
-        curator.ledger,
-        name="members",
-        analyst="ana",
+        Opened(records, curator.ledger, "members", open_engine(records)),
         lent=Limits(1.0),
         records_at_most=10**6,
     )
@@ -99,3 +97,25 @@ def test_more_records_than_the_bound_do_not_load() -> None:
         dataclasses.replace(CARD, records_at_most=0)
     with pytest.raises(wc.InvalidInput, match="needs no bound"):
         dataclasses.replace(card, size=5, size_public=True)
+
+
+def test_former_names_of_limits_are_understood_for_one_release() -> None:
+    with pytest.warns(DeprecationWarning, match="limits="):
+        curator = wc.Curator.open(
+            ROWS,
+            card=BOUNDED,
+            name="members",
+            most_seconds=1.0,  # type: ignore[call-arg]
+        )
+    with pytest.raises(wc.PolicyViolation, match="seconds"):
+        curator.price(QUESTIONS[0])
+    with pytest.raises(TypeError, match="takes no 'bugdet'"):
+        wc.Curator.open(ROWS, bugdet="1")  # type: ignore[call-arg]
+
+
+def test_limits_are_still_lent_after_an_advance() -> None:
+    curator = wc.Curator.open(ROWS, card=BOUNDED, name="members", limits=Limits(seconds=1))
+    for _ in range(2):
+        with pytest.raises(wc.PolicyViolation, match="seconds"):
+            curator.price(QUESTIONS[0])
+        curator = curator.advance(ROWS[:5], reason="fewer of them")

@@ -25,7 +25,6 @@ from charges import order
 
 from whitecrow.errors import LedgerOutdated, WhitecrowError
 from whitecrow.ledger import Budget, Ledger, RecordedOutcome, Reservation
-from whitecrow.ledger.lookup import stored
 from whitecrow.ledger.states import States
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.verification import verify
@@ -269,9 +268,9 @@ class World:
         account = self._account(ledger)
         digest = f"question {self.draw.randrange(QUESTIONS)}"
         if self.draw.random() < 0.5:
-            known = stored(ledger, account, digest, "ana", lambda _: None)
-            if known is not None and known.outcome is not None:
-                self._answered(copy, ledger, account, digest, known.outcome)
+            outcome, _ = ledger.stored(account, order(digest), rule=lambda _: None)
+            if outcome is not None:
+                self._answered(copy, ledger, account, digest, outcome)
             return
         if ledger.witness is not None:
             ledger.witness.check()  # as a service does before it shows anything

@@ -18,7 +18,6 @@ from whitecrow.cli import whitecrow
 from whitecrow.errors import LedgerOutdated, LedgerUnusable
 from whitecrow.ledger import Budget, Ledger, Reservation
 from whitecrow.ledger.backup import backup
-from whitecrow.ledger.lookup import stored
 from whitecrow.ledger.states import States
 from whitecrow.ledger.timeline import timeline
 from whitecrow.ledger.verification import verify
@@ -59,8 +58,8 @@ CLOSED_TO: dict[str, Callable[[Ledger], object]] = {
     ),
     "a reservation from before the backup": lambda one: one.reserve("clinic", order("open")),
     "a stored answer": lambda one: one.reserve("clinic", order("before")),
-    "a stored answer that is looked up": lambda one: stored(
-        one, "clinic", "before", "ana", lambda _: None
+    "a stored answer that is looked up": lambda one: one.stored(
+        "clinic", order("before"), rule=lambda _: None
     ),
     "an answer that comes late": lambda one: one.settle("clinic", Reservation(4, "open", "ana"), 9),
     "a failure that comes late": lambda one: one.fail("clinic", Reservation(4, "open", "ana")),

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from whitecrow.curator import Curator
-from whitecrow.curator.beforehand import public_facts
 from whitecrow.errors import NotReady, from_json
 from whitecrow.questions import added_modules
 from whitecrow_server._children import Child
@@ -54,7 +53,7 @@ class Aside:
     ) -> dict[str, Any]:
         settings = self._settings
         asked = {
-            **public_facts(curator),
+            **curator.public_facts(),
             "work": work,
             "given": given,
             "analyst": analyst,

@@ -21,6 +21,7 @@ from whitecrow.card import Card
 from whitecrow.curator.curator import Curator
 from whitecrow.curator.execution import Answer, Elsewhere
 from whitecrow.curator.identity import Identity
+from whitecrow.curator.opening import Opened
 from whitecrow.errors import InvalidInput, WhitecrowError, to_json
 from whitecrow.histogram.table import TableProfile
 from whitecrow.ledger import Ledger
@@ -79,16 +80,13 @@ def _reply(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _curator(ledger: Ledger, asked: Mapping[str, Any]) -> Curator:
     identity = Identity(asked["revision"], asked["since"], steady=asked["steady"])
+    records = Elsewhere(Card.from_json(asked["card"]))
     return Curator(
-        Elsewhere(Card.from_json(asked["card"])),
-        None,
-        ledger,
-        name=asked["name"],
+        Opened(records, ledger, asked["name"], identity=identity),
         analyst=asked["analyst"],
         execution=_Nobody(),
         lent=Limits(*asked["lent"]),
         records_at_most=asked["records_at_most"],
-        identity=identity,
     )
 
 

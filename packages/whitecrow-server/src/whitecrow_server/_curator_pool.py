@@ -11,6 +11,7 @@ from typing import Any
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Recognition, keep_unit
+from whitecrow.curator.opening import Opened
 from whitecrow.custodian import write_down
 from whitecrow.data.intake import Intake
 from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
@@ -228,16 +229,13 @@ class CuratorPool:
                 process.kill()
             card, mark = process.load(tell)
             keep_unit(self._ledger, listing.name, card)
+            identity = seen.bound(self._ledger, listing.name, mark)
             state.curator = Curator(
-                Elsewhere(card),
-                None,
-                self._ledger,
-                name=listing.name,
+                Opened(Elsewhere(card), self._ledger, listing.name, identity=identity),
                 analyst=listing.name,
                 execution=process,
                 lent=self._lent,
                 records_at_most=self._records_at_most,
-                identity=seen.bound(self._ledger, listing.name, mark),
             )
             state.stage = "ready"
         except DataChanged as error:

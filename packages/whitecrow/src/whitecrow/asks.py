@@ -1,100 +1,118 @@
-"""The questions as methods, for whoever answers questions: a curator, or a client of one."""
+"""The questions as methods, for whoever answers questions: a curator, or a client of one.
+
+Each is a plain function; a class that has ``ask`` and ``plan`` takes them as its methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from whitecrow.question import Progress, Question, Release
 from whitecrow.questions import question_type
 
 
-class Asks:
-    """One thin method a question: it makes the question and asks it."""
+class Asker(Protocol):
+    """Whoever answers questions."""
 
-    ask: Callable[..., Release]
-    """Answer a question, or refuse it."""
+    @property
+    def ask(self) -> Callable[..., Release]:
+        """Answer a question, or refuse it."""
 
-    plan: Callable[[Sequence[Question]], Any]
-    """What a batch would cost together: a :class:`whitecrow.plan.Plan`."""
+    @property
+    def plan(self) -> Callable[[Sequence[Question]], Any]:
+        """What a batch would cost together: a :class:`whitecrow.plan.Plan`."""
 
-    def ask_about(self, kind: str, *given: Any, **parameters: Any) -> Release:
-        """Ask a question by its kind; this is how questions of other packages are asked.
 
-        ``analyst`` and ``progress`` go to :meth:`ask`, the rest to the question.
-        """
-        how = {name: parameters.pop(name) for name in ("analyst", "progress") if name in parameters}
-        make: Any = question_type(kind).question
-        return self.ask(make(*given, **parameters), **how)
+def ask_about(self: Asker, kind: str, *given: Any, **parameters: Any) -> Release:
+    """Ask a question by its kind; this is how questions of other packages are asked.
 
-    def ask_all(
-        self, questions: Sequence[Question], *, progress: Progress | None = None
-    ) -> list[Release]:
-        """Answer a batch, or refuse all of it: it is priced together before anything is asked.
+    ``analyst`` and ``progress`` go to :meth:`ask`, the rest to the question.
+    """
+    how = {name: parameters.pop(name) for name in ("analyst", "progress") if name in parameters}
+    make: Any = question_type(kind).question
+    return self.ask(make(*given, **parameters), **how)
 
-        Interrupted, it is asked again as it was: what has an answer is not charged twice, and the
-        rest goes on.
 
-        Parameters
-        ----------
-        questions : sequence of Question
-            Asked in this order. One that comes twice is charged once.
-        progress : callable, optional
-            Told how many are answered, after each.
+def ask_all(
+    self: Asker, questions: Sequence[Question], *, progress: Progress | None = None
+) -> list[Release]:
+    """Answer a batch, or refuse all of it: it is priced together before anything is asked.
 
-        Raises
-        ------
-        BudgetExhausted
-            Not all of them fit; it says how many do. Nothing was asked.
-        """
-        self.plan(questions).check()
-        releases = []
-        for done, question in enumerate(questions, start=1):
-            releases.append(self.ask(question))
-            if progress is not None:
-                progress(done, len(questions), "asking")
-        return releases
+    Interrupted, it is asked again as it was: what has an answer is not charged twice, and the
+    rest goes on.
 
-    def identify(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Identify` about a record."""
-        return self.ask_about("identify", record, **parameters)
+    Parameters
+    ----------
+    questions : sequence of Question
+        Asked in this order. One that comes twice is charged once.
+    progress : callable, optional
+        Told how many are answered, after each.
 
-    def screen(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Screen` about a record."""
-        return self.ask_about("screen", record, **parameters)
+    Raises
+    ------
+    BudgetExhausted
+        Not all of them fit; it says how many do. Nothing was asked.
+    """
+    self.plan(questions).check()
+    releases = []
+    for done, question in enumerate(questions, start=1):
+        releases.append(self.ask(question))
+        if progress is not None:
+            progress(done, len(questions), "asking")
+    return releases
 
-    def explain(self, record: Mapping[str, Any], **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Explain` about a record."""
-        return self.ask_about("explain", record, **parameters)
 
-    def lookahead(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Lookahead`."""
-        return self.ask_about("lookahead", *given, **parameters)
+def identify(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Identify` about a record."""
+    return ask_about(self, "identify", record, **parameters)
 
-    def count(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Count`."""
-        return self.ask_about("count", *given, **parameters)
 
-    def subspaces(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Subspaces`."""
-        return self.ask_about("subspaces", *given, **parameters)
+def screen(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Screen` about a record."""
+    return ask_about(self, "screen", record, **parameters)
 
-    def tune(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Tune`."""
-        return self.ask_about("tune", *given, **parameters)
 
-    def profile(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Profile`; the answer is a :class:`whitecrow.TableProfile`."""
-        return self.ask_about("profile", *given, **parameters)
+def explain(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Explain` about a record."""
+    return ask_about(self, "explain", record, **parameters)
 
-    def learn(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Learn`; the answer is a :class:`whitecrow.Detector`."""
-        return self.ask_about("learn", *given, **parameters)
 
-    def monitor(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Monitor`; the answer has the newest :class:`whitecrow.Detector`."""
-        return self.ask_about("monitor", *given, **parameters)
+def lookahead(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Lookahead`."""
+    return ask_about(self, "lookahead", *given, **parameters)
 
-    def publish(self, *given: Any, **parameters: Any) -> Release:
-        """Ask :class:`whitecrow.Publish`."""
-        return self.ask_about("publish", *given, **parameters)
+
+def count(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Count`."""
+    return ask_about(self, "count", *given, **parameters)
+
+
+def subspaces(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Subspaces`."""
+    return ask_about(self, "subspaces", *given, **parameters)
+
+
+def tune(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Tune`."""
+    return ask_about(self, "tune", *given, **parameters)
+
+
+def profile(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Profile`; the answer is a :class:`whitecrow.TableProfile`."""
+    return ask_about(self, "profile", *given, **parameters)
+
+
+def learn(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Learn`; the answer is a :class:`whitecrow.Detector`."""
+    return ask_about(self, "learn", *given, **parameters)
+
+
+def monitor(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Monitor`; the answer has the newest :class:`whitecrow.Detector`."""
+    return ask_about(self, "monitor", *given, **parameters)
+
+
+def publish(self: Asker, *given: Any, **parameters: Any) -> Release:
+    """Ask :class:`whitecrow.Publish`."""
+    return ask_about(self, "publish", *given, **parameters)

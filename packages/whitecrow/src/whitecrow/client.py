@@ -21,8 +21,7 @@ from email.utils import parsedate_to_datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from whitecrow import errors
-from whitecrow.asks import Asks
+from whitecrow import asks, errors
 from whitecrow.card import Card
 from whitecrow.errors import (
     InvalidInput,
@@ -50,7 +49,7 @@ _FIRST_WAIT = 2.0
 _AGAIN = (429, 502, 503, 504)  # too many at once, or the service or a proxy says: not now
 
 
-class Client(Asks):
+class Client:
     """Asks a server's curator.
 
     Parameters
@@ -76,6 +75,12 @@ class Client(Asks):
     >>> client
     <Client of 'clinic' at http://localhost:8765>
     """
+
+    ask_about, ask_all = asks.ask_about, asks.ask_all
+    identify, screen, explain = asks.identify, asks.screen, asks.explain
+    lookahead, count, subspaces = asks.lookahead, asks.count, asks.subspaces
+    tune, profile, learn = asks.tune, asks.profile, asks.learn
+    monitor, publish = asks.monitor, asks.publish
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from whitecrow.release import JSON, Description, Release, Said
 
 if TYPE_CHECKING:  # a client speaks of questions and loads neither records nor engines
     from whitecrow.data import Records
-    from whitecrow.ledger import AccountSnapshot
+    from whitecrow.ledger import AccountSnapshot, ChargeRequest
     from whitecrow.neighbours import Engine
     from whitecrow.noise import Source
 
@@ -410,8 +410,7 @@ class Wording:
 
 def released(
     question: Question,
-    price: Guarantee,
-    analyst: str,
+    request: ChargeRequest,
     answer: Any,
     snapshot: AccountSnapshot,
     words: Words,
@@ -420,14 +419,14 @@ def released(
 ) -> Release:
     """Make the release of a stored answer, as an analyst sees it."""
     return Release(
-        question={"kind": question.kind, **json.loads(question.canonical)["question"]},
+        question={"kind": question.kind, **request.question["question"]},
         answer=question.reads(answer),
-        guarantee=price,
+        guarantee=request.price,
         statement=words.statement,
         charged=charged,
         ledger={
             "spent": snapshot.spent.shown(snapshot.budget),
-            "remaining": snapshot.remaining(analyst).to_json(),
+            "remaining": snapshot.remaining(request.analyst).to_json(),
         },
         error=words.error,
         warning=words.warning,

@@ -16,6 +16,7 @@ from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
+from whitecrow.curator.opening import Opened
 from whitecrow.data import Card, Column, read
 from whitecrow.ledger import Ledger
 from whitecrow.neighbours import open_engine
@@ -57,8 +58,9 @@ def _yes(question: Screen, neighbours: int, contribution: int = 1) -> Law:
 class _OnProcessor(Curator):
     """A curator whose engine is the code of ``gpu``, on the processor: there may be no GPU here."""
 
-    def __init__(self, dataset: Any, engine: Any, ledger: Ledger, **named: Any) -> None:
-        super().__init__(dataset, GpuEngine(dataset, device=NUMPY), ledger, **named)
+    def __init__(self, holding: Opened, **named: Any) -> None:
+        dataset: Any = holding.dataset
+        super().__init__(replace(holding, engine=GpuEngine(dataset, device=NUMPY)), **named)
 
 
 class _Shrunken(Curator):

@@ -24,6 +24,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.count import Count
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import InProcess
+from whitecrow.curator.opening import Opened
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
@@ -32,7 +33,6 @@ from whitecrow.learn import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
 from whitecrow.monitor import Monitor
-from whitecrow.neighbours import Engine
 from whitecrow.place.balls import BALLS
 from whitecrow.profile import Profile
 from whitecrow.publish import Publish
@@ -109,16 +109,16 @@ class _Frozen(Curator):
     notes: _Notes
     leak: Callable[[_Frozen, Question], None] | None = None
 
-    def __init__(self, dataset: Any, engine: Engine, ledger: Ledger, **named: Any) -> None:
-        execution = _FrozenExecution(self, dataset, engine)
-        super().__init__(dataset, engine, ledger, execution=execution, **named)
+    def __init__(self, holding: Opened, **named: Any) -> None:
+        execution = _FrozenExecution(self, holding)
+        super().__init__(holding, execution=execution, **named)
 
 
 class _FrozenExecution(InProcess):
     """Gathers the facts of the data, and releases the same whatever they are."""
 
-    def __init__(self, owner: _Frozen, dataset: Any, engine: Engine) -> None:
-        super().__init__(dataset, engine)
+    def __init__(self, owner: _Frozen, holding: Opened) -> None:
+        super().__init__(holding.dataset, holding.engine)
         self._owner = owner
 
     def code(self, question: Question) -> QuestionType[Any, Any, Any]:

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from whitecrow.asks import Asks
-from whitecrow.curator.beforehand import known_answer
-from whitecrow.curator.custody import Custody
-from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind, failure
-from whitecrow.curator.identity import Identity
-from whitecrow.curator.opening import custodian_file, opened
-from whitecrow.curator.preview import Rehearsal
-from whitecrow.curator.publications import opened_publication
+from whitecrow import asks
+from whitecrow.card import Card
+from whitecrow.curator.advice import Advice, advise
+from whitecrow.curator.drafts import Accepted, accept_draft
+from whitecrow.curator.execution import Answer, Execution, InProcess, behind, failure
+from whitecrow.curator.opening import Opened, Opening, custodian_file, opened
 from whitecrow.curator.series import next_step, series_order
-from whitecrow.data import Card, Records
-from whitecrow.errors import InvalidInput, NotAllowed, PolicyViolation
-from whitecrow.ledger import AccountSnapshot, ChargeRequest, Ledger, RecordedOutcome, Reservation
+from whitecrow.data.intake import intake_of
+from whitecrow.errors import (
+    AccountConflict,
+    InvalidInput,
+    NotAllowed,
+    PolicyViolation,
+    RecordsElsewhere,
+)
+from whitecrow.histogram.table import TableProfile
+from whitecrow.ledger import (
+    AccountSnapshot,
+    ChargeRequest,
+    Entry,
+    Ledger,
+    RecordedOutcome,
+    Reservation,
+)
+from whitecrow.ledger.failures import failures, review
+from whitecrow.ledger.states import States
 from whitecrow.ledger.values import ToldAt
 from whitecrow.limits import UNLIMITED, Limits
-from whitecrow.neighbours import Engine
 from whitecrow.plan import Plan
-from whitecrow.privacy import Guarantee, Totals, of_revision, reading
+from whitecrow.privacy import Exactly, Guarantee, Totals, of_revision, reading
 from whitecrow.question import (
     Description,
     Progress,
     Question,
+    QuestionType,
     Release,
     Wording,
     coin_warning,
@@ -40,13 +55,33 @@ from whitecrow.question import (
 )
 from whitecrow.questions import type_of
 from whitecrow.rendering import notebook
-from whitecrow.terms import Policy, Remaining, policy_of
+from whitecrow.terms import Budget, Policy, Remaining, policy_of
 
 if TYPE_CHECKING:
+    from whitecrow.curator.models import ModelAdvice
     from whitecrow.publish import Publish, Publisher
 
 
-class Curator(Asks, Custody, Rehearsal):
+@dataclass(frozen=True)
+class Inquiry:
+    """One question on its way: looked up, checked and priced once, from public facts.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    code : QuestionType
+        What answers it.
+    request : ChargeRequest
+        What the ledger is asked to charge: the price, for whom.
+    """
+
+    question: Question
+    code: QuestionType[Any, Any, Any]
+    request: ChargeRequest
+
+
+class Curator:
     """Answers questions about one dataset, within a budget, under a policy.
 
     Made by :meth:`open`. What it guarantees: the spend is committed before the first private value
@@ -69,30 +104,21 @@ class Curator(Asks, Custody, Rehearsal):
 
     def __init__(
         self,
-        dataset: Records | Elsewhere,
-        engine: Engine | None,
-        ledger: Ledger,
+        holding: Opened,
         *,
-        name: str,
-        analyst: str,
+        analyst: str = "owner",
         execution: Execution | None = None,
         lent: Limits = UNLIMITED,
         records_at_most: int | None = None,
-        identity: Identity | None = None,
     ) -> None:
-        self._dataset = dataset
-        self._identity = identity or Identity()
-        self._opening: dict[str, Any] | None = None
+        self._dataset, self._ledger = holding.dataset, holding.ledger
+        self._identity, self._users = holding.identity, holding.users
         self._wording = Wording()
-        self._ledger = ledger
-        if execution is None:
-            assert engine is not None
-            assert not isinstance(dataset, Elsewhere)
-            execution = InProcess(dataset, engine, log=custodian_file(ledger))
-        self._execution, self._log = execution, custodian_file(ledger)
+        self._log = custodian_file(self._ledger)
+        self._execution = execution or InProcess(holding.dataset, holding.engine, log=self._log)
         self._lent, self._records_at_most = lent, records_at_most
-        self.name = name
-        self.analyst = analyst
+        self._reopen: Callable[..., Curator] | None = None
+        self.name, self.analyst = holding.name, analyst
 
     @classmethod
     def open(
@@ -104,14 +130,7 @@ class Curator(Asks, Custody, Rehearsal):
         budget: object = None,
         ledger: Ledger | str | Path | None = None,
         engine: str = "local",
-        spark_master: str | None = None,
-        analyst: str = "owner",
-        name: str | None = None,
-        advance: str | None = None,
-        growth: str | None = None,
-        progress: Progress | None = None,
-        most_seconds: float = math.inf,
-        most_bytes: float = math.inf,
+        **settings: Unpack[Opening],
     ) -> Curator:
         """Open a dataset and its account.
 
@@ -127,30 +146,15 @@ class Curator(Asks, Custody, Rehearsal):
             The dataset's cap, 1 for a new account. ``"1, 1e-6"`` adds a delta. See
             :class:`whitecrow.ledger.Budget` for what it caps.
         ledger : str, Path or Ledger, optional
-            Where the account is kept: a database URL or a file, or a ledger that is open. By
-            default a file beside the data (``patients.whitecrow.db``); for data without a file,
-            memory.
+            Where the account is kept: a database URL or a file, or a ledger that is open, which
+            stays open when the curator is closed. By default a file beside the data
+            (``patients.whitecrow.db``); for data without a file, memory.
         engine : {"local", "gpu", "disk", "spark"}
             Who counts neighbours. ``disk`` is for records that memory does not hold, ``spark`` for
             a cluster: see :func:`whitecrow.data.warehouse.open_remote` for their sources.
-        spark_master : str, optional
-            For ``spark``: ``local[2]``, ``spark://host:7077``, ``yarn``, ``sc://host``, ...
-        analyst : str
-            Who asks, unless a question says otherwise.
-        name : str, optional
-            Whose account it is in the ledger; by default the name of the data's file. The account
-            belongs to the data, not to the card: a second card does not get a second budget. Data
-            without a file need a name where the ledger is not their own.
-        advance : str, optional
-            Why records that the account does not know are to be its next revision: they grew, or
-            were corrected. Spends go on adding up. Without it such records are refused.
-        growth : {"insert-only", "any"}, optional
-            Declare that records are only ever added at the end; see :mod:`whitecrow.ledger.growth`.
-        progress : callable, optional
-            Told how far the load is; it sees the number of rows, so it is for the custodian.
-        most_seconds, most_bytes : float, default=inf
-            A question that may need more, for the worst records within the card's
-            ``records_at_most``, is refused when it is priced.
+        **settings
+            The rest, as :class:`~whitecrow.curator.opening.Opening` declares it: ``name``,
+            ``analyst``, ``advance``, ``growth``, ``limits``, ``spark_master``, ``progress``.
 
         Raises
         ------
@@ -161,16 +165,35 @@ class Curator(Asks, Custody, Rehearsal):
             If the account is bound to other records, and ``advance`` says nothing of it; or if
             records that were declared insert-only were not only added to.
         """
+        settings = _declared(settings)
+        analyst = settings.get("analyst", "owner")
         if not isinstance(analyst, str) or not analyst:
             raise InvalidInput("The analyst must have a name that is not empty.")
-        how: dict[str, Any] = {"card": card, "engine": engine, "spark_master": spark_master}
-        account: dict[str, Any] = {"ledger": ledger, "budget": budget, "policy": policy}
-        account |= {"name": name, "advance": advance, "growth": growth}
-        found = opened(source, **how, **account, progress=progress)
-        lent = Limits(most_seconds, most_bytes)
-        curator = cls(**vars(found), analyst=analyst, lent=lent)
-        curator._opening = {"source": source, **how, "analyst": analyst}
+        holding = opened(
+            source,
+            card=card,
+            engine=engine,
+            ledger=ledger,
+            budget=budget,
+            policy=policy,
+            settings=settings,
+        )
+        curator = cls(holding, analyst=analyst, lent=settings.get("limits") or UNLIMITED)
+
+        def reopen(now: object, **changed: Unpack[Opening]) -> Curator:
+            # The promise stands in the ledger; all else is as it was opened.
+            again: Opening = {**settings, "name": curator.name, **changed}
+            where = source if now is None else now
+            return cls.open(where, card=card, ledger=curator.ledger, engine=engine, **again)
+
+        curator._reopen = reopen
         return curator
+
+    ask_about, ask_all = asks.ask_about, asks.ask_all
+    identify, screen, explain = asks.identify, asks.screen, asks.explain
+    lookahead, count, subspaces = asks.lookahead, asks.count, asks.subspaces
+    tune, profile, learn = asks.tune, asks.profile, asks.learn
+    monitor, publish = asks.monitor, asks.publish
 
     def __repr__(self) -> str:
         return f"<Curator of {self.name!r} for {self.analyst!r}>"
@@ -243,31 +266,88 @@ class Curator(Asks, Custody, Rehearsal):
 
     def plan(self, questions: Sequence[Question], *, analyst: str | None = None) -> Plan:
         """What a batch would cost together, and what of it would be refused to whoever asks."""
-        who, policy, refused = analyst or self.analyst, self.policy, {}
+        policy, refused = self.policy, {}
         orders: dict[int, ChargeRequest] = {}
         for number, question in enumerate(questions, start=1):
-            price = self.price(question)
+            inquiry = self.inquire(question, analyst=analyst)
             try:
-                policy.check(question.kind, price, who)
-                orders[number] = series_order(self._order(question, price, who), question, self)
+                policy.check(question.kind, inquiry.request.price, inquiry.request.analyst)
+                orders[number] = series_order(self, inquiry)
             except PolicyViolation as error:
                 refused[number] = str(error)
         allowed = list(orders.values())
         return self._ledger.quote(self.name, allowed).plan(allowed).refusing(refused, list(orders))
 
-    def _check(self, question: Question) -> None:
+    def advise(self, question: Question, *, error: float | None = None, **public: Any) -> Advice:
+        """Say which price a wanted error has, or which error the question's price buys.
+
+        Parameters
+        ----------
+        question : Question
+            What would be asked.
+        error : float, optional
+            The wanted error, for instance 0.05 for a yes or no that is wrong once in twenty.
+        **public
+            Guesses for the question's ``describe``, such as ``typical_neighbours=3``.
+        """
+        self._check(question)
+        return advise(question, self.card, error=error, public=public)
+
+    def advise_model(
+        self, contamination: Exactly, *, columns: Sequence[str] | None = None, **how: Any
+    ) -> ModelAdvice:
+        """Find a model for a wanted share of outliers, from public facts; spends nothing.
+
+        It comes with a priced question, :class:`whitecrow.Tune`, that has the radius chosen by the
+        data. ``how`` is that of :func:`whitecrow.curator.models.advise_model`: ``metric``,
+        ``beta``, ``records``, ``profile``, ``epsilon``.
+        """
+        from whitecrow.curator.models import advise_model
+
+        return advise_model(self.card, contamination, columns=columns, **how)
+
+    def dummy(self, question: Question, *, size: int | None = None, run: int = 0) -> Release:
+        """Answer a question about made-up records: free, to develop code against.
+
+        The records are drawn from the card, and from the profile by which it was accepted where
+        there is one; the same question gets the same answer. The release says of itself that it is
+        a dummy (``release.dummy``), in words, as JSON and on pages.
+
+        Parameters
+        ----------
+        question : Question
+            What would be asked.
+        size : int, optional
+            How many records are made up; by default 1000, or as many as the card allows.
+        run : int, default=0
+            Each run draws other noise, so that several show how far answers scatter.
+        """
+        from whitecrow.curator.dummy import dummy_answer
+
+        if question.retired:
+            raise InvalidInput(question.retired)
+        self._check(question)
+        return dummy_answer(question, self.card, self._ledger, self.name, size=size, run=run)
+
+    def preview(self, question: Question, *, size: int, runs: int = 10) -> tuple[Any, ...]:
+        """Answer a question about made-up records; :meth:`dummy` does, and this name goes."""
+        _deprecated("Curator.preview goes with the next release: use dummy(question, run=...).")
+        return tuple(self.dummy(question, size=size, run=run).answer for run in range(runs))
+
+    def _check(self, question: Question) -> QuestionType[Any, Any, Any]:
         """Refuse what cannot be asked, or may need more than is lent; from public facts only."""
-        type_of(question)
+        code = type_of(question)
         _refuse_missing(question, self.card)
         question.check(self.card)
         if self._lent != UNLIMITED:
             self.limits(question)
+        return code
 
     # Asking
 
     def ask(
         self,
-        question: Question,
+        question: Question | Inquiry,
         *,
         analyst: str | None = None,
         actor: str = "",
@@ -285,57 +365,95 @@ class Curator(Asks, Custody, Rehearsal):
         Unavailable
             If the computation or the store failed: nothing was released.
         """
-        who = analyst or self.analyst
-        price = self.price(question)
-        if question.retired:
-            known = self.stored(question, analyst=who)
+        inquiry = self.inquire(question, analyst=analyst)
+        if inquiry.question.retired:
+            known = self.stored(inquiry)
             if known is None:
-                raise InvalidInput(question.retired)
+                raise InvalidInput(inquiry.question.retired)
             return known
-        order = replace(self._order(question, price, who), actor=actor, told_at=told_at)
-        if type_of(question).series is None:
-            found, snapshot = self._reserve(order)
-            charged = isinstance(found, Reservation)
-            if isinstance(found, Reservation):
-                found = self._answer(question, found, progress)
-            if not found.answered:
-                raise failure()
-            answer = found.answer
-        else:
-            answer, snapshot, charged = next_step(self, question, order, progress)
-        said = self._wording.said(question, price, self.card, self._identity.revision)
-        return released(question, price, who, answer, snapshot, said, charged=charged)
+        if actor or told_at is not None:
+            request = replace(inquiry.request, actor=actor, told_at=told_at)
+            inquiry = replace(inquiry, request=request)
+        if inquiry.code.series is not None:
+            answer, snapshot, charged = next_step(self, inquiry, progress)
+            return self._release(inquiry, answer, snapshot, charged=charged)
+        outcome, snapshot = self._reserve(inquiry.request)
+        charged = isinstance(outcome, Reservation)
+        if isinstance(outcome, Reservation):
+            outcome = self._answer(inquiry.question, outcome, progress)
+        if not outcome.answered:
+            raise failure()
+        return self._release(inquiry, outcome.answer, snapshot, charged=charged)
 
-    def stored(self, question: Question, *, analyst: str | None = None) -> Release | None:
+    def stored(self, question: Question | Inquiry, *, analyst: str | None = None) -> Release | None:
         """Return an answer that may be told already, free; None if the question has to be asked.
 
-        Nothing is computed or written; what asking would refuse from public facts is refused.
+        Nothing is computed or written, and everything depends on public facts: the question, the
+        card, the policy, the account, and answers that may be told already. So what asking would
+        refuse is refused here, and a refusal or an answer of this kind may leave at once.
         """
-        return known_answer(self, question, analyst=analyst or self.analyst)
+        inquiry = self.inquire(question, analyst=analyst)
+        request = series_order(self, inquiry)
+        outcome, snapshot = self._ledger.stored(self.name, request, rule=self._rule(request))
+        # What is kept of a series is shown by asking for a step of it.
+        if outcome is None or inquiry.code.series is not None:
+            return None
+        if not outcome.answered:
+            raise failure()
+        return self._release(inquiry, outcome.answer, snapshot, charged=False)
 
-    def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
-        """Open a publication that is kept current: its price is paid once, updates are free.
+    def inquire(self, question: Question | Inquiry, *, analyst: str | None = None) -> Inquiry:
+        """Look a question up, check and price it, once for all that is done with it.
 
-        Its state, which is private, is kept in the ledger's store; opening it again goes on where
-        it was. The same question asked as a finished series (:meth:`ask`) is a spend of its own.
+        Raises
+        ------
+        InvalidInput, PolicyViolation
+            It cannot be asked here, or may need more than is lent to a question.
         """
-        if question.retired:
-            raise InvalidInput(question.retired)
-        order = self._order(question, self.price(question), analyst or self.analyst)
-        return opened_publication(
-            question, self.card, order, self._ledger, self.name, self._reserve
-        )
-
-    def _order(self, question: Question, price: Guarantee, who: str) -> ChargeRequest:
         if self._identity.path is not None:  # questions go to a file, not to a copy of it
             self._identity.check()
-        return ChargeRequest(
-            analyst=who,
+        if isinstance(question, Inquiry):
+            return question
+        code = self._check(question)
+        price = of_revision(question.price(self.card), self._identity.revision)
+        request = ChargeRequest(
+            analyst=analyst or self.analyst,
             digest=digest(question, self.card, self._identity.revision),
             question=json.loads(question.canonical),
             price=price,
             location=self._location(question, price),
         )
+        return Inquiry(question, code, request)
+
+    def publisher(self, question: Publish, *, analyst: str | None = None) -> Publisher:
+        """Open a publication that is kept current: its price is paid once, updates are free.
+
+        Its state, which is private, is kept in the ledger's store; opening it again goes on where
+        it was. The same question asked as a finished series (:meth:`ask`) is a spend of its own:
+        it draws its own noise. Values are handed to a publication as they arrive, whichever
+        revision the records are in by then, so it goes on over all revisions.
+        """
+        from whitecrow.publish import Publisher
+
+        if question.retired:
+            raise InvalidInput(question.retired)
+        name = f"publication {digest(question, self.card)}"
+        key = hashlib.sha256(name.encode()).hexdigest()
+        request = replace(self.inquire(question, analyst=analyst).request, digest=key)
+        outcome, _ = self._reserve(request)
+        if isinstance(outcome, Reservation):
+            try:
+                self._ledger.settle(self.name, outcome, name)
+            finally:
+                outcome.release()
+        return Publisher(question, self.card, store=States(self._ledger, self.name), key=key)
+
+    def _release(
+        self, inquiry: Inquiry, answer: Any, snapshot: AccountSnapshot, *, charged: bool
+    ) -> Release:
+        question, request = inquiry.question, inquiry.request
+        words = self._wording.said(question, request.price, self.card, self._identity.revision)
+        return released(question, request, answer, snapshot, words, charged=charged)
 
     def _location(self, question: Question, price: Guarantee) -> dict[str, Any] | None:
         """Return the ball a question looks at, or None.
@@ -399,6 +517,87 @@ class Curator(Asks, Custody, Rehearsal):
         """What a data officer can sign: the joint promise of everything released so far."""
         return " ".join(self.totals().statements())
 
+    # The custodian's acts; the chain keeps each
+
+    def intake(self) -> dict[str, Any]:
+        """Say how many rows were read, kept, left out and mended, by reason: facts.
+
+        For the custodian alone, who holds the data; an analyst must never see them.
+
+        Raises
+        ------
+        RecordsElsewhere
+            If another process holds the records: a service shows them to its custodians.
+        """
+        rows = intake_of(self._dataset)
+        if rows is None:
+            raise RecordsElsewhere(
+                "What became of the rows is shown to the service's custodians alone."
+            )
+        return rows
+
+    def amend(
+        self,
+        *,
+        reason: str,
+        budget: object = None,
+        policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    ) -> None:
+        """Change the promise: the budget, the policy, or both. The chain keeps the reason."""
+        rules = None if policy is None else Policy.of(policy)
+        if rules is not None and rules.unit != self.policy.unit:
+            raise AccountConflict("The unit of an account is fixed when it is opened.")
+        self._ledger.amend(
+            self.name,
+            reason=reason,
+            budget=None if budget is None else Budget.of(budget),
+            policy=None if rules is None else rules.to_json(),
+        )
+
+    def accept(
+        self, draft: TableProfile | Mapping[str, Any] | str, *, reason: str = ""
+    ) -> Accepted:
+        """Accept the card that a profile of this account drafted, as it is or edited.
+
+        The chain keeps the card and which lines were edited. Open the data with it from then on:
+        ``Curator.open(data, card=curator.accept(profile).card)``.
+
+        Parameters
+        ----------
+        draft : TableProfile, mapping or str
+            The profile, or its draft as JSON (:meth:`whitecrow.TableProfile.draft`) or TOML; lines
+            that were changed become the custodian's own word.
+        reason : str, optional
+            Why, in words.
+        """
+        return accept_draft(draft, self._ledger, self.name, reason=reason)
+
+    def allow(self, analyst: str, budget: object, *, reason: str) -> None:
+        """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""
+        cap = None if budget is None else Budget.of(budget)
+        self._ledger.allow(self.name, analyst, cap, reason=reason)
+
+    def unsettled(self) -> list[Entry]:
+        """Spends without an answer (interrupted or failed): kept, and voidable."""
+        return self._ledger.unsettled(self.name)
+
+    def void(self, seq: int, *, reason: str) -> None:
+        """Give back a spend that never led to an answer."""
+        self._ledger.void(self.name, seq, reason=reason)
+
+    def failures(self) -> list[Entry]:
+        """Failures that nobody has reviewed: while there are any, no new question is answered."""
+        return failures(self._ledger, self.name)
+
+    def review(self, seq: int, *, reason: str) -> None:
+        """Say that a failure was looked at; after the last one, questions are answered again.
+
+        The spend is kept. :meth:`void` gives it back and is a review as well. Look into the
+        custodian's log first: a failure that depends on the records tells about them, and asked
+        again it tells once more.
+        """
+        review(self._ledger, self.name, seq, reason=reason)
+
     # Revisions
 
     @property
@@ -418,15 +617,28 @@ class Curator(Asks, Custody, Rehearsal):
             Where the records are now (by default where they were), why they changed (the chain
             keeps it), and what is declared of them, see :meth:`open`.
         """
-        if self._opening is None:
+        if self._reopen is None:
             raise NotAllowed("This curator's records are opened by a service; advance there.")
-        how = {**self._opening, "source": self._opening["source"] if source is None else source}
-        how |= {"ledger": self._ledger, "name": self.name, "growth": growth}
-        return Curator.open(**how, advance=reason)
+        successor = self._reopen(source, advance=reason, growth=growth)
+        if self._users is not None:  # both use the ledger that was opened for the first
+            successor._users = self._users.joined()
+        return successor
+
+    def public_facts(self) -> dict[str, Any]:
+        """What another process must know to price questions as this curator does, as JSON."""
+        held = self._identity
+        facts = {"revision": held.revision, "since": held.since, "steady": held.steady}
+        return {"name": self.name, "card": self.card.to_json(), **facts}
 
     def close(self) -> None:
-        """Give the connections back: the store's, and those to records that are elsewhere."""
-        self._ledger.close()
+        """Give the connections back: to records that are elsewhere, and to the ledger.
+
+        A ledger that was handed to :meth:`open` stays open. One that was opened there is closed
+        with the last curator that uses it: :meth:`advance` makes another.
+        """
+        users, self._users = self._users, None
+        if users is not None:
+            users.leave()
         self._dataset.close()
 
     def __enter__(self) -> Self:
@@ -444,3 +656,29 @@ def _refuse_missing(question: Question, card: Card) -> None:
             f"The card keeps missing values of {kept!r} as a value of their own, which only learn "
             "can tell from others. For other questions the card must reject or fill them."
         )
+
+
+def _declared(settings: Opening) -> Opening:
+    """Return the settings, former names understood; refuse what is none."""
+    given: dict[str, Any] = {**settings}
+    former = {name: given.pop(f"most_{name}") for name in _LENT if f"most_{name}" in given}
+    unknown = sorted(set(given) - set(Opening.__annotations__))
+    if unknown:
+        raise TypeError(
+            f"Curator.open takes no {unknown[0]!r}; beside source, card, policy, budget, ledger "
+            f"and engine it takes {', '.join(sorted(Opening.__annotations__))}."
+        )
+    if former:
+        _deprecated(
+            "most_seconds and most_bytes go with the next release: open with "
+            "limits=Limits(seconds=..., bytes=...)."
+        )
+        given["limits"] = Limits(**former)
+    return cast(Opening, given)
+
+
+_LENT = ("seconds", "bytes")
+
+
+def _deprecated(text: str) -> None:
+    warnings.warn(text, DeprecationWarning, stacklevel=4)

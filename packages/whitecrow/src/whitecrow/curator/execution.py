@@ -102,7 +102,11 @@ class InProcess:
         The custodian's file, to which the cause of a failure is added.
     """
 
-    def __init__(self, dataset: Records, engine: Engine, *, log: Path | None = None) -> None:
+    def __init__(
+        self, dataset: Records | Elsewhere, engine: Engine | None, *, log: Path | None = None
+    ) -> None:
+        assert engine is not None
+        assert not isinstance(dataset, Elsewhere)
         self._dataset, self._engine, self._log = dataset, engine, log
 
     def answer(

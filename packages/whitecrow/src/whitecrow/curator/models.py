@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.curator.simulate import make_up, with_bounds
+from whitecrow.curator.dummy import make_up, with_bounds
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import open_engine, relation_on

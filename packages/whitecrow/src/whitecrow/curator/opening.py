@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from whitecrow import neighbours
-from whitecrow.curator.execution import CUSTODIAN_LOG
+from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Identity, Recognition, keep_unit
+from whitecrow.custodian import CUSTODIAN_LOG
 from whitecrow.data import Card, Records
 from whitecrow.errors import AccountConflict, InvalidInput
 from whitecrow.ledger import AccountSnapshot, Ledger
 from whitecrow.ledger.growth import checked
 from whitecrow.ledger.revisions import first_records
+from whitecrow.limits import Limits
 from whitecrow.neighbours import READ_AGAIN, Engine, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
@@ -44,15 +47,84 @@ def index_beside(source: object) -> Path | None:
     return index if index.exists() else None
 
 
+class Opening(TypedDict, total=False):
+    """How a dataset is opened, beside what it is and what is promised; nothing is required.
+
+    Parameters
+    ----------
+    name : str
+        Whose account it is in the ledger; by default the name of the data's file. The account
+        belongs to the data, not to the card: a second card does not get a second budget. Data
+        without a file need a name where the ledger is not their own.
+    analyst : str, default="owner"
+        Who asks, unless a question says otherwise.
+    advance : str
+        Why records that the account does not know are to be its next revision: they grew, or
+        were corrected. Spends go on adding up. Without it such records are refused.
+    growth : {"insert-only", "any"}
+        Declare that records are only ever added at the end; see :mod:`whitecrow.ledger.growth`.
+    limits : Limits
+        What is lent to a question: one that may need more, for the worst records within the
+        card's ``records_at_most``, is refused when it is priced.
+    spark_master : str
+        For the engine ``spark``: ``local[2]``, ``spark://host:7077``, ``yarn``, ``sc://host``, ...
+    progress : callable
+        Told how far the load is; it sees the number of rows, so it is for the custodian.
+    """
+
+    name: str | None
+    analyst: str
+    advance: str | None
+    growth: str | None
+    limits: Limits | None
+    spark_master: str | None
+    progress: Progress | None
+
+
 @dataclass(frozen=True)
 class Opened:
-    """Records, who counts them, and their account: what a curator is made of."""
+    """What a curator is made of: records or their public facts, and their account.
 
-    dataset: Records
-    engine: Engine
+    Parameters
+    ----------
+    dataset, ledger, name : Records or Elsewhere, Ledger, str
+        The records, the store of the account, and what it is called there.
+    engine : Engine, optional
+        Who counts neighbours; None where another process does.
+    identity : Identity
+        Which revision of the records it is.
+    users : LedgerUsers, optional
+        Who has to have left before the ledger is closed; None if it is not closed here.
+    """
+
+    dataset: Records | Elsewhere
     ledger: Ledger
     name: str
-    identity: Identity
+    engine: Engine | None = None
+    identity: Identity = field(default_factory=Identity)
+    users: LedgerUsers | None = None
+
+
+class LedgerUsers:
+    """Counts the curators that use a ledger; the last one to leave closes it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._number = ledger, 1
+        self._lock = threading.Lock()
+
+    def joined(self) -> LedgerUsers:
+        """Count one more."""
+        with self._lock:
+            self._number += 1
+        return self
+
+    def leave(self) -> None:
+        """Count one less."""
+        with self._lock:
+            self._number -= 1
+            last = self._number == 0
+        if last:
+            self._ledger.close()
 
 
 def opened(
@@ -60,36 +132,34 @@ def opened(
     *,
     card: Card | str | Path | None,
     engine: str,
-    spark_master: str | None,
     ledger: Ledger | str | Path | None,
     budget: object,
     policy: Policy | Mapping[str, Any] | str | Path | None,
-    name: str | None,
-    advance: str | None,
-    growth: str | None,
-    progress: Progress | None,
+    settings: Opening,
 ) -> Opened:
     """Open records and their account, and see that they belong together.
 
     See :meth:`whitecrow.Curator.open` for the parameters.
     """
     where = ledger or beside(source) or "sqlite://"
+    advance, growth = settings.get("advance"), settings.get("growth")
     checked(growth)
-    private = is_private(where) and advance is None and growth is None
-    account = name or account_name(source, private=private)
     recording = advance is not None or growth is not None
+    private = is_private(where) and not recording
+    account = settings.get("name") or account_name(source, private=private)
     seen = Recognition(source, remote=engine in READ_AGAIN, recording=recording)
-    dataset, found = open_data(
+    dataset, counting = open_data(
         source,
         card,
         engine,
-        spark_master=spark_master,
+        spark_master=settings.get("spark_master"),
         index=index_beside(source),
-        progress=progress,
+        progress=settings.get("progress"),
         watch=None if private or seen.rows is None else seen.rows.add,
     )
     account = account or dataset.card.name
     store = where if isinstance(where, Ledger) else Ledger(where, geometry=BALLS)
+    users = None if store is where else LedgerUsers(store)
     try:
         mark = None if private else seen.mark(dataset, store, account)
         # With a declaration the first revision is an entry of its own, which keeps its chunks.
@@ -102,11 +172,11 @@ def opened(
                 store, account, mark, card=dataset.card, advance=advance, growth=growth
             )
     except BaseException:
-        if store is not ledger:
-            store.close()
+        if users is not None:
+            users.leave()
         dataset.close()
         raise
-    return Opened(dataset, found, store, account, identity)
+    return Opened(dataset, store, account, counting, identity, users)
 
 
 def advanced(

@@ -21,10 +21,9 @@ from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress, Question, series_digest
-from whitecrow.questions import type_of
 
 if TYPE_CHECKING:
-    from whitecrow.curator.curator import Curator
+    from whitecrow.curator.curator import Curator, Inquiry
 
 _TRIES = 8
 _OPENED = {"series": "paid; its steps are released as they are asked for"}
@@ -39,16 +38,16 @@ _ANY = 1
 Kept = Mapping[str, Any]
 
 
-def series_order(order: ChargeRequest, question: Question, curator: Curator) -> ChargeRequest:
+def series_order(curator: Curator, inquiry: Inquiry) -> ChargeRequest:
     """Return what is charged for a step: the whole series, in the run that the step belongs to.
 
     What is no step of a series is charged by itself.
     """
-    if type_of(question).series is None:
-        return order
-    _, kept = _kept(curator, question)
-    shown = _shown(curator, question, kept, order)
-    return _spends(order, question, curator, _runs(curator, kept, shown))[-1]
+    if inquiry.code.series is None:
+        return inquiry.request
+    _, kept = _kept(curator, inquiry.question)
+    shown = _shown(curator, inquiry, kept)
+    return _spends(curator, inquiry, _runs(curator, kept, shown))[-1]
 
 
 def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
@@ -56,14 +55,14 @@ def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
     return states.load(series_digest(question, curator.card)) or (-1, {})
 
 
-def _shown(curator: Curator, question: Question, kept: Kept, order: ChargeRequest) -> Any:
+def _shown(curator: Curator, inquiry: Inquiry, kept: Kept) -> Any:
     """Return the answer at the question's step; None where it is not closed yet."""
-    series = type_of(question).series
+    series, question = inquiry.code.series, inquiry.question
     assert series is not None
     show = partial(series.show, question, curator.card, kept)
     shown = behind(question.kind, curator._log, lambda: Answer(show()))
     if shown is None:
-        States(curator.ledger, curator.name).fail(told_at=order.told_at)
+        States(curator.ledger, curator.name).fail(told_at=inquiry.request.told_at)
         raise failure()
     return shown.value
 
@@ -79,14 +78,12 @@ def _runs(curator: Curator, kept: Kept, shown: Any) -> list[int | str]:
     return runs
 
 
-def _spends(
-    order: ChargeRequest, question: Question, curator: Curator, runs: list[int | str]
-) -> list[ChargeRequest]:
+def _spends(curator: Curator, inquiry: Inquiry, runs: list[int | str]) -> list[ChargeRequest]:
     """Return one spend for each run; the first run's bears the name of the series."""
-    paid = json.loads(question.paid_as().canonical)
-    name = series_digest(question, curator.card)
+    paid, request = json.loads(inquiry.question.paid_as().canonical), inquiry.request
+    name = series_digest(inquiry.question, curator.card)
     return [
-        replace(order, question=paid, digest=name if run == runs[0] else _in_run(name, run))
+        replace(request, question=paid, digest=name if run == runs[0] else _in_run(name, run))
         for run in dict.fromkeys(runs)
     ]
 
@@ -96,7 +93,7 @@ def _in_run(series: str, run: int | str) -> str:
 
 
 def next_step(
-    curator: Curator, question: Question, order: ChargeRequest, progress: Progress | None
+    curator: Curator, inquiry: Inquiry, progress: Progress | None
 ) -> tuple[Any, AccountSnapshot, bool]:
     """Charge the series unless it is paid, close what is to be closed, and show the step.
 
@@ -109,17 +106,17 @@ def next_step(
     answer, AccountSnapshot, bool
         The last says whether this step paid for the series, or for a further run of it.
     """
-    ledger, name = curator.ledger, curator.name
+    ledger, name, question = curator.ledger, curator.name, inquiry.question
     lost, charged = 0, False
     while lost < _TRIES:
         version, kept = _kept(curator, question)
-        shown = _shown(curator, question, kept, order)
+        shown = _shown(curator, inquiry, kept)
         runs = _runs(curator, kept, shown)
-        held, snapshot = _paid(curator, _spends(order, question, curator, runs))
+        held, snapshot = _paid(curator, _spends(curator, inquiry, runs))
         charged = charged or bool(held)
         try:
             if shown is None:
-                closed = _closed(curator, question, kept, order, held, progress)
+                closed = _closed(curator, inquiry, kept, held, progress)
                 key, state = series_digest(question, curator.card), {**closed, RUNS: runs}
                 lost += not States(ledger, name).save(key, version + 1, state)
             for one in held:
@@ -128,7 +125,7 @@ def next_step(
             for one in held:
                 one.release()
         if shown is not None:
-            _sounded(curator, question, shown, order)
+            _sounded(curator, inquiry, shown)
             return shown, snapshot, charged
     raise LedgerBusy("Another process keeps closing steps of this series; try again.")
 
@@ -154,14 +151,13 @@ def _paid(
 
 def _closed(
     curator: Curator,
-    question: Question,
+    inquiry: Inquiry,
     kept: Kept,
-    order: ChargeRequest,
     held: list[Reservation],
     progress: Progress | None,
 ) -> Kept:
     """Close the first step that is not closed; a failure is that of the spend, if there is one."""
-    series = type_of(question).series
+    series, question = inquiry.code.series, inquiry.question
     assert series is not None
 
     def compute() -> Answer | None:
@@ -176,14 +172,15 @@ def _closed(
     for one in held:
         curator.ledger.fail(curator.name, one)
     if not held:
-        States(curator.ledger, curator.name).fail(told_at=order.told_at)
+        States(curator.ledger, curator.name).fail(told_at=inquiry.request.told_at)
     raise failure()
 
 
-def _sounded(curator: Curator, question: Question, answer: Any, order: ChargeRequest) -> None:
+def _sounded(curator: Curator, inquiry: Inquiry, answer: Any) -> None:
     """Let the chain keep an alarm that was released, for the dataset's timeline."""
-    alarm = question.alarm(answer)
+    alarm = inquiry.question.alarm(answer)
     if alarm is not None:
-        (period, says), series = alarm, series_digest(question, curator.card)
+        (period, says), told_at = alarm, inquiry.request.told_at
+        series = series_digest(inquiry.question, curator.card)
         ledger, name = curator.ledger, curator.name
-        sound(ledger, name, series=series, period=period, says=says, told_at=order.told_at)
+        sound(ledger, name, series=series, period=period, says=says, told_at=told_at)

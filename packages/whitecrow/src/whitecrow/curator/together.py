@@ -50,8 +50,8 @@ def take_part(
             "Sites compute together in the process that holds the records: open the dataset "
             "without private execution."
         )
-    order = curator._order(question, curator.price(question), curator.analyst)
-    found, _ = curator._reserve(replace(order, digest=label, location=None))
+    request = curator.inquire(question).request
+    found, _ = curator._reserve(replace(request, digest=label, location=None))
     states = States(curator.ledger, curator.name)
     if isinstance(found, Reservation):
         try:

@@ -27,7 +27,7 @@ from whitecrow._compiled import NOTICE, use_ready_made
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.card import Card, Column
 from whitecrow.counting.ball_cover import ball_cover
-from whitecrow.curator.simulate import simulated
+from whitecrow.curator.dummy import simulated
 from whitecrow.data import Dataset
 from whitecrow.detector import Detector
 from whitecrow.explain.question import Explain

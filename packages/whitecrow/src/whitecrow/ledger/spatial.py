@@ -32,7 +32,7 @@ from whitecrow.ledger.values import canonical
 from whitecrow.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from whitecrow.ledger.batch import Batch
+    from whitecrow.ledger.charging import Batch
 
 Location = dict[str, Any]
 Weights = Sequence[tuple[Location, Fraction]]

@@ -239,6 +239,44 @@ class Ledger:
             let_go()
             raise
 
+    def stored(
+        self, dataset: str, order: ChargeRequest, *, rule: Callable[[str], None]
+    ) -> tuple[RecordedOutcome | None, AccountSnapshot]:
+        """Look up what may be told of a question that was asked before; nothing is written.
+
+        Returns
+        -------
+        RecordedOutcome or None
+            The answer, or that it failed; None if it has to be asked for, now or again.
+        AccountSnapshot
+            The dataset's accounts and this analyst's.
+
+        Raises
+        ------
+        BudgetExhausted
+            If nobody has asked it and the spend would be refused; what ``rule`` raises, too.
+        """
+
+        def look(account: AccountTransaction) -> tuple[RecordedOutcome | None, AccountSnapshot]:
+            account.must_be_open()
+            rule(account.policy)
+            outcome, share = account.outcome(order.digest), account.share(order.analyst)
+            snapshot = account.snapshot({} if share is None else {order.analyst: share})
+            if outcome is None:
+                refusal = quote(account, [order], self._geometry).refusal
+                if refusal is not None:
+                    raise refusal
+            if not isinstance(outcome, RecordedOutcome):
+                return None, snapshot
+            closed = account.entry(outcome.by)
+            assert closed is not None
+            return outcome if closed.told else None, snapshot
+
+        outcome, snapshot = self.watched(dataset, look, reads=True)
+        if outcome is not None and self.witness is not None:
+            self.witness.cover(dataset, outcome.by)
+        return outcome, snapshot
+
     def quote(self, dataset: str, orders: Sequence[ChargeRequest]) -> Quote:
         """Say what these questions would cost together, asked in this order; nothing is spent."""
         return self.read(dataset, lambda account: quote(account, orders, self._geometry))
