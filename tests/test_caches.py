@@ -20,6 +20,9 @@ PUBLIC = ("whitecrow_audit/", "whitecrow/detector/")
 
 CACHES = {
     ("whitecrow/anomaly/detectors/registry.py", "_enable"): "nothing",
+    ("whitecrow/anomaly/graph.py", "all_pairs"): "a synthetic universe, for checks",
+    ("whitecrow/anomaly/model.py", "_installed"): "nothing",
+    ("whitecrow/anomaly/model.py", "_plugged_in"): "a kind of model",
     ("whitecrow/_compiled.py", "_stamp"): "the sources of a kernel",
     ("whitecrow/counting/calibration.py", "_smooth"): "the question and the card",
     ("whitecrow/counting/smooth.py", "least_bound"): "the calibration: cap, decay, relation",

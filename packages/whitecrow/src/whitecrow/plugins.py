@@ -20,6 +20,9 @@ QUESTIONS = "whitecrow.questions"
 DETECTORS = "whitecrow.detectors"
 """Detectors that ``explain`` may name; used only if the operator lists them."""
 
+MODELS = "whitecrow.models"
+"""What an anomaly is: each a class of :class:`~whitecrow.anomaly.AnomalyModel`."""
+
 ENGINES = "whitecrow.engines"
 """Engines that count neighbours: each an :class:`~whitecrow.neighbours.EngineType`."""
 

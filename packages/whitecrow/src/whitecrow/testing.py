@@ -1,4 +1,8 @@
-"""For authors of questions: a conformance suite, as ``check_estimator`` is for estimators."""
+"""For authors of questions and of models: what they must keep, checked.
+
+``check_question`` is a conformance suite, as ``check_estimator`` is for estimators;
+``check_model`` computes on a small universe whether a model keeps its promise.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from whitecrow.anomaly.check import ModelReport, check_model
 from whitecrow.curator import Curator
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput
@@ -17,7 +22,7 @@ from whitecrow.privacy import Facts, Guarantee
 from whitecrow.question import Description, Question, QuestionType, digest
 from whitecrow.questions import BUILT_IN, kinds, register, type_of
 
-__all__ = ["check_question"]
+__all__ = ["ModelReport", "check_model", "check_question"]
 
 
 def check_question(

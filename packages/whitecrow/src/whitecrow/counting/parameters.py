@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from whitecrow.anomaly.model import DistanceAnomaly
+from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.counting.ball_cover import METRICS
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration, calibrate
 from whitecrow.counting.kissing import computed_exactly, global_sensitivity

@@ -1,0 +1,132 @@
+"""When a record with few others near it is an anomaly, and how far the other answer is.
+
+Everything here is a function of two numbers taken around the record ``i`` that is asked about:
+``copies`` (the paper's ``x_i``) and ``neighbours``, which is ``B_x(i, r)`` where records near it
+are counted, and what they weigh together, copies included, where they are weighed. The proofs are
+in ``identify/proof.md``, ``screen/proof.md`` and ``anomaly/proof.md``; ``verify`` checks them on
+every edge of small universes.
+
+References
+----------
+Asif, Vaidya, Papakonstantinou, "Identifying Anomalies while Preserving Privacy", Section 8:
+equations (4) and (5), Theorem 5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whitecrow.errors import invalid
+
+
+def is_anomaly(copies: int, neighbours: int, *, beta: int) -> bool:
+    """Say whether a record is *present* and has at most ``beta`` neighbours (Definition 1)."""
+    return copies >= 1 and neighbours <= beta
+
+
+def discrepancy(
+    copies: int,
+    neighbours: int,
+    *,
+    beta: int,
+    k: int,
+    radius_is_zero: bool = False,
+    tight: bool = False,
+    own: int = 1,
+) -> int | None:
+    """Return the bound λ on the number of steps to a database with the other answer.
+
+    Construction 1 answers wrongly with probability ``exp(-ε(λ-1)) / (1+exp(ε))``; it is
+    (ε, k)-sensitively private because λ is at least 1, changes by at most 1 along every edge of
+    the sensitive neighbourhood graph and is 1 at both ends of an edge that changes the answer.
+
+    Parameters
+    ----------
+    copies : int
+        How many records equal the one asked about.
+    neighbours : int
+        How many records lie within the radius, or what they weigh; the copies included.
+    beta : int
+        Most neighbours an anomaly may have; at least 1.
+    k : int
+        How many insertions or removals away a record may be from normal and still be protected.
+        With ``k >= beta`` the bound is equation (4), the exact distance under differential privacy.
+    radius_is_zero : bool
+        The neighbours are the copies; the bound is then the exact distance.
+    tight : bool
+        Use λ*, the largest valid bound that depends on the two counts alone. It differs from
+        equation (5) only for two or more copies and ``k >= 3``.
+    own : int
+        What a copy weighs, and at least what any record does; 1 where records are counted.
+
+    Returns
+    -------
+    int or None
+        None where no database with the other answer can be reached: the answer is then exact.
+
+    Examples
+    --------
+    >>> discrepancy(1, 1, beta=18, k=2)
+    17
+    >>> discrepancy(2, 2, beta=4, k=3), discrepancy(2, 2, beta=4, k=3, tight=True)
+    (2, 3)
+    >>> discrepancy(1, 1, beta=20, k=2, radius_is_zero=True) is None
+    True
+    >>> discrepancy(1, 3, beta=54, k=2, own=3)
+    17
+    """
+    _check(copies, neighbours, beta=beta, k=k, own=own)
+    if radius_is_zero:
+        if own * copies != neighbours:
+            must = "equal to 'copies' at radius 0"
+            raise invalid("discrepancy", "neighbours", must, (copies, neighbours))
+        most = beta // own  # so many copies weigh no more than beta
+        if k < most:
+            return _distance_between_copies(copies, beta=most, k=k)
+    tau = beta + 1 - k * own
+    if copies == 0:
+        too_much, too_little = neighbours + own - beta, tau - own - neighbours
+        return 1 + _steps(too_much if too_much > 0 else too_little, own)
+    if neighbours > beta:
+        return _steps(neighbours - beta, own)
+    missing = tau - own - (neighbours - own * copies) if tight else tau - neighbours
+    return min(_steps(beta + 1 - neighbours, own), copies + _steps(missing, own))
+
+
+def _steps(weight: int, own: int) -> int:
+    """How many records it takes to add or remove a weight; none for what is not there."""
+    return max(0, -(-weight // own))
+
+
+def _distance_between_copies(copies: int, *, beta: int, k: int) -> int | None:
+    """Return the exact distance at radius 0 for ``k < beta``: a path of counts from beta-k up."""
+    if copies < beta - k:
+        return None
+    return beta + 1 - copies if copies <= beta else copies - beta
+
+
+def novelty_discrepancy(neighbours: int, *, beta: int, own: int = 1) -> int:
+    """Return the exact distance, under differential privacy, of the question ``screen``.
+
+    The answer "it would be an anomaly" holds for ``neighbours + own <= beta`` and depends on the
+    data through ``neighbours`` alone (docs/mechanisms.md 10.1).
+
+    Examples
+    --------
+    >>> [novelty_discrepancy(n, beta=3) for n in range(6)]
+    [3, 2, 1, 1, 2, 3]
+    """
+    above = neighbours + own - beta
+    return _steps(above if above > 0 else 1 - above, own)
+
+
+def _check(copies: int, neighbours: int, *, beta: int, k: int, own: int) -> None:
+    for name, value, least in (
+        ("own", own, 1),
+        ("copies", copies, 0),
+        ("neighbours", neighbours, own * copies),
+        ("beta", beta, own),
+        ("k", k, 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise invalid("discrepancy", name, f"a whole number of at least {least}", value)
