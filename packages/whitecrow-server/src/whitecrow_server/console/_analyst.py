@@ -19,7 +19,15 @@ from whitecrow.errors import (
     http_status,
 )
 from whitecrow.privacy import Guarantee, guarantee
-from whitecrow.question import Release, coin_warning, digest, error_words, known_figures, statement
+from whitecrow.question import (
+    Release,
+    Said,
+    coin_warning,
+    digest,
+    error_words,
+    known_figures,
+    statement,
+)
 from whitecrow.questions import kinds, question_type, type_of
 from whitecrow_server._schemas import strict_json
 from whitecrow_server._untrusted_input import question_from
@@ -173,7 +181,9 @@ def add(site: Site) -> None:
             for one in listed[:_A_PAGE]
         ]
         for one in shown:
-            if one["outcome"] == "answered":
+            if one["outcome"] == "answered" and not one["digest"]:
+                one["said"] = Said(str(one["answer"]))
+            elif one["outcome"] == "answered":
                 question = question_from(one["question"])
                 one["said"] = question.says(one["answer"])
                 one["error"] = error_words(question, known_figures(question, card))
@@ -310,7 +320,8 @@ def _address(visit: Visit) -> str:
 
 
 def _digest(written: dict[str, Any]) -> str:
-    return digest(question_from(written))
+    """A question's digest; none of one whose package is no longer installed."""
+    return digest(question_from(written)) if written["kind"] in kinds() else ""
 
 
 def _line(price: Guarantee) -> str:

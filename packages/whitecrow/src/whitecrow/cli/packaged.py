@@ -25,10 +25,7 @@ def packaged_command(name: str) -> click.Command:
     package = PACKAGED[name]
     entry = plugins.offered(plugins.COMMANDS).get(name)
     if entry is None or entry.module.split(".")[0] != package.replace("-", "_"):
-        raise MissingExtra(
-            f"The command {name!r} comes with {package}: pip install {package} "
-            f"(in a clone: pip install ./packages/{package})."
-        )
+        raise MissingExtra(f"For {name!r}: pip install {package} (clone: ./packages/{package}).")
     return plugins.load(plugins.COMMANDS, name, click.Command)
 
 
