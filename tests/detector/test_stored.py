@@ -104,13 +104,13 @@ def _versioned(body: bytes) -> bytes:
     [
         (lambda body: body[:100] + b"\0" + body[101:], "checksum"),
         (lambda body: _sealed(_versioned(body[:-32])), "version 99"),
-        (lambda body: b"PK" + body[2:], "is not one"),
+        (lambda body: b"PK" + body[2:], "not a detector file"),
         (lambda body: body[: len(body) // 2], "checksum"),
         (
             lambda body: _sealed(body[:-32].replace(b'"pulse"', b'"pulsx"', 1)),
             "not whole|no column",
         ),
-        (lambda body: b"", "is not one"),
+        (lambda body: b"", "not a detector file"),
     ],
 )
 def test_a_tampered_file_is_refused(spoil: Callable[[bytes], bytes], says: str) -> None:

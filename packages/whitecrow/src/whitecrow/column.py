@@ -17,7 +17,15 @@ SOURCES = ("expert", "public data", "priced question", "schema")
 MISSING = ("reject", "fill", "value")
 MISSING_CATEGORY = "missing"
 """Listed among the categories, it stands for values that are missing."""
-OUTSIDE = ("reject", "clip")
+OUTSIDE = ("reject", "clip", "missing")
+FORMATS = {
+    "number": ("", "amount", "amount, decimal comma"),
+    "integer": ("", "amount"),
+    "date": ("", "day first", "month first"),
+    "category": ("", "kind"),
+    "text": ("",),
+}
+"""How texts stand for values; what each reads is said in data/formats.py."""
 
 LEAST_SCALE, MOST_SCALE = 1e-100, 1e100
 """Quotients by these are ordinary doubles."""
@@ -53,9 +61,10 @@ class Column:
         or ``fill`` takes the value's place, or being missing is a value of its own, which ``learn``
         can tell from others. By default it is left out; a column of categories that lists
         ``"missing"`` is filled with that.
-    outside : {"reject", "clip"}
-        What happens to a value outside the bounds (or infinite): the record is left out, or the
-        value is moved to the nearest bound. A value outside the categories is always rejected.
+    outside : {"reject", "clip", "missing"}
+        What happens to a value outside the bounds (or infinite), or to one that is not among the
+        categories: the record is left out, or the value is moved to the nearest bound (of
+        categories there is none: the record is left out), or the value counts as missing.
     fill : number or str, optional
         The public value that stands for a missing one.
     source : str, optional
@@ -63,6 +72,10 @@ class Column:
     scale : float, optional
         The difference that counts as 1 in the metrics with scales; two categories that differ are
         ``1 / scale`` apart.
+    format : str, optional
+        How texts stand for values, where that is not the plain way: "amount" takes currency and
+        percent signs and marks between thousands; "amount, decimal comma" is the same with the
+        comma before decimals; "day first" and "month first" take dates such as 31/12/2024.
     """
 
     name: str
@@ -77,6 +90,7 @@ class Column:
     fill: float | str | None = None
     source: str = "expert"
     scale: float | None = None
+    format: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -90,6 +104,7 @@ class Column:
             ("missing", MISSING),
             ("outside", OUTSIDE),
             ("source", SOURCES),
+            ("format", FORMATS.get(self.type, ("",))),
         ):
             if getattr(self, parameter) not in allowed:
                 choice = f"one of {', '.join(repr(word) for word in allowed)}"
@@ -247,6 +262,7 @@ class Column:
             ("missing", "reject"),
             ("outside", "reject"),
             ("source", "expert"),
+            ("format", ""),
         ):
             if getattr(self, parameter) != default:
                 found[parameter] = getattr(self, parameter)

@@ -116,6 +116,9 @@ class Question(Declared):
     takes_missing: ClassVar[bool] = False
     """Whether it can tell a missing value, where the card keeps it as a value of its own."""
 
+    needs_card: ClassVar[bool] = True
+    """False if the terminal buys a card first, where none is given; see curator/undescribed.py."""
+
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
 

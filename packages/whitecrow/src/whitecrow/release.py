@@ -129,6 +129,13 @@ class Release:
     said: Said | None = field(default=None, compare=False, repr=False)
     dummy: bool = False
 
+    def __getattr__(self, name: str) -> Any:
+        # A detector's methods (scores, predict, save, ...) work on its release, too.
+        answer = self.__dict__.get("answer")
+        if name.startswith("_") or not hasattr(answer, "scores"):
+            raise AttributeError(f"A release has no {name!r}.")
+        return getattr(answer, name)
+
     def __str__(self) -> str:
         said = self.in_words
         return "\n".join(part for part in (said.headline, said.detail, self.statement) if part)

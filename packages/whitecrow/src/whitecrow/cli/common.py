@@ -16,7 +16,7 @@ from whitecrow.errors import NotAllowed, PolicyViolation
 if TYPE_CHECKING:
     from whitecrow.client import Client
     from whitecrow.curator import Curator
-    from whitecrow.question import Question, Said
+    from whitecrow.question import Question, Release, Said
 
 _NOTIONS = ("differential", "concentrated", "sensitive")
 """What the policy of a new account admits."""
@@ -203,6 +203,9 @@ def answer(
     """
     if question.to_json().get("notion") == "conditional":
         _refuse_to_open(given)
+    if _undescribed(given, question):
+        _answer_undescribed(given, question, picture=picture, out=out)
+        return
     curator = opened(given)
     description = curator.describe(question, **(public or {}))
     given.output.warn(description.warning)
@@ -213,6 +216,47 @@ def answer(
         release = (
             curator.dummy(question) if given.dummy else curator.ask(question, progress=progress)
         )
+    _show(given, question, release, picture=picture, out=out)
+
+
+def _undescribed(given: Asking, question: Question) -> bool:
+    """Whether a card is to be bought: none is given, and nothing needs one but the question."""
+    plain = given.engine == "local" and given.policy is None and given.analyst == "owner"
+    free = given.card is None and given.server is None and not given.dummy
+    return free and plain and not question.needs_card
+
+
+def _answer_undescribed(
+    given: Asking, question: Any, *, picture: str | None, out: str | None
+) -> None:
+    """Learn without a card: say what is bought, what is looked at, and what came of it."""
+    from whitecrow.curator.undescribed import learn, steps
+    from whitecrow.privacy import DifferentialPrivacy
+
+    price = DifferentialPrivacy(question.epsilon, question.delta)
+    if given.price_only:
+        words = f"No card is given. {steps(price)}"
+        given.output.show({"words": words, "price": price.to_json()}, words)
+        return
+    with given.output.progress() as progress:
+        release = learn(
+            given.data,
+            epsilon=question.epsilon,
+            delta=question.delta,
+            columns=question.columns,
+            false_alarms=question.false_alarms,
+            budget=given.budget,
+            ledger=given.ledger,
+            progress=progress,
+            say=lambda words: given.output.say(f"columns    {words}"),
+        )
+    _show(given, question, release, picture=picture, out=out)
+
+
+def _show(
+    given: Asking, question: Question, release: Release, *, picture: str | None, out: str | None
+) -> None:
+    """Print what came back; draw it, and write the object it stands for."""
     if picture is not None:
         question.draw(release.answer, picture)
     if out is not None:

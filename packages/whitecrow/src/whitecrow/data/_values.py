@@ -22,8 +22,10 @@ dictionary, run-end encoded         as the values they stand for
 extension types                     as what they are stored as
 ==================================  =========================================================
 
-Days are of the years 1 to 9999; a date or a moment outside of them, or infinite, is missing. Times
-of the day, durations, intervals, bytes, lists and structures are refused by their type.
+A column of the card may say that texts are written in another way: see
+:mod:`whitecrow.data.formats`. Days are of the years 1 to 9999; a date or a moment outside of them,
+or infinite, is missing. Times of the day, durations, intervals, bytes, lists and structures are
+refused by their type.
 """
 
 from __future__ import annotations
@@ -31,10 +33,13 @@ from __future__ import annotations
 import datetime
 import decimal
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from whitecrow.data.formats import amount, day, kind
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST_DAY = datetime.date.min.toordinal() - _EPOCH
@@ -172,7 +177,7 @@ def texts(array: Any) -> Any:
     return array.cast(pyarrow.string())
 
 
-def numbers(array: Any) -> Doubles:
+def numbers(array: Any, form: str = "") -> Doubles:
     """Return a decoded array as doubles: NaN where there is none, and one zero."""
     import pyarrow
     from pyarrow import types
@@ -180,7 +185,7 @@ def numbers(array: Any) -> Doubles:
     if types.is_decimal(array.type):
         values = _of_decimals(array)
     elif types.is_string(array.type):
-        values = _of_texts(array)
+        values = _of_texts(array) if not form else _of_amounts(array, form)
     else:
         values = _doubles(array.cast(pyarrow.float64(), safe=False))
     missing = np.isnan(values)
@@ -204,6 +209,29 @@ def _of_texts(array: Any) -> Doubles:
         # What Arrow reads, Python reads alike: one value does not change the others.
         read = [number_or_none(text) for text in array.to_pylist()]
         return _doubles(pyarrow.array(read, pyarrow.float64()))
+
+
+def _of_amounts(array: Any, form: str) -> Doubles:
+    comma = form == "amount, decimal comma"
+    return _each(array, lambda text: amount(text, decimal_comma=comma))
+
+
+def _each(array: Any, read: Callable[[str], float | None]) -> Doubles:
+    """Read each text for itself; texts that occur often are read once."""
+    import pyarrow
+
+    coded = array.dictionary_encode()
+    found = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
+    return _doubles(pyarrow.array(found, pyarrow.float64()).take(coded.indices))
+
+
+def kinds(array: Any) -> Any:
+    """Return which reading each value of a decoded array fits; null where there is none."""
+    import pyarrow
+
+    coded = texts(array).dictionary_encode()
+    found = [None if text is None else kind(text) for text in coded.dictionary.to_pylist()]
+    return pyarrow.array(found, pyarrow.string()).take(coded.indices)
 
 
 def number_or_none(text: str | None) -> float | None:
@@ -236,14 +264,14 @@ def _of_decimals(array: Any) -> Doubles:
     return values
 
 
-def days(array: Any) -> Doubles:
+def days(array: Any, form: str = "") -> Doubles:
     """Return the days since 1970-01-01 of a decoded array, NaN where there is none."""
     import pyarrow
     from pyarrow import types
 
     if types.is_string(array.type):
         coded = array.dictionary_encode()
-        read = [_day_or_none(text) for text in coded.dictionary.to_pylist()]
+        read = [_day_or_none(text, form) for text in coded.dictionary.to_pylist()]
         whole = pyarrow.array(read, pyarrow.int64()).take(coded.indices)
     else:
         whole = _whole_days(array)
@@ -267,7 +295,9 @@ def _whole_days(array: Any) -> Any:
     return pyarrow.array(ticks // _A_DAY[unit], mask=missing)
 
 
-def _day_or_none(text: str | None) -> int | None:
+def _day_or_none(text: str | None, form: str) -> int | None:
+    if form and text is not None:
+        return day(text, month_first=form == "month first")
     found = None if text is None else _ISO_DAY.fullmatch(text)
     try:
         return None if found is None else datetime.date.fromisoformat(found[1]).toordinal() - _EPOCH

@@ -21,6 +21,7 @@ from whitecrow.data._values import (
     days,
     decoded,
     decoded_type,
+    kinds,
     numbers,
     texts,
 )
@@ -93,10 +94,14 @@ def convert(
         return _mend_missing(values, values == np.array(None), column, notes)
     if column.type == "category":
         return _convert_category(array, column, notes)
-    values = days(array) if column.type == "date" else numbers(array)
+    values = (days if column.type == "date" else numbers)(array, column.format)
     missing = np.isnan(values)
     if column.type == "integer":
         missing |= np.isfinite(values) & (values != np.floor(values))
+    if column.outside == "missing":
+        missing |= np.isinf(values)
+        if column.lower is not None and column.upper is not None:
+            missing |= (values < column.lower) | (values > column.upper)
     if column.absent is not None:
         # Nobody may write what stands for a missing value: it is taken for one.
         missing |= values == column.absent
@@ -127,7 +132,7 @@ def as_read(array: Any, column: Column) -> npt.NDArray[Any]:
     missing.
     """
     if column.type == "category":
-        values = np.array(texts(array).to_pylist(), dtype=object)
+        values = np.array(_written(array, column).to_pylist(), dtype=object)
         return _mend_missing(values, values == np.array(None), column, {})[0]
     kept = column if column.absent is None else replace(column, missing="reject")
     values, bad = convert(array, kept)
@@ -149,6 +154,10 @@ def _mend_missing(
     return values, {_MISSING: missing}
 
 
+def _written(array: Any, column: Column) -> Any:
+    return kinds(array) if column.format == "kind" else texts(array)
+
+
 def _convert_category(
     array: Any, column: Column, mended: dict[str, npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
@@ -156,9 +165,10 @@ def _convert_category(
     from pyarrow import compute
 
     listed = pyarrow.array(column.categories, pyarrow.string())
-    written = texts(array)
+    written = _written(array, column)
     places = compute.index_in(written, value_set=listed)
-    missing = written.is_null().to_numpy(zero_copy_only=False)
+    unread = places if column.outside == "missing" else written
+    missing = unread.is_null().to_numpy(zero_copy_only=False)
     codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     if column.missing == "fill":
         assert column.categories is not None

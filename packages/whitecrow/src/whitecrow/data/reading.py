@@ -135,6 +135,12 @@ def bare_card(schema: Any, name: str) -> Card:
     return Card(name, columns)
 
 
+def schema_card(source: object) -> Card:
+    """Return the card that a source's schema alone makes: names, and types where it has them."""
+    opened = open_source(source, None)
+    return bare_card(opened.schema, opened.name)
+
+
 def drafted_card(
     source: object, *, csv: CsvFormat | None = None, table: TableChoice | None = None
 ) -> tuple[Card, bool]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ from whitecrow.detector.model import Model
 from whitecrow.detector.scoring import BLOCK, Encoder, coordinates_of, raw_scores, scale
 
 _RIDGE = 1.0
+_REASONS = 3
 _DROWNED = 10.0
 _ORDINARY = 0.8  # how far from its mean a normal value is on average, in deviations
 
@@ -102,3 +105,25 @@ def _moments(middles: Floats, share: Floats) -> Floats:
     """Return the mean and the mean square of the values that are not missing."""
     part = share / max(float(share.sum()), np.finfo(float).tiny)
     return np.array([(part * middles).sum(), (part * middles * middles).sum()])
+
+
+def why_column(
+    names: Sequence[str], batch: Any, rows: npt.NDArray[np.int64], added: npt.NDArray[np.float64]
+) -> Any:
+    """Return a column of texts: which values made these rows of a batch strange; null elsewhere."""
+    import pyarrow
+
+    texts: list[str | None] = [None] * batch.num_rows
+    for row, parts in zip(rows.tolist(), added, strict=True):
+        best = [place for place in np.argsort(-parts, kind="stable")[:_REASONS] if parts[place] > 0]
+        texts[row] = "; ".join(
+            f"{names[place]} {_shown(batch.column(int(place))[row].as_py())} (+{parts[place]:.2f})"
+            for place in best
+        )
+    return pyarrow.array(texts, pyarrow.string())
+
+
+def _shown(value: object) -> str:
+    if value is None or value != value:
+        return "missing"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from whitecrow.card import Card
 from whitecrow.detector import scoring
-from whitecrow.detector.contributions import contributions
-from whitecrow.detector.file import packed
+from whitecrow.detector.contributions import contributions, why_column
+from whitecrow.detector.file import MARK, packed
 from whitecrow.detector.merging import merged
 from whitecrow.detector.model import Model
 from whitecrow.detector.reading import fields_of
@@ -190,6 +190,8 @@ class Detector:
         *,
         false_alarms: object = None,
         reasons: bool = False,
+        keep: Sequence[str] = (),
+        why: int = 0,
         engine: str = "local",
         progress: Progress | None = None,
     ) -> Iterator[Any]:
@@ -202,24 +204,39 @@ class Detector:
             With one of the bought rates there is a column ``outlier``.
         reasons : bool
             Whether there is a column ``adds NAME`` for each column of the detector.
+        keep : sequence of str
+            Columns of the data to have before the score.
+        why : int
+            For so many of the strangest records of each batch a column ``why`` names up to three
+            columns that made them so.
         """
         import pyarrow
 
         limit = None if false_alarms is None else self.threshold(false_alarms)
         raw = self._raw_on(engine)
-        for rows, whole in batches(data, self._seen, self.rarest, progress):
+        for rows, whole, batch in batches(data, self._seen, self.rarest, progress, keep):
             scores = self._scores_of(rows, raw)
             scores[~whole] = np.nan
-            found: dict[str, Any] = {"score": scores}
+            found: dict[str, Any] = {name: batch.column(name) for name in keep}
+            found["score"] = scores
             if limit is not None:
                 found["outlier"] = scores > limit
+            if why:
+                best = np.argsort(np.where(whole, -scores, np.inf), kind="stable")[:why]
+                best = best[whole[best]]
+                found["why"] = why_column(self.columns, batch, best, self._added(rows[best]))
             if reasons:
-                added = np.zeros(rows.shape)
-                for model, columns, weight in self._parts:
-                    added += weight * contributions(model, columns, rows)
+                added = self._added(rows)
                 added[~whole] = np.nan
                 found |= {f"adds {name}": added[:, j] for j, name in enumerate(self.columns)}
             yield pyarrow.table(found)
+
+    def _added(self, rows: Vector) -> Vector:
+        """How much each column adds to the score of each record."""
+        added = np.zeros(rows.shape)
+        for model, columns, weight in self._parts:
+            added += weight * contributions(model, columns, rows)
+        return added
 
     def sql(self, dialect: str, table: str | Sequence[str], *, keep: Sequence[str] = ()) -> str:
         """Return the text of a query that scores a table where it is, with the bits given here.
@@ -426,6 +443,12 @@ class Detector:
             octets = Path(path).read_bytes()
         except OSError as error:
             raise InvalidInput(f"The detector {str(path)!r} cannot be read: {error}.") from None
+        if octets[: len(MARK)] != MARK:
+            raise InvalidInput(
+                f"{Path(path).name!r} is not a detector file. Detector files are what "
+                "`whitecrow learn --out FILE` and Detector.save write; to score records: "
+                "whitecrow score DETECTOR DATA."
+            )
         found = cls.from_bytes(octets)
         if card is not None and card.fingerprint() != found.card.fingerprint():
             raise InvalidInput("The detector was learned with another card than the one given.")

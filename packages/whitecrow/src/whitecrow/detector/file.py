@@ -108,7 +108,7 @@ def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
         Of any kind: what they say does not fit together.
     """
     if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
-        raise _refused("is not one")
+        raise InvalidInput("This is not a detector file.")
     _, version, length = _HEAD.unpack_from(octets)
     if version not in (2, VERSION):
         raise _refused(f"is of version {version}; this whitecrow reads versions 2 and {VERSION}")

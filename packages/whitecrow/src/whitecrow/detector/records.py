@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -27,9 +27,13 @@ Progress = Callable[[int, int, str], None]
 
 
 def batches(
-    data: object, card: Card, rarest: Mapping[str, int], progress: Progress | None = None
-) -> Iterator[tuple[Matrix, npt.NDArray[np.bool_]]]:
-    """Yield records as the detector's coordinates want them, and which of them can be scored.
+    data: object,
+    card: Card,
+    rarest: Mapping[str, int],
+    progress: Progress | None = None,
+    keep: Sequence[str] = (),
+) -> Iterator[tuple[Matrix, npt.NDArray[np.bool_], Any]]:
+    """Yield records as the detector's coordinates want them, which can be scored, and their batch.
 
     Parameters
     ----------
@@ -40,12 +44,18 @@ def batches(
     rarest : mapping of str to int
         The code of each category column's least common value.
     progress : callable, optional
+    keep : sequence of str
+        Columns that the batch has after the card's.
     """
     opened = open_source(_framed(data, card))
     check_schema(card, opened.schema)
+    names = [*card.names, *(name for name in keep if name not in card.names)]
+    for name in names:
+        if name not in opened.schema.names:
+            raise InvalidInput(f"The records have no column {name!r} to keep.")
     columns = [_lenient(column) for column in card.columns]
     done = 0
-    for batch in opened.batches(list(card.names), _refuse_row):
+    for batch in opened.batches(names, _refuse_row):
         # Each column lies together, as scoring goes through them.
         rows = np.empty((len(columns), batch.num_rows)).T
         whole = np.ones(batch.num_rows, dtype=bool)
@@ -56,7 +66,7 @@ def batches(
                 values = np.where(values < 0, rarest[column.name], values)
             rows[:, place] = values
             whole &= ~missing
-        yield rows, whole
+        yield rows, whole, batch
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "scoring")

@@ -148,7 +148,8 @@ def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float
     Each group's count is the average of both rounds by their precision. Within a group cells
     differ from equal parts only as far as noise alone would not explain (James and Stein).
     """
-    sizes = np.bincount(group, minlength=len(above))
+    # A cell in which no value can lie has no parts, and nothing asks for its count.
+    sizes = np.maximum(np.bincount(group, minlength=len(above)), 1)
     values = below.astype(np.float64)
     sums = np.bincount(group, weights=values, minlength=len(above))
     precise = sizes * low

@@ -48,6 +48,7 @@ class Learn(Question):
 
     kind = "learn"
     takes_missing = True
+    needs_card = False
     reply_seconds = 2.5
     asks = "A detector that tells how strange a record is beside the data"
     example = "patients.parquet --card patients.toml --epsilon 1 --out clinic.detector"
