@@ -22,7 +22,7 @@ from whitecrow.counting.calibration import Calibration, calibrate
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.counting.smooth import smooth_bound
 from whitecrow.neighbours import count_all
-from whitecrow.neighbours.relation import Layout
+from whitecrow.neighbours.relation import NeighbourRelation
 
 RECORDS = 2_000
 SHARE = 0.02
@@ -51,8 +51,10 @@ def sample(space: Space, beta: int, seed: int) -> tuple[Points, float, Degrees]:
     low, high, metric = 1e-3, 100.0, metric_of(space)
     if is_mixed:
         codes = np.random.default_rng(seed).choice(3, (RECORDS, 2), p=(0.6, 0.3, 0.1))
-        layout = Layout("mixed", (60.0,) * columns + (1.0, 1.0), (0,) * columns + (3, 3))
-        points = layout.placed(np.hstack([points, codes]))
+        names = tuple(f"c{k}" for k in range(columns + 2))
+        scales, levels = (60.0,) * columns + (1.0, 1.0), (0,) * columns + (3, 3)
+        form = NeighbourRelation(names, "mixed", 1.0, scales, levels).form()
+        points = form.placed(np.hstack([points, codes]))
         high = 0.99
     for _ in range(16):
         middle = (low * high) ** 0.5

@@ -65,9 +65,6 @@ class Table:
     def matrix(self, columns: Sequence[str]) -> Matrix:
         return self._data
 
-    def fingerprint(self) -> str:
-        return ""
-
 
 def here() -> dict[str, Device]:
     """Return each way to this machine's GPU: compiled kernels first, then array operations."""

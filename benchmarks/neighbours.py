@@ -179,9 +179,6 @@ class _Table:
     def matrix(self, columns: Sequence[str]) -> Matrix:
         return self._data
 
-    def fingerprint(self) -> str:
-        return ""
-
 
 def best_peer(result: dict[str, Any], regime: int) -> tuple[str, float]:
     """Return the fastest peer and its seconds."""

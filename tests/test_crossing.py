@@ -16,7 +16,7 @@ CHECKERS = ("whitecrow_audit/", "whitecrow/attack/")
 """Packages that make up facts themselves, to check mechanisms against proofs and adversaries."""
 
 CUSTODIAN = {
-    "Rejections": {"whitecrow/data/_saved.py", "whitecrow/data/intake.py"},
+    "Rejections": {"whitecrow/data/intake.py"},
     "PrivacyMap": {
         "whitecrow/identify/map.py",
         "whitecrow_server/_maps.py",

@@ -11,7 +11,7 @@ import whitecrow as wc
 from whitecrow.counting.kissing import separated, separated_mixed
 from whitecrow.counting.parameters import cap_of
 from whitecrow.data import Card, Column
-from whitecrow.neighbours.relation import Layout, NeighbourRelation
+from whitecrow.neighbours.relation import NeighbourRelation
 
 CARD = Card(
     "mixed",
@@ -165,8 +165,8 @@ def test_what_has_no_scale_or_no_bound_is_refused_with_the_way_out(ask, says):
 
 
 def test_any_two_categories_are_one_weight_apart_as_they_are_laid_out():
-    layout = Layout("mixed", (4.0,), (7,))
-    places = layout.placed(np.arange(7.0).reshape(-1, 1))
-    assert layout.width(1) == places.shape[1] == 4
+    form = NeighbourRelation(("ward",), "mixed", 1.0, (4.0,), (7,)).form()
+    places = form.placed(np.arange(7.0).reshape(-1, 1))
+    assert len(form.scales) == places.shape[1] == 4
     for a, b in itertools.combinations(places, 2):
         assert np.abs(a - b).sum() == 0.25

@@ -254,16 +254,6 @@ def test_the_choice_of_a_table_is_part_of_the_card_and_of_its_fingerprint(tmp_pa
             TableChoice(**wrong)
 
 
-def test_columns_are_not_kept_beside_a_table(tmp_path):
-    from whitecrow.data import read_and_keep
-
-    for number, written_by in enumerate(KINDS):
-        (tmp_path / str(number)).mkdir()
-        place, card, _ = written_by(tmp_path / str(number))
-        with pytest.raises(wc.InvalidInput, match="kept beside CSV and Parquet"):
-            read_and_keep(place, card)
-
-
 def rewritten(log, change):
     """Change the actions of a commit."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -128,7 +128,7 @@ def expected(
 ) -> list[int]:
     form = asked.form()
     most = len(values) if cap is None else min(cap, len(values))
-    vectors, points = asked.layout.placed(values), asked.layout.placed(records)
+    vectors, points = form.placed(values), form.placed(records)
     if len(values) == 0 or len(records) == 0:
         return [0] * len(records)
     with np.errstate(all="ignore"):

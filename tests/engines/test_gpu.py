@@ -25,8 +25,8 @@ from whitecrow.neighbours import _tiles as tiles
 from whitecrow.neighbours._tiles import Scattered, scattered_order
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, torch_device
 from whitecrow.neighbours.gpu import GpuEngine
-from whitecrow.neighbours.plans import count_plain, equality
-from whitecrow.neighbours.relation import MIXED, PLAIN, Form, lower
+from whitecrow.neighbours.plans import count_plain
+from whitecrow.neighbours.relation import MIXED, Form, lower
 from whitecrow.neighbours.sphere import on_sphere
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -79,9 +79,6 @@ class Table:
     def matrix(self, columns: Sequence[str]) -> Matrix:
         self.reads += 1
         return np.ascontiguousarray(self.data[:, [int(name[1:]) for name in columns]])
-
-    def fingerprint(self) -> str:
-        return ""
 
 
 def names(width: int) -> tuple[str, ...]:
@@ -335,7 +332,7 @@ def test_copies_are_told_apart_from_neighbours(device: Device) -> None:
         assert engine.copies(data[:5], neighbour_relation).tolist() == [4] * 5
         assert engine.copies(data[:5], neighbour_relation, 3).tolist() == [3] * 5
         assert engine.copies(data[:1] + 1e-9, neighbour_relation).tolist() == [0]
-    assert equality(2, PLAIN) == Form(3, 0.0, (0.0, 0.0))
+    assert lower("euclidean", 1.0, (), 2).same_place() == Form(3, 0.0, (0.0, 0.0))
 
 
 def test_the_data_are_read_once_a_set_of_columns(device: Device) -> None:

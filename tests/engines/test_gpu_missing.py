@@ -25,9 +25,6 @@ class Table:
         self.reads += 1
         return np.zeros((5, len(columns)))
 
-    def fingerprint(self) -> str:
-        return ""
-
 
 def test_without_a_library_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
@@ -82,7 +79,6 @@ from whitecrow.neighbours.gpu import GpuEngine
 
 class Table:
     def matrix(self, columns): return np.arange(1200.0).reshape(-1, 2) / 40
-    def fingerprint(self): return ""
 
 engine = GpuEngine(Table(), device=NUMPY)
 for metric in ("euclidean", "manhattan", "chebyshev", "hamming", "haversine"):

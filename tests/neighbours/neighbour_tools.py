@@ -11,7 +11,7 @@ from whitecrow.neighbours import plans, use_compiled
 from whitecrow.neighbours._grid import settle
 from whitecrow.neighbours._products import count_products
 from whitecrow.neighbours.index import arranged, count_each, weights_for
-from whitecrow.neighbours.plans import count_index_plain, count_plain
+from whitecrow.neighbours.plans import count_plain
 from whitecrow.neighbours.relation import Form, checked_form, embedded, step
 
 Matrix = NDArray[np.float64]
@@ -77,7 +77,6 @@ def agree(
         "scattered": (few, plans.count_through(index, form, asked, limit)),
         "scan": (few, plans._scanned(vectors, form, asked, limit)),
         "numpy": (few, count_plain(vectors, form, asked, limit)),
-        "numpy with index": (few, count_index_plain(index.tables, form, asked, limit)),
     }
     products = count_products(vectors, form, vectors, limit)
     if products is not None:

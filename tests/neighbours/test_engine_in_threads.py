@@ -18,9 +18,6 @@ class _Records:
     def rows(self, columns, places):
         return self.matrix(columns)[places]
 
-    def fingerprint(self):
-        return ""
-
 
 class _Interrupted(LocalEngine):
     """Another thread asks about other columns at the worst moment: just after the values are kept.

@@ -15,6 +15,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.data import Card, Column, Dataset, read
 from whitecrow.neighbours import LocalEngine
+from whitecrow.neighbours._local import _space
 
 COLUMNS = tuple("abcdefghijkl")
 SETS = tuple(itertools.combinations(COLUMNS, 3))[:200]
@@ -61,7 +62,12 @@ def test_the_index_unused_for_longest_makes_room_and_what_was_prepared_stays() -
         _ask(engine, dataset, columns, 40)
     _ask(engine, dataset, SETS[1], 1)  # used again: the other is now the oldest
     _ask(engine, dataset, SETS[3], 40)
-    kept = {space.columns for space in engine._indexes.all()}
+    model = wc.DistanceAnomaly(beta=3, radius=0.5)
+    kept = {
+        columns
+        for columns in SETS
+        if engine._indexes.get(_space(model.neighbour_relation(columns, dataset.card))) is not None
+    }
     assert kept == {SETS[0], SETS[1], SETS[3]}
 
 

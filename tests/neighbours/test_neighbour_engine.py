@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from whitecrow.neighbours import (
     Engine,
     LocalEngine,
     NeighbourRelation,
-    beside,
     copies,
     open_engine,
 )
@@ -32,8 +29,8 @@ from whitecrow.neighbours.plans import Kernels
 class Table:
     """The little that an engine asks of a dataset."""
 
-    def __init__(self, data: Matrix, fingerprint: str = "first") -> None:
-        self.data, self.mark, self.reads = data, fingerprint, 0
+    def __init__(self, data: Matrix) -> None:
+        self.data, self.reads = data, 0
 
     def matrix(self, columns: Sequence[str]) -> Matrix:
         self.reads += 1
@@ -41,9 +38,6 @@ class Table:
 
     def rows(self, columns: Sequence[str], rows: NDArray[np.int64]) -> Matrix:
         return np.ascontiguousarray(self.data[rows][:, [int(name[1:]) for name in columns]])
-
-    def fingerprint(self) -> str:
-        return self.mark
 
 
 EUCLIDEAN = NeighbourRelation(("c0", "c1", "c2"), "euclidean", 3.0)
@@ -104,97 +98,6 @@ def test_the_data_are_read_once_and_not_again_when_an_index_stands() -> None:
         engine.neighbours(found.data[:40, :3], EUCLIDEAN)
         engine.copies(found.data[:40, :3], MANHATTAN)
     assert found.reads == before
-
-
-def test_a_saved_index_answers_without_reading_the_data(tmp_path: Path) -> None:
-    found = table()
-    place = beside(tmp_path / "patients.parquet")
-    engine = LocalEngine(found)
-    for neighbour_relation in ALL:
-        engine.prepare(neighbour_relation)
-    engine.save(place)
-    again = Table(found.data)
-    loaded = LocalEngine.load(place, again)
-    for neighbour_relation in ALL:
-        records = found.matrix(neighbour_relation.columns)[:30]
-        assert (loaded.neighbours(records, neighbour_relation, 80)).tolist() == expected(
-            found, records, neighbour_relation, 80
-        )
-    assert again.reads == 0
-    assert oct(place.stat().st_mode & 0o777) == "0o700"
-
-
-def test_an_engine_that_knows_where_keeps_its_index_there(tmp_path: Path) -> None:
-    found = table()
-    place = tmp_path / "index"
-    first = open_engine(found, index=place)
-    assert isinstance(first, LocalEngine)
-    first.prepare(EUCLIDEAN)
-    second = open_engine(again := Table(found.data), index=place)
-    records = found.data[:5, :3]
-    assert second.neighbours(records, EUCLIDEAN).tolist() == expected(
-        found, records, EUCLIDEAN, None
-    )
-    assert again.reads == 0
-    # Saving again replaces the folder.
-    first.prepare(HAMMING)
-    assert len(json.loads((place / "about.json").read_text())["body"]["spaces"]) == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-def test_an_index_of_other_data_is_refused_or_built_anew(tmp_path: Path) -> None:
-    found = table()
-    engine = LocalEngine(found, index=tmp_path / "index")
-    engine.prepare(EUCLIDEAN)
-    changed = Table(found.data + 1.0, "second")
-    with pytest.raises(InvalidInput, match="belongs to other data"):
-        LocalEngine.load(tmp_path / "index", changed)
-    anew = LocalEngine(changed, index=tmp_path / "index")
-    records = changed.data[:4, :3]
-    assert anew.neighbours(records, EUCLIDEAN).tolist() == expected(
-        changed, records, EUCLIDEAN, None
-    )
-    anew.prepare(EUCLIDEAN)
-    LocalEngine.load(tmp_path / "index", changed)
-
-
-@pytest.mark.parametrize("harm", ["flip", "cut", "remove", "json", "version", "swap"])
-def test_a_damaged_index_is_noticed(tmp_path: Path, harm: str) -> None:
-    found = table(300)
-    place = tmp_path / "index"
-    engine = LocalEngine(found, index=place)
-    engine.prepare(EUCLIDEAN)
-    victim = place / "0-blocks.npy"
-    if harm == "flip":
-        content = bytearray(victim.read_bytes())
-        content[-3] ^= 1
-        victim.write_bytes(content)
-    elif harm == "cut":
-        victim.write_bytes(victim.read_bytes()[:-100])
-    elif harm == "remove":
-        victim.unlink()
-    elif harm == "json":
-        (place / "about.json").write_text("{")
-    elif harm == "version":
-        head = json.loads((place / "about.json").read_text())
-        head["format"] = "whitecrow-index 99"
-        (place / "about.json").write_text(json.dumps(head))
-    else:
-        np.save(place / "0-ids.npy", np.arange(300, dtype=np.int32)[::-1])
-    with pytest.raises(InvalidInput, match=r"The folder .* Delete it"):
-        LocalEngine.load(place, found)
-    records = found.data[:3, :3]
-    rebuilt = LocalEngine(found, index=place)
-    assert rebuilt.neighbours(records, EUCLIDEAN).tolist() == expected(
-        found, records, EUCLIDEAN, None
-    )
-
-
-def test_a_missing_index_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="is not there"):
-        LocalEngine.load(tmp_path / "nothing", table(10))
-    with pytest.raises(InvalidInput, match="where to keep"):
-        LocalEngine(table(10)).save()
 
 
 def test_degrees_use_an_index_that_stands() -> None:
@@ -289,36 +192,6 @@ if child == 0:
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
-
-
-def test_one_question_on_a_saved_index_never_loads_the_compiler(tmp_path: Path) -> None:
-    found = table()
-    place = tmp_path / "index"
-    engine = LocalEngine(found, index=place)
-    engine.prepare(EUCLIDEAN)
-    np.save(tmp_path / "data.npy", found.data)
-    script = f"""
-import sys
-import numpy as np
-from whitecrow.neighbours import NeighbourRelation, LocalEngine
-
-class Table:
-    def matrix(self, columns): raise SystemExit("the data were read")
-    def fingerprint(self): return "first"
-
-data = np.load({str(tmp_path / "data.npy")!r})
-engine = LocalEngine.load({str(place)!r}, Table())
-neighbour_relation = NeighbourRelation(("c0", "c1", "c2"), "euclidean", 3.0)
-print([int(engine.neighbours(data[i, :3], neighbour_relation, 900)[0]) for i in range(20)])
-print([int(engine.copies(data[i, :3], neighbour_relation, 9)[0]) for i in range(20)])
-assert "numba" not in sys.modules
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60
-    )
-    neighbours, same = map(json.loads, ran.stdout.splitlines())
-    assert neighbours == expected(found, found.data[:20, :3], EUCLIDEAN, 900)
-    assert same == copies(found.data[:, :3], found.data[:20, :3], 9).tolist()
 
 
 def test_the_kernels_are_loaded_when_the_work_adds_up_to_loading_them() -> None:

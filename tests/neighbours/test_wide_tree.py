@@ -154,9 +154,6 @@ class Records:
     def rows(self, columns: object, rows: Matrix) -> Matrix:
         return self._data[rows]
 
-    def fingerprint(self) -> str:
-        return ""
-
 
 @pytest.mark.parametrize("shape", [(1,), (3, 7), (5, 2, 16)])
 def test_aligned_room_begins_with_a_line_of_the_cache(shape: tuple[int, ...]) -> None:

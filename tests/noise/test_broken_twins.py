@@ -6,10 +6,11 @@ from collections import Counter
 from fractions import Fraction as F
 from math import floor, log
 
+import bounds
 import pytest
 from noise_tools import FALSE_ALARM, agrees, chi_square, decision_tree
 
-from whitecrow.noise import bounds, laws
+from whitecrow.noise import laws
 from whitecrow.noise._exact import Table, exp_coin, exp_neg, powers
 from whitecrow.noise._integers import Gaussian, Geometric, two_sided
 from whitecrow.noise.seeded import seeded

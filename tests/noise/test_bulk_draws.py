@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction as F
 
+import bounds
 import numpy as np
 import pytest
 from noise_tools import FALSE_ALARM, Replay, chi_square, two_samples
 
 from whitecrow import noise
-from whitecrow.noise import bounds, bulk, laws
+from whitecrow.noise import bulk, laws
 from whitecrow.noise._exact import exp_neg
 from whitecrow.noise._integers import Gaussian
 from whitecrow.noise.seeded import seeded

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 
+import bounds
 import pytest
 from noise_tools import agrees, coin, decision_tree, primitive_tree, table_draw
 
-from whitecrow.noise import _exact, _heavy, _integers, bounds, laws
+from whitecrow.noise import _exact, _heavy, _integers, laws
 from whitecrow.noise._choice import choose, flip_in_order, level_table, top
 from whitecrow.noise._exact import Table, exp_coin, logistic_coin
 from whitecrow.noise._heavy import CoreTail, ratio_of_uniforms

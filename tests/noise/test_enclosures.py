@@ -5,12 +5,13 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from fractions import Fraction as F
 
+import bounds
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noise_tools import Replay
 
-from whitecrow.noise import bernoulli_exp, bounds, laws
+from whitecrow.noise import bernoulli_exp, laws
 from whitecrow.noise._exact import Table, _factors, _taylor, divide, exp_neg, logistic, powers, root
 from whitecrow.noise.seeded import seeded
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction as F
 
+import bounds
 import pytest
 from noise_tools import FALSE_ALARM, chi_square, two_samples
 
 from whitecrow import noise
-from whitecrow.noise import _choice, _heavy, bounds, laws
+from whitecrow.noise import _choice, _heavy, laws
 from whitecrow.noise.seeded import seeded
 
 DRAWS = 20_000

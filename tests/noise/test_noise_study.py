@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction as F
 
+import bounds
 import numpy as np
 import pytest
 from noise_tools import FALSE_ALARM, agrees, chi_square, decision_tree
 
 from whitecrow import noise
-from whitecrow.noise import bounds, bulk, laws
+from whitecrow.noise import bulk, laws
 from whitecrow.noise._integers import Geometric, two_sided
 from whitecrow.noise.seeded import seeded
 

@@ -27,7 +27,7 @@ def drawn(
     points = dataset.matrix(columns)
     compared, metric, ranges = points, relation.metric, relation.ranges
     if metric in SCALED:
-        compared, metric, ranges = relation.layout.placed(points), SCALED[metric], ()
+        compared, metric, ranges = relation.form().placed(points), SCALED[metric], ()
     how = {**measured.to_json(), "metric": metric, **question}
     found = privacy_map(compared, ranges=ranges, **how)
     finite = found.loss[np.isfinite(found.loss)]

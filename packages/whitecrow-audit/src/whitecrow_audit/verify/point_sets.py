@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from whitecrow.counting.calibration import Calibration
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.counting.smooth import smooth_bound
-from whitecrow.neighbours.relation import Layout
+from whitecrow.neighbours.relation import NeighbourRelation
 from whitecrow.noise import laws
 
 Point = tuple[float, ...]
@@ -93,9 +93,10 @@ def space(most: int, relation: str) -> Universe:
 
 def mixed_records() -> list[tuple[tuple[int, int, int], Point]]:
     """Return the records of :func:`mixed`, and the points as which they are laid out."""
-    layout = Layout("mixed", (1.0, 1.0, 1.0), (0, 2, 2))
+    names = ("number", "first", "second")
+    form = NeighbourRelation(names, "mixed", 1.0, (1.0, 1.0, 1.0), (0, 2, 2)).form()
     records = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1))
-    laid_out = layout.placed(np.array(records, dtype=np.float64)).tolist()
+    laid_out = form.placed(np.array(records, dtype=np.float64)).tolist()
     points = [tuple(map(float, point)) for point in laid_out]
     return list(zip(records, points, strict=True))
 

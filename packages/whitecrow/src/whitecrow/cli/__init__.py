@@ -27,7 +27,6 @@ SECTIONS = {
         "doctor": "What is installed, what is compiled, what is missing.",
         "warm": "Compile now what the first large question would compile.",
         "card": "Write, check and accept dataset cards.",
-        "index": "Read a data file once, and start at once from then on.",
         "sign-in": "Sign in to a service through your organisation.",
     },
     "Before asking (free)": {

@@ -41,7 +41,7 @@ def outlier_facts(
     outliers = int((degrees <= beta).sum())
     metric = neighbour_relation.metric
     sensitivity = smooth_bound(
-        neighbour_relation.layout.placed(points),
+        neighbour_relation.form().placed(points),
         degrees,
         beta=beta,
         radius=neighbour_relation.radius,

@@ -95,7 +95,7 @@ def check_columns(owner: str, columns: Sequence[str], card: Card, metric: str) -
             )
     if metric in SCALED:
         relation = DistanceAnomaly(1, 1.0, metric).neighbour_relation(columns, card)
-        if relation.layout.width(len(columns)) > _MOST_COORDINATES:
+        if len(relation.form().scales) > _MOST_COORDINATES:
             must = f"so few that their categories are at most {2 * _MOST_COORDINATES} in all"
             raise invalid(owner, "columns", must, len(columns))
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from whitecrow import neighbours
 from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Identity, Recognition, keep_unit
 from whitecrow.custodian import CUSTODIAN_LOG
@@ -36,15 +35,6 @@ def custodian_file(ledger: Ledger) -> Path | None:
     """Return the file beside a ledger that holds the causes of failures; None if it is no file."""
     path = ledger.database.path
     return None if path is None else path.with_name(f"{path.name}-custodian.log")
-
-
-def index_beside(source: object) -> Path | None:
-    """Return the index that was built for a data file; None if there is none."""
-    path = _file(source)
-    if path is None:
-        return None
-    index = neighbours.beside(path)
-    return index if index.exists() else None
 
 
 class Opening(TypedDict, total=False):
@@ -153,7 +143,6 @@ def opened(
         card,
         engine,
         spark_master=settings.get("spark_master"),
-        index=index_beside(source),
         progress=settings.get("progress"),
         watch=None if private or seen.rows is None else seen.rows.add,
     )

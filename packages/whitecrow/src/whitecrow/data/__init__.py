@@ -4,7 +4,7 @@ from whitecrow.card import Card, Column
 from whitecrow.data._dataset import Dataset, Rejections
 from whitecrow.data._folders import is_lake
 from whitecrow.data._records import Records
-from whitecrow.data.reading import read, read_and_keep
+from whitecrow.data.reading import read
 from whitecrow.data.sources import Opened, SourceType, SqlQuery
 from whitecrow.data.template import template
 
@@ -19,6 +19,5 @@ __all__ = [
     "SqlQuery",
     "is_lake",
     "read",
-    "read_and_keep",
     "template",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,8 +53,6 @@ class Dataset:
         what describes a table looks at them.
     origin : str
         Where the records came from, in words (a path); shown to the custodian only.
-    fingerprint : str, optional
-        What :meth:`fingerprint` returns, where it is known.
     """
 
     def __init__(
@@ -66,7 +63,6 @@ class Dataset:
         rejections: Rejections | None = None,
         left_out: Mapping[str, npt.NDArray[Any]] | None = None,
         origin: str = "",
-        fingerprint: str | None = None,
     ) -> None:
         self.card = card
         self._columns = dict(columns)
@@ -77,7 +73,6 @@ class Dataset:
         self.rejections = rejections or Rejections(self._size, self._size, {})
         self.left_out = dict(left_out or {})
         self.origin = origin
-        self._fingerprint = fingerprint
 
     def __repr__(self) -> str:
         return f"<Dataset {self.card.name!r}: {len(self.card.columns)} columns, records withheld>"
@@ -145,18 +140,3 @@ class Dataset:
 
     def close(self) -> None:
         """Do nothing: records in memory are gone with the last who refers to them."""
-
-    def fingerprint(self) -> str:
-        """Return a digest of card and records, for checking saved indexes. A fact."""
-        if self._fingerprint is None:
-            state = hashlib.blake2b(digest_size=16)
-            for name in sorted(self._columns):
-                values = self._columns[name]
-                state.update(f"{name}:{values.dtype}:{len(values)};".encode())
-                if values.dtype == object:
-                    for item in values:
-                        state.update(f"{len(str(item))}:{item}".encode())
-                else:
-                    state.update(np.ascontiguousarray(values).view(np.uint8).data)
-            self._fingerprint = state.hexdigest()
-        return self._fingerprint

@@ -20,11 +20,9 @@ from whitecrow.card import Card, Column, CsvFormat, TableChoice
 from whitecrow.data._csvfile import guessed_schema
 from whitecrow.data._dataset import Dataset, Rejections
 from whitecrow.data._decoding import Decoded
-from whitecrow.data._saved import keep, keepable, kept, state_of
 from whitecrow.data._selection import also_selected, selected
 from whitecrow.data.columns import check_schema, decoded_type, dtype
 from whitecrow.data.sources import Opened, data_file, open_source
-from whitecrow.errors import InvalidInput
 
 Progress = Callable[[int, int, str], None]
 Columns = dict[str, npt.NDArray[Any]]
@@ -61,10 +59,6 @@ def read(
     1
     """
     known = Card.load(card) if isinstance(card, str | Path) else card
-    if known is not None and (file := data_file(source)) is not None:
-        found = kept(file, known)
-        if found is not None:
-            return found
     opened, known = open_checked(source, known, watch)
     return _loaded(opened, known, progress)
 
@@ -111,22 +105,6 @@ def stored_batches(opened: Opened, loader: Loader, progress: Progress | None) ->
         done += batch.num_rows
         if progress is not None:
             progress(done, max(opened.rows, done), "reading")
-
-
-def read_and_keep(source: str | Path, card: Card, *, progress: Progress | None = None) -> Dataset:
-    """Read a data file anew and keep its checked columns beside it, for the next reading."""
-    file = Path(source)
-    if not file.exists():
-        raise InvalidInput(f"There is no file {str(file)!r}.")
-    if not keepable(file):
-        raise InvalidInput(
-            f"Columns are kept beside CSV and Parquet files; whether {file.name!r} changed since "
-            "could not be told at a glance."
-        )
-    state = state_of(file)
-    dataset = _loaded(*open_checked(file, card), progress)
-    keep(dataset, file, state)
-    return dataset
 
 
 def bare_card(schema: Any, name: str) -> Card:

@@ -18,7 +18,6 @@ from whitecrow.neighbours._opening import (
     open_data,
     open_engine,
 )
-from whitecrow.neighbours._store import beside
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.gpu import device_of
 from whitecrow.neighbours.plans import KERNELS
@@ -40,7 +39,6 @@ __all__ = [
     "EngineType",
     "LocalEngine",
     "NeighbourRelation",
-    "beside",
     "copies",
     "count_all",
     "count_close",

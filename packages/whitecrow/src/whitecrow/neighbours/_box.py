@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form, Layout
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
 Matrix = NDArray[np.float64]
 
@@ -15,13 +15,13 @@ _SLACK = 1.0 + 1e-9
 """Far more than the predicate can round."""
 
 
-def within(asked: Matrix, values: Matrix, form: Form, layout: Layout) -> NDArray[np.int64]:
+def within(asked: Matrix, values: Matrix, form: Form) -> NDArray[np.int64]:
     """Return which of the records asked about may have neighbours among some values.
 
-    Both are laid out already.
+    Both are placed already.
     """
     possible = np.ones(len(asked), bool)
-    for place, reach in enumerate(_reaches(form, layout)):
+    for place, reach in enumerate(_reaches(form)):
         if math.isfinite(reach):
             # A rounded sum is at most one step too small.
             low = math.nextafter(float(values[:, place].min()) - reach, -math.inf)
@@ -30,11 +30,8 @@ def within(asked: Matrix, values: Matrix, form: Form, layout: Layout) -> NDArray
     return np.flatnonzero(possible)
 
 
-def _reaches(form: Form, layout: Layout) -> list[float]:
+def _reaches(form: Form) -> list[float]:
     """Return how far apart close records can be in each column; infinity if that is not known."""
-    if layout.metric == "haversine":
-        # Degrees go round, and beyond the pole: no interval of them holds all neighbours.
-        return [math.inf, math.inf]
     if form.kind == MIXED:
         different = math.inf if form.threshold >= 1.0 else 0.0
         return [

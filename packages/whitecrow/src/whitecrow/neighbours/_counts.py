@@ -14,9 +14,8 @@ from whitecrow.neighbours.plans import (
     checked_records,
     count_every,
     count_records,
-    equality,
 )
-from whitecrow.neighbours.relation import PLAIN, Layout, checked_form, embedded
+from whitecrow.neighbours.relation import checked_form
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -57,7 +56,7 @@ def count_close(
     form = checked_form(metric, radius, ranges, values.shape[1], "count_close")
     asked = checked_records(records, values.shape[1], "count_close")
     limit = checked_cap(cap, len(values), "count_close")
-    return count_records(embedded(values, metric), form, embedded(asked, metric), limit)
+    return count_records(form.placed(values), form, form.placed(asked), limit)
 
 
 def count_all(
@@ -79,7 +78,7 @@ def count_all(
     """
     values = checked_data(data, "count_all")
     form = checked_form(metric, radius, ranges, values.shape[1], "count_all")
-    placed = embedded(values, metric)
+    placed = form.placed(values)
     return count_every(lambda: placed, form, cap)
 
 
@@ -100,8 +99,9 @@ def copies(
     values = checked_data(data, "copies")
     asked = checked_records(records, values.shape[1], "copies")
     limit = checked_cap(cap, len(values), "copies")
-    same = equality(values.shape[1], Layout("haversine") if metric == "haversine" else PLAIN)
-    return count_records(embedded(values, metric), same, embedded(asked, metric), limit)
+    kind = "haversine" if metric == "haversine" else "hamming"  # equal as numbers
+    same = checked_form(kind, 0.0, (), values.shape[1], "copies").same_place()
+    return count_records(same.placed(values), same, same.placed(asked), limit)
 
 
 def count_related(

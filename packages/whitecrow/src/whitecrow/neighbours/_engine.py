@@ -20,9 +20,6 @@ class LocalRecords(Protocol):
     def rows(self, columns: Sequence[str], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return some rows of the columns."""
 
-    def fingerprint(self) -> str:
-        """Return a text that changes when the data change."""
-
 
 @runtime_checkable
 class Engine(Protocol):

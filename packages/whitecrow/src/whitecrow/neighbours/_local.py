@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 import threading
-from collections.abc import Mapping
-from functools import lru_cache, partial
-from typing import Self
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.errors import InvalidInput
-from whitecrow.neighbours import _store as store
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._grid import MOST_COLUMNS
 from whitecrow.neighbours._kernels.tables import BRANCHES, most_wide_nodes
-from whitecrow.neighbours._store import Space
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
     KERNELS,
@@ -29,12 +22,13 @@ from whitecrow.neighbours.plans import (
     count_indexed,
     count_records,
     count_through,
-    equality,
 )
-from whitecrow.neighbours.relation import MIXED, PLAIN, SCALED, Form, Layout, NeighbourRelation
+from whitecrow.neighbours.relation import Form, NeighbourRelation
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+Space = tuple[tuple[str, ...], Form]
+"""What an index is over: columns, and how their values become vectors."""
 
 _OFTEN = 32
 """After this many records asked about in the same columns, an index is built."""
@@ -50,67 +44,35 @@ class LocalEngine:
     """Counts neighbours in one dataset.
 
     A few questions are answered by looking at all records; when more come, an index over their
-    columns is built and kept, until others need its memory. It can be saved beside the data, and
-    one saved earlier is used from the first question on.
+    columns is built and kept, until others need its memory.
 
     Parameters
     ----------
     dataset : Dataset
-        Read through ``matrix`` and ``fingerprint``.
-    index : path, optional
-        Where the index is kept. One that is missing, damaged or of other data is built anew.
+        Read through ``matrix`` and ``rows``.
     progress : callable, optional
         Told how far a build or a long count is, as ``progress(done, total, what)``.
     memory : int
-        How many bytes the indexes that questions made it build may take; those from a file, or
-        built by :meth:`prepare`, stay.
+        How many bytes the indexes that questions made it build may take; those built by
+        :meth:`prepare` stay.
     """
 
     def __init__(
         self,
         dataset: LocalRecords,
         *,
-        index: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
         memory: int = _MEMORY,
     ) -> None:
         self._dataset = dataset
         self._progress = progress
-        self._path = index
         self._indexes = KeptIndexes(memory)
         self._asked: dict[Space, int] = {}
         self._often: float = _OFTEN
         self._latest: tuple[Space, Matrix] | None = None
-        if index is not None:
-            with contextlib.suppress(InvalidInput):
-                self._restore(index)
 
     def __repr__(self) -> str:
         return "<LocalEngine: records withheld>"
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        dataset: LocalRecords,
-        *,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Open an engine on a saved index, and refuse one that is not of these data.
-
-        Raises
-        ------
-        InvalidInput
-            The index is missing, damaged, of another version, or of other data.
-        """
-        engine = cls(dataset, progress=progress)
-        engine._restore(path)
-        engine._path = path
-        return engine
-
-    def _restore(self, path: str | os.PathLike[str]) -> None:
-        for space, index in store.load(path, self._dataset.fingerprint()).items():
-            self._indexes.put(space, index, fixed=True)
 
     @property
     def index_bytes(self) -> int:
@@ -121,46 +83,35 @@ class LocalEngine:
         """Build no index because of questions from now on: :meth:`prepare` alone does."""
         self._often = math.inf
 
-    def save(self, path: str | os.PathLike[str] | None = None) -> None:
-        """Write the indexes built so far; without a path, where the engine keeps them."""
-        target = path if path is not None else self._path
-        if target is None:
-            raise InvalidInput("Say where to keep the index: engine.save(path).")
-        store.save(target, self._dataset.fingerprint(), self._indexes.all())
-
     def prepare(self, neighbour_relation: NeighbourRelation) -> None:
-        """Build the index for a neighbour relation now, and save it if the engine knows where."""
+        """Build the index for a neighbour relation now, and keep it whatever else comes."""
         space = _space(neighbour_relation)
         if self._indexes.get(space) is None:
-            built = self._build(space, fixed=True)
-            if self._path is not None and built is not None:
-                self.save()
+            self._build(space, fixed=True)
 
     def neighbours(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        form, space = _form(neighbour_relation), _space(neighbour_relation)
-        return self._count(form, space, neighbour_relation.layout.placed(asked), cap)
+        return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        layout = neighbour_relation.layout
-        same = equality(len(neighbour_relation.columns), layout)
-        return self._count(same, _space(neighbour_relation), layout.placed(asked), cap)
+        same = neighbour_relation.form().same_place()
+        return self._count(asked, neighbour_relation, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
-        form, index = _form(neighbour_relation), self._indexes.get(_space(neighbour_relation))
+        form, space = neighbour_relation.form(), _space(neighbour_relation)
+        index = self._indexes.get(space)
         if index is not None and len(form.scales) > MOST_COLUMNS:
             limit = checked_cap(cap, index.tables.size, "degrees")
             return count_indexed(index, form, limit, self._progress)
         self._latest = None
-        space = _space(neighbour_relation)
         pieces = partial(_Pieces, self._dataset, space)
         return count_every(lambda: self._read(space), form, cap, self._progress, pieces)
 
@@ -170,7 +121,10 @@ class LocalEngine:
             self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
         )
 
-    def _count(self, form: Form, space: Space, asked: Matrix, cap: int | None) -> Counts:
+    def _count(
+        self, records: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
+    ) -> Counts:
+        space, asked = _space(relation), form.placed(records)
         index = self._indexes.get(space)
         if index is None:
             often = self._asked.pop(space, 0) + len(asked)
@@ -189,9 +143,7 @@ class LocalEngine:
         values = self._values(space)
         if not len(values):
             return None
-        gower = space.layout == "mixed"
-        mixture = weights_for(Form(MIXED, 0.0, space.scales)) if gower else None
-        index = arranged(values, mixture, self._progress)
+        index = arranged(values, weights_for(space[1]), self._progress)
         KERNELS.use()  # building it has loaded them
         self._indexes.put(space, index, fixed=fixed)
         self._latest = None
@@ -206,8 +158,8 @@ class LocalEngine:
         return latest[1]
 
     def _read(self, space: Space) -> Matrix:
-        values = checked_data(self._dataset.matrix(space.columns), "engine")
-        return _layout(space).placed(values)
+        columns, form = space
+        return form.placed(checked_data(self._dataset.matrix(columns), "engine"))
 
 
 class _Pieces:
@@ -218,34 +170,12 @@ class _Pieces:
 
     def __getitem__(self, some: slice) -> Matrix:
         rows = np.arange(*some.indices(self.shape[0]))
-        values = checked_data(self._dataset.rows(self._space.columns, rows), "engine")
-        return _layout(self._space).placed(values)
+        columns, form = self._space
+        return form.placed(checked_data(self._dataset.rows(columns, rows), "engine"))
 
 
-def _layout(space: Space) -> Layout:
-    if space.layout == "sphere":
-        return Layout("haversine")
-    if space.layout == "scaled":
-        return Layout("mixed" if space.levels else "standardised", space.scales, space.levels)
-    return PLAIN
-
-
-@lru_cache(maxsize=256)
-def _form(neighbour_relation: NeighbourRelation) -> Form:
-    return neighbour_relation.form()
-
-
-@lru_cache(maxsize=256)
-def _space(neighbour_relation: NeighbourRelation) -> Space:
-    if neighbour_relation.metric == "haversine":
-        return Space(neighbour_relation.columns, "sphere")
-    if neighbour_relation.metric in SCALED:
-        ranges, levels = neighbour_relation.ranges, neighbour_relation.levels
-        return Space(neighbour_relation.columns, "scaled", ranges, levels)
-    form = _form(neighbour_relation)
-    if form.kind == MIXED:
-        return Space(neighbour_relation.columns, "mixed", form.scales)
-    return Space(neighbour_relation.columns)
+def _space(relation: NeighbourRelation) -> Space:
+    return relation.columns, relation.form().space()
 
 
 def bytes_of(index: Arranged) -> int:
@@ -294,11 +224,6 @@ class KeptIndexes:
                 if self._bytes() <= self._memory:
                     break
                 del self._loose[oldest]
-
-    def all(self) -> Mapping[Space, Arranged]:
-        """Return every index that is kept."""
-        with self._lock:
-            return {**self._fixed, **self._loose}
 
     @property
     def bytes(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +24,12 @@ READ_AGAIN = ("spark",)
 _FORMER = {"sql": "disk"}
 """Names that engines had before."""
 
-Index = str | os.PathLike[str] | None
+
+def _local(records: LocalRecords, progress: Progress | None) -> Engine:
+    return LocalEngine(records, progress=progress)
 
 
-def _local(records: LocalRecords, index: Index, progress: Progress | None) -> Engine:
-    return LocalEngine(records, index=index, progress=progress)
-
-
-def _gpu(records: LocalRecords, index: Index, progress: Progress | None) -> Engine:
+def _gpu(records: LocalRecords, progress: Progress | None) -> Engine:
     return GpuEngine(records, progress=progress)
 
 
@@ -73,7 +70,6 @@ def open_data(
     engine: str = "local",
     *,
     spark_master: str | None = None,
-    index: Index = None,
     progress: Progress | None = None,
     watch: Callable[[Any], None] | None = None,
 ) -> tuple[Dataset | RemoteDataset, Engine]:
@@ -88,15 +84,13 @@ def open_data(
         One of :func:`engine_names`.
     spark_master : str, optional
         For ``spark``: which cluster.
-    index : path, optional
-        See :func:`open_engine`.
     """
     engine = current_name(engine)
     if spark_master is not None and engine != "spark":
         raise invalid("open_data", "spark_master", "left out unless the engine is spark", engine)
     if engine not in REMOTE:
         dataset = read(source, card, progress=progress, watch=watch)
-        return dataset, open_engine(dataset, engine, index=index)
+        return dataset, open_engine(dataset, engine)
     remote = open_remote(
         source, card, engine=engine, spark_master=spark_master, progress=progress, watch=watch
     )
@@ -107,7 +101,6 @@ def open_engine(
     dataset: LocalRecords,
     name: str = "local",
     *,
-    index: Index = None,
     progress: Progress | None = None,
 ) -> Engine:
     """Open an engine on a dataset.
@@ -118,8 +111,6 @@ def open_engine(
         The records, in memory.
     name : str
         ``local`` counts in this process, ``gpu`` on its GPU, others as their packages say.
-    index : path, optional
-        Where ``local`` keeps its index, see :func:`~whitecrow.neighbours.beside`.
     progress : callable, optional
         Told how far a long build or count is.
 
@@ -132,7 +123,7 @@ def open_engine(
     """
     name = current_name(name)
     if name in _IN_MEMORY:
-        return _IN_MEMORY[name](dataset, index, progress)
+        return _IN_MEMORY[name](dataset, progress)
     if name in REMOTE:
         raise RecordsElsewhere(
             f"The engine '{name}' counts where the records are, and these are in memory. "

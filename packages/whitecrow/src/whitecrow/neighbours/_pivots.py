@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,4 +138,4 @@ def _split(form: Form) -> list[tuple[Form, Form]]:
 
 def _shrunk(form: Form, radius: float) -> Form:
     threshold = radius * radius if form.kind == SQUARES else radius
-    return Form(form.kind, threshold, form.scales)
+    return replace(form, threshold=threshold)

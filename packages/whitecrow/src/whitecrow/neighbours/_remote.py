@@ -31,8 +31,8 @@ from whitecrow.neighbours.cellwork import (
     added,
 )
 from whitecrow.neighbours.index import near_together
-from whitecrow.neighbours.plans import checked_cap, checked_records, count_records, equality
-from whitecrow.neighbours.relation import PLAIN, Form, Layout, NeighbourRelation
+from whitecrow.neighbours.plans import checked_cap, checked_records, count_records
+from whitecrow.neighbours.relation import Form, NeighbourRelation
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -94,15 +94,15 @@ class RemoteEngine:
     ) -> Counts:
         """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
-        return self._few(asked, neighbour_relation, neighbour_relation.form(), cap)
+        return self._few(asked, neighbour_relation.columns, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = equality(asked.shape[1], neighbour_relation.layout)
-        return self._few(asked, neighbour_relation, same, cap)
+        same = neighbour_relation.form().same_place()
+        return self._few(asked, neighbour_relation.columns, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record.
@@ -117,7 +117,7 @@ class RemoteEngine:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
         checked_cap(cap, 1, "sparse")
         sample, found, width = None, None, len(neighbour_relation.columns)
-        if neighbour_relation.layout == PLAIN:  # cells are of values as they are
+        if neighbour_relation.form().plain:  # cells are of values as they are
             laid_out = self._peeked(neighbour_relation)
             if laid_out is None:
                 sample = self._sample(neighbour_relation)
@@ -132,20 +132,13 @@ class RemoteEngine:
             return np.empty((0, width)), np.zeros(0, np.int64)
         return self._by_pivots(neighbour_relation, sample, cap)
 
-    def _few(
-        self,
-        asked: Matrix,
-        neighbour_relation: NeighbourRelation,
-        form: Form,
-        cap: int | None,
-    ) -> Counts:
+    def _few(self, asked: Matrix, columns: tuple[str, ...], form: Form, cap: int | None) -> Counts:
         """Count for a batch of records, where the records are."""
         limit = checked_cap(cap, self._dataset.size, "engine")
         if limit == 0 or len(asked) == 0:
             return np.zeros(len(asked), np.int64)
-        layout = neighbour_relation.layout
-        everything = self._dataset.records(neighbour_relation.columns)
-        return self._count_in_turns(layout, form, layout.placed(asked), limit, everything)
+        everything = self._dataset.records(columns)
+        return self._count_in_turns(form, form.placed(asked), limit, everything)
 
     def _peeked(self, neighbour_relation: NeighbourRelation) -> tuple[cells.Lattice, Counts] | None:
         """Try with records that are had without a reading of all; None if they do not do."""
@@ -232,26 +225,22 @@ class RemoteEngine:
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
     ) -> tuple[Matrix, Counts]:
         """Certify records by pivots; count the others where the records are, share by share."""
-        layout, size, width = (
-            neighbour_relation.layout,
-            self._dataset.size,
-            len(neighbour_relation.columns),
-        )
+        size, width = self._dataset.size, len(neighbour_relation.columns)
         form = neighbour_relation.form()
         everything = self._dataset.records(neighbour_relation.columns)
-        chosen = pivots.choose(layout.placed(sample), form, size, cap)
+        chosen = pivots.choose(form.placed(sample), form, size, cap)
         covers: tuple[Group, ...] = ()
         if chosen.inner:
-            held = self._count(layout, chosen.inner, cap, everything)
+            held = self._count(chosen.inner, cap, everything)
             covers = chosen.holding(held >= cap)
         share_open = chosen.open if covers else 1.0
         shares = max(1, math.ceil(1.25 * (share_open + 0.001) * size / self._bounds.asked))
         points, counts = [], []
         for share in range(shares):
-            work = Uncovered(layout, covers, share, shares, self._warehouse.spread)
+            work = Uncovered(covers, share, shares, self._warehouse.spread)
             parts = self._warehouse.work(everything, work, Yields(width))
             asking = np.concatenate([np.empty((0, width)), *parts])
-            found = self._count_in_turns(layout, form, layout.placed(asking), cap, everything)
+            found = self._count_in_turns(form, form.placed(asking), cap, everything)
             points.append(asking[found < cap])
             counts.append(found[found < cap])
         return np.concatenate(points), np.concatenate(counts)
@@ -280,13 +269,9 @@ class RemoteEngine:
             lambda some: self._added(work(group=Group(form, some)), len(some), cap, query),
         )
 
-    def _count_in_turns(
-        self, layout: Layout, form: Form, asking: Matrix, cap: int, query: Asked
-    ) -> Counts:
+    def _count_in_turns(self, form: Form, asking: Matrix, cap: int, query: Asked) -> Counts:
         """Count for many records, so many at a time as may be sent out together."""
-        return self._in_steps(
-            asking, lambda some: self._count(layout, (Group(form, some),), cap, query)
-        )
+        return self._in_steps(asking, lambda some: self._count((Group(form, some),), cap, query))
 
     def _in_steps(self, asking: Matrix, count: Callable[[Matrix], Counts]) -> Counts:
         """Count for some records after others, near ones together."""
@@ -297,9 +282,9 @@ class RemoteEngine:
             counts[some] = count(asking[some])
         return counts
 
-    def _count(self, layout: Layout, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
+    def _count(self, groups: tuple[Group, ...], cap: int, query: Asked) -> Counts:
         """Count close records among those of a query, where they are."""
-        work = Counting(layout, groups, cap, self._warehouse.spread)
+        work = Counting(groups, cap, self._warehouse.spread)
         return self._added(work, sum(len(group.asked) for group in groups), cap, query)
 
     def _added(self, work: Work, asked: int, cap: int, query: Asked) -> Counts:

@@ -16,7 +16,7 @@ from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours.plans import count_in_part, count_records
-from whitecrow.neighbours.relation import Form, Layout
+from whitecrow.neighbours.relation import Form
 
 Matrix = NDArray[np.float64]
 
@@ -41,8 +41,6 @@ class Counting:
 
     Parameters
     ----------
-    layout : Layout
-        How records are laid out before they are compared.
     groups : tuple of Group
         The records asked about, near ones together; places go through all groups.
     cap : int
@@ -51,7 +49,6 @@ class Counting:
         Whether to keep to one core: others work beside it.
     """
 
-    layout: Layout
     groups: tuple[Group, ...]
     cap: int
     alone: bool = False
@@ -62,9 +59,9 @@ class Counting:
             parallel.limit(1)
         counts = [np.zeros(len(group.asked), np.int64) for group in self.groups]
         for values in gathered(batches, GATHERED):
-            vectors, waiting = self.layout.placed(values), False
+            vectors, waiting = self.groups[0].form.placed(values), False
             for group, count in zip(self.groups, counts, strict=True):
-                rows = box.within(group.asked, vectors, group.form, self.layout)
+                rows = box.within(group.asked, vectors, group.form)
                 rows = rows[count[rows] < self.cap]
                 count[rows] += count_in_part(vectors, group.form, group.asked[rows], self.cap)
                 waiting = waiting or bool((count < self.cap).any())
@@ -79,8 +76,6 @@ class Uncovered:
 
     Parameters
     ----------
-    layout : Layout
-        How records are laid out before they are compared.
     pivots : tuple of Group
         Each covers the records that are close to it.
     share, shares : int
@@ -89,7 +84,6 @@ class Uncovered:
         See :class:`Counting`.
     """
 
-    layout: Layout
     pivots: tuple[Group, ...]
     share: int = 0
     shares: int = 1
@@ -101,7 +95,7 @@ class Uncovered:
             parallel.limit(1)
         for values in gathered(batches, GATHERED):
             mine = values[_shares(values, self.shares) == self.share]
-            vectors = self.layout.placed(mine)
+            vectors = self.pivots[0].form.placed(mine) if self.pivots else mine
             open_ = np.arange(len(mine))
             for group in self.pivots:
                 covered = count_records(group.asked, group.form, vectors[open_], 1)

@@ -15,7 +15,6 @@ from whitecrow.neighbours import parallel
 from whitecrow.neighbours._work import GATHERED, Group, numbered
 from whitecrow.neighbours.cells import COMPILED, Lattice, Turn
 from whitecrow.neighbours.plans import count_in_part
-from whitecrow.neighbours.relation import PLAIN
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -220,7 +219,7 @@ class CountingNear:
     Parameters
     ----------
     nearby : Nearby
-        The cells, on a plain layout.
+        The cells of records that are compared as they are.
     group : Group
         The records asked about, near ones together.
     cap : int
@@ -245,7 +244,7 @@ class CountingNear:
         asked, form = self.group.asked, self.group.form
         counts = np.zeros(len(asked), np.int64)
         for values, places in self._together(batches):
-            rows = box.within(asked, values, form, PLAIN)
+            rows = box.within(asked, values, form)
             rows = rows[counts[rows] < self.cap]
             near = partial(self.nearby.order, places)
             counts[rows] += count_in_part(values, form, asked[rows], self.cap, near)

@@ -9,8 +9,8 @@ from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._tiles import Scattered
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.index import Progress
-from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records, equality
-from whitecrow.neighbours.relation import Form, Layout, NeighbourRelation
+from whitecrow.neighbours.plans import checked_cap, checked_data, checked_records
+from whitecrow.neighbours.relation import Form, NeighbourRelation
 from whitecrow.neighbours.sphere import on_sphere
 
 Counts = NDArray[np.int64]
@@ -47,7 +47,7 @@ class GpuEngine:
         self._dataset = dataset
         self._device = find_device() if device is None else device
         self._progress = progress
-        self._latest: tuple[tuple[str, ...], Layout, Scattered] | None = None
+        self._latest: tuple[tuple[str, ...], Form, Scattered] | None = None
 
     def __repr__(self) -> str:
         return f"<GpuEngine on {self._device.name}: records withheld>"
@@ -64,8 +64,7 @@ class GpuEngine:
     ) -> Counts:
         """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
-        same = equality(len(neighbour_relation.columns), neighbour_relation.layout)
-        return self._count(asked, neighbour_relation, same, cap)
+        return self._count(asked, neighbour_relation, neighbour_relation.form().same_place(), cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
         """Return min(number of close records, itself included, cap) for each data record."""
@@ -83,15 +82,15 @@ class GpuEngine:
         self, asked: Matrix, relation: NeighbourRelation, form: Form, cap: int | None
     ) -> Counts:
         data = self._scattered(relation)
-        placed = _placed(asked, relation.layout)
+        placed = _placed(asked, form)
         return data.count_for(placed, form, checked_cap(cap, len(data), "engine"))
 
     def _scattered(self, relation: NeighbourRelation) -> Scattered:
         # Read and written once each: questions about other columns run in other threads.
-        latest, wanted = self._latest, (relation.columns, relation.layout)
+        latest, wanted = self._latest, (relation.columns, relation.form().space())
         if latest is None or latest[:2] != wanted:
             values = checked_data(self._dataset.matrix(relation.columns), "engine")
-            placed = _placed(values, relation.layout)
+            placed = _placed(values, relation.form())
             self._latest = latest = *wanted, Scattered(self._device, placed)
         return latest[2]
 
@@ -101,9 +100,9 @@ def device_of(engine: object) -> Device | None:
     return engine._device if isinstance(engine, GpuEngine) else None
 
 
-def _placed(values: Matrix, layout: Layout) -> Matrix:
+def _placed(values: Matrix, form: Form) -> Matrix:
     """Return the vectors that the measure compares, also where the compiler is not installed."""
     try:
-        return layout.placed(values)
+        return form.placed(values)
     except ImportError:
         return np.array([on_sphere(*place) for place in values.tolist()])

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from whitecrow._compiled import compiled_before
 from whitecrow.errors import invalid
 from whitecrow.neighbours import _grid as grid
-from whitecrow.neighbours._kernels.tables import LANES, Index, Relation
+from whitecrow.neighbours._kernels.tables import LANES, Relation
 from whitecrow.neighbours._memory import give_back
 from whitecrow.neighbours._products import FEWEST, count_products
 from whitecrow.neighbours.index import (
@@ -34,15 +34,13 @@ from whitecrow.neighbours.index import (
     count_together,
     weights_for,
 )
-from whitecrow.neighbours.relation import MIXED, SQUARES, Form, Layout, measures, step
+from whitecrow.neighbours.relation import SQUARES, Form, measures
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _FEW = 128
 """With fewer numbers in the question, looking at all records is cheaper than an index."""
-_SEARCH = 200_000
-"""What numpy takes for one record through an index, in differences of columns."""
 _MANY = 8
 """Records asked about are counted in groups when they are at least one in this many."""
 _GRID_FROM = 5_000
@@ -118,15 +116,6 @@ class Kernels:
 
 KERNELS = Kernels()
 """Of this process: the compiler is loaded once for all engines."""
-
-
-def equality(columns: int, layout: Layout) -> Form:
-    """Return the form of "one place by the metric": equal in all that it compares.
-
-    These are the columns; for haversine the coordinates on the sphere, where a pole has every
-    longitude and the date line has two.
-    """
-    return Form(MIXED, 0.0, (0.0,) * layout.width(columns))
 
 
 def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
@@ -207,9 +196,7 @@ def count_every(
 
 def count_through(index: Arranged, form: Form, asked: Matrix, cap: int) -> Counts:
     """Count the neighbours of some records in an index."""
-    size, columns = index.tables.size, asked.shape[1]
-    if len(asked) * columns < _FEW and not KERNELS.pay(_SEARCH * len(asked)):
-        return count_index_plain(index.tables, form, asked, cap)
+    size = index.tables.size
     if len(asked) * _MANY >= size and len(asked) >= LANES:
         return _grouped(index, form, arranged(asked), cap, None).astype(np.int64)
     return count_each(index, form, np.ascontiguousarray(asked), cap)
@@ -246,16 +233,13 @@ def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
     return counts
 
 
-# Counting with numpy alone. Importing the compiler takes a second: a single question on a saved
-# index, or on a table of moderate size, is answered sooner without it. The sums are the reference
-# predicate's own steps on arrays, so the counts are the same.
-
-Ints = NDArray[np.int64]
+# Counting with numpy alone. Importing the compiler takes a second: a question about a table of
+# moderate size is answered sooner without it. The sums are the reference predicate's own steps on
+# arrays, so the counts are the same.
 
 _ROWS = 1 << 15
 _FIRST_ROWS = 1 << 10
 """Most records reach a small cap among few others."""
-_LEAVES = 512
 _PRODUCT = 4
 """A product of matrices does at least as many differences of columns in the time of one."""
 
@@ -283,53 +267,6 @@ def count_plain(data: Matrix, form: Form, records: Matrix, cap: int) -> Counts:
                 counts[i] += np.count_nonzero(near)
                 first, rows = first + rows, min(4 * rows, _ROWS)
     return np.minimum(counts, cap)
-
-
-def count_index_plain(index: Index, form: Form, records: Matrix, cap: int) -> Counts:
-    """Return min(number of close data records, cap) for each record, through an index."""
-    with np.errstate(all="ignore"):
-        found = [min(cap, _count_one(index, form, record, cap)) for record in records]
-    return np.array(found, dtype=np.int64)
-
-
-def _count_one(index: Index, form: Form, record: Matrix, cap: int) -> int:
-    node, first, span = (np.array([value]) for value in (0, 0, len(index.blocks)))
-    total, open_leaves = 0, []
-    while len(node):
-        inside, outside = _verdicts(index, form, record, node)
-        records = np.minimum(index.size, (first + span) * LANES) - first * LANES
-        total += int(records[inside].sum())
-        rest = ~(inside | outside)
-        open_leaves.append(first[rest & (span == 1)])
-        rest &= span > 1
-        node, first, span = node[rest], first[rest], span[rest]
-        half = (span + 1) // 2
-        node = np.concatenate([node + 1, node + 2 * half])
-        first, span = np.concatenate([first, first + half]), np.concatenate([half, span - half])
-    leaves: Ints = np.concatenate(open_leaves)
-    for start in range(0, len(leaves), _LEAVES):
-        if total >= cap:
-            break
-        some = leaves[start : start + _LEAVES]
-        near = measures(form, np.moveaxis(index.blocks[some], 1, 0), record) <= form.threshold
-        real = np.minimum(LANES, index.size - some * LANES)
-        total += int((near & (np.arange(LANES) < real[:, None])).sum())
-    return total
-
-
-def _verdicts(
-    index: Index, form: Form, record: Matrix, node: Ints
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Say which boxes lie wholly within the threshold and which wholly beyond (`proof.md`)."""
-    low, high = index.boxes[node, 0], index.boxes[node, 1]
-    least = np.zeros(len(node))
-    most = np.zeros(len(node))
-    for c, scale in enumerate(form.scales):
-        above, below = high[:, c] - record[c], record[c] - low[:, c]
-        gap = np.maximum(np.maximum(-above, -below), 0.0)
-        least = step(form.kind, least, gap, scale)
-        most = step(form.kind, most, np.maximum(above, below), scale)
-    return most <= form.threshold, least > form.threshold
 
 
 # Arrays from outside, checked once

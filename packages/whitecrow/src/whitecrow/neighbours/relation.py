@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -115,17 +116,9 @@ class NeighbourRelation:
             must = "given for mixed, one for each column, and for no other metric"
             raise invalid("NeighbourRelation", "levels", must, self.levels)
 
-    @property
-    def layout(self) -> Layout:
-        """How records are laid out before they are compared."""
-        if self.metric == "haversine" or self.metric in SCALED:
-            return Layout(self.metric, self.ranges, self.levels)
-        return PLAIN
-
     def form(self) -> Form:
-        """Return what the metric and the radius come down to, for records as they are laid out."""
-        width = self.layout.width(len(self.columns))
-        return lower(self.metric, self.radius, self.ranges, width)
+        """Return what the relation comes down to: vectors, a measure and a threshold."""
+        return _form(self)
 
     @property
     def metric_name(self) -> str:
@@ -145,7 +138,7 @@ class NeighbourRelation:
                 raise invalid("NeighbourRelation.close", "record", must, record)
         form = self.form()
         both = np.array([[float(v) for v in record] for record in (a, b)])
-        first, second = self.layout.placed(both).tolist()
+        first, second = form.placed(both).tolist()
         return bool(measure(form.kind, first, second, form.scales) <= form.threshold)
 
 
@@ -208,48 +201,83 @@ def _range(column: Column) -> float:
     return float(column.upper) - float(column.lower)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How records are laid out as vectors before the measure compares them.
+@lru_cache(maxsize=256)
+def _form(relation: NeighbourRelation) -> Form:
+    metric, ranges, levels = relation.metric, relation.ranges, relation.levels
+    if metric == "haversine":
+        return lower(metric, relation.radius, (), 3)
+    if metric not in SCALED:
+        return lower(metric, relation.radius, ranges, len(relation.columns))
+    width = sum((level + 1) // 2 if level else 1 for level in levels or (0,) * len(ranges))
+    return replace(lower(metric, relation.radius, (), width), divisors=ranges, levels=levels)
 
-    ``haversine`` compares points of the unit sphere. The metrics with scales compare ``value /
-    scale``, divided once and here alone, so that every engine compares the same doubles. ``mixed``
-    puts the m categories of a column at the corners ``+h e_i, -h e_i`` of ``m / 2`` further
-    coordinates, ``h = 1 / (2 scale)``: any two of them are ``2h`` apart as sums of differences go,
-    so that ``mixed`` is ``manhattan`` on what is laid out. Everything else is compared as it is.
+
+@dataclass(frozen=True)
+class Form:
+    """What a metric and a radius come down to: vectors, and when two of them are close.
+
+    Records become vectors (:meth:`placed`), and two are close when
+    ``measure(kind, a, b, scales) <= threshold``. ``haversine`` compares points of the unit sphere.
+    The metrics with scales compare ``value / scale``, divided once and here alone, so that every
+    engine compares the same doubles. ``mixed`` puts the m categories of a column at the corners
+    ``+h e_i, -h e_i`` of ``m / 2`` further coordinates, ``h = 1 / (2 scale)``: any two of them are
+    ``2h`` apart as sums of differences go, so that ``mixed`` is ``manhattan`` on these vectors.
+    Everything else is compared as it is.
 
     Parameters
     ----------
-    metric : str
-        ``haversine`` or one of :data:`SCALED`; empty for records that are compared as they are.
+    kind : int
+        One of the four measures.
+    threshold : float
+        The largest measure of a close pair.
     scales : tuple of float
+        For each coordinate, see :func:`step`.
+    sphere : bool
+        Whether records are latitudes and longitudes.
+    divisors : tuple of float
+        What the columns are divided by; empty if they are not.
     levels : tuple of int
-        See :class:`NeighbourRelation`.
+        For ``mixed``, see :class:`NeighbourRelation`.
     """
 
-    metric: str = ""
-    scales: tuple[float, ...] = ()
+    kind: int
+    threshold: float
+    scales: tuple[float, ...]
+    sphere: bool = False
+    divisors: tuple[float, ...] = ()
     levels: tuple[int, ...] = ()
 
-    def width(self, columns: int) -> int:
-        """Return how many coordinates records of so many columns have."""
-        if self.metric == "haversine":
-            return 3
-        return sum((level + 1) // 2 if level else 1 for level in self.levels or (0,) * columns)
+    @property
+    def plain(self) -> bool:
+        """Whether records are compared as they are."""
+        return not self.sphere and not self.divisors
+
+    def same_place(self) -> Form:
+        """Return the form of "one place by the metric": equal in all that it compares.
+
+        These are the columns; for haversine the coordinates on the sphere, where a pole has every
+        longitude and the date line has two.
+        """
+        return replace(self, kind=MIXED, threshold=0.0, scales=(0.0,) * len(self.scales))
+
+    def space(self) -> Form:
+        """Return what the forms have in common that one index of the same columns serves."""
+        kind = MIXED if self.kind == MIXED else SQUARES
+        return replace(self, kind=kind, threshold=0.0)
 
     def placed(self, values: Matrix) -> Matrix:
         """Return the vectors that the measure compares."""
-        if not self.metric:
+        if self.plain:
             return values
-        if self.metric == "haversine":
-            return embedded(values, self.metric)
+        if self.sphere:
+            return embedded(values, "haversine")
         # A quotient that is too large for a double is cut, whatever the other records are.
         with np.errstate(over="ignore"):
-            scaled: Matrix = np.clip(values / np.array(self.scales), -_FARTHEST, _FARTHEST)
+            scaled: Matrix = np.clip(values / np.array(self.divisors), -_FARTHEST, _FARTHEST)
         if not any(self.levels):
             return scaled
         parts = []
-        for place, (scale, level) in enumerate(zip(self.scales, self.levels, strict=True)):
+        for place, (scale, level) in enumerate(zip(self.divisors, self.levels, strict=True)):
             if level == 0:
                 parts.append(scaled[:, place : place + 1])
                 continue
@@ -261,21 +289,6 @@ class Layout:
 
 
 _FARTHEST = 1e300
-
-PLAIN = Layout()
-"""Records are compared as they are."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a metric and a radius come down to.
-
-    Two records are close when ``measure(kind, a, b, scales) <= threshold``.
-    """
-
-    kind: int
-    threshold: float
-    scales: tuple[float, ...]
 
 
 def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Form:
@@ -303,11 +316,11 @@ def lower(metric: str, radius: float, ranges: Sequence[float], width: int) -> Fo
     if metric == "hamming":
         return Form(MIXED, radius, (0.0,) * width)
     if metric == "haversine" and radius == 0.0:
-        return Form(LARGEST, 0.0, (1.0, 1.0, 1.0))
+        return Form(LARGEST, 0.0, (1.0, 1.0, 1.0), sphere=True)
     if metric == "haversine":
         angle = radius / (2.0 * EARTH_RADIUS_KM)
         chord = 2.0 * math.sin(angle) if angle < math.pi / 2.0 else math.inf
-        return Form(SQUARES, chord * chord, (1.0, 1.0, 1.0))
+        return Form(SQUARES, chord * chord, (1.0, 1.0, 1.0), sphere=True)
     if radius == 0.0:
         return Form(MIXED, 0.0, (0.0,) * width)
     return Form(MIXED, _largest_sum(radius, width), tuple(ranges))
@@ -334,7 +347,7 @@ def checked_form(
     if metric == "haversine" and width != 2:
         raise invalid(owner, "data", "have two columns for haversine", width)
     if metric in SCALED:
-        hint = "A NeighbourRelation has scales; lay the records out with its layout."
+        hint = "A NeighbourRelation has scales; place the records with its form."
         raise invalid(owner, "metric", "one without scales", metric, hint)
     checked = checked_ranges(owner, metric, ranges, width)
     return lower(metric, checked_radius(owner, radius), checked, width)

@@ -2,7 +2,7 @@
 
 Floats for tests, audits and the expected error of a question (:func:`core_tail_quantile` and its
 kin). No release is ever computed from these numbers; where a proof needs certainty, the same
-probabilities are enclosed between fractions in :mod:`whitecrow.noise.bounds`.
+probabilities are enclosed between fractions in ``tests/noise/bounds.py``.
 """
 
 from __future__ import annotations

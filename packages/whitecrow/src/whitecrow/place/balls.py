@@ -69,7 +69,7 @@ def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card)
     if metric in SCALED:
         # Laid out, it is a ball of a metric without scales; they tell it from other such balls.
         metric, ranges = SCALED[metric], [*ranges, *map(float, neighbour_relation.levels)]
-        center = neighbour_relation.layout.placed(np.array([center]))[0].tolist()
+        center = neighbour_relation.form().placed(np.array([center]))[0].tolist()
     return {
         "card": card.fingerprint(),
         "columns": list(neighbour_relation.columns),
