@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import os
 import threading
 from pathlib import Path
@@ -14,6 +15,22 @@ from whitecrow.noise._source import _SYSTEM
 from whitecrow.noise.seeded import SeededSource
 
 ROOT = Path(__file__).resolve().parent
+
+
+def kernel_cache() -> Path:
+    """Return a folder for machine code that belongs to the text of all that is compiled.
+
+    numba takes code for current while the one file of a kernel is the same, whatever the others
+    are that were compiled into it.
+    """
+    core, digest = ROOT / "packages/whitecrow/src/whitecrow", hashlib.sha256()
+    more = (core / "neighbours/relation.py", core / "neighbours/sphere.py", core / "_compiled.py")
+    for file in sorted([*core.rglob("*kernels.py"), *core.rglob("_kernels/*.py"), *more]):
+        digest.update(file.read_bytes())
+    return ROOT / ".pytest_cache" / "kernels" / digest.hexdigest()[:16]
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(kernel_cache()))
 
 # A busy machine is no fault of a property.
 hypothesis.settings.register_profile("without a clock", deadline=None)

@@ -23,7 +23,7 @@ CACHES = {
     ("whitecrow/anomaly/graph.py", "all_pairs"): "a synthetic universe, for checks",
     ("whitecrow/anomaly/model.py", "_installed"): "nothing",
     ("whitecrow/anomaly/model.py", "_plugged_in"): "a kind of model",
-    ("whitecrow/_compiled.py", "_stamp"): "the sources of a kernel",
+    ("whitecrow/_compiled.py", "_tell_of_compiling"): "nothing",
     ("whitecrow/counting/calibration.py", "_smooth"): "the question and the card",
     ("whitecrow/counting/smooth.py", "least_bound"): "the calibration: cap, decay, relation",
     ("whitecrow_server/console/_static.py", "_packed"): "nothing",

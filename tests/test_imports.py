@@ -49,7 +49,7 @@ LISTED = {
 }
 """Other imports inside functions, each with its reason."""
 
-LOADS_THE_COMPILER = ("._kernels", ".kernels", "._compiled_parts")
+LOADS_THE_COMPILER = ("._kernels", ".kernels")
 """Modules of compiled code: importing one loads the compiler."""
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
+from whitecrow._compiled import Kernels
 from whitecrow.counting import ball_cover as ball_cover_module
 from whitecrow.counting.ball_cover import ball_cover, cover, crowding
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import count_close
-from whitecrow.neighbours.plans import Kernels
 
 
 def most_in_a_disc(points: np.ndarray, radius: float) -> int:

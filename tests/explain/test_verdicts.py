@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whitecrow._compiled import Kernels
 from whitecrow.anomaly.detectors import (
     FewWithin,
     FittedDetector,
@@ -17,7 +18,6 @@ from whitecrow.anomaly.detectors import (
 from whitecrow.explain import verdicts as module
 from whitecrow.explain.population import Population
 from whitecrow.explain.verdicts import Verdicts, all_sums
-from whitecrow.neighbours.plans import Kernels
 
 DETECTORS = [
     Grubbs(level="1/5"),

@@ -13,6 +13,7 @@ import pytest
 from neighbour_tools import Matrix, brute, mixture
 from numpy.typing import NDArray
 
+from whitecrow._compiled import Kernels
 from whitecrow.errors import InvalidInput, Unavailable
 from whitecrow.neighbours import (
     ENGINES,
@@ -23,7 +24,6 @@ from whitecrow.neighbours import (
     copies,
     open_engine,
 )
-from whitecrow.neighbours.plans import Kernels
 
 
 class Table:
@@ -195,18 +195,13 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_the_kernels_are_loaded_when_the_work_adds_up_to_loading_them() -> None:
-    def kernels(*, ready: bool) -> Kernels:
-        return Kernels(after=100, before_compiling=150, ready=lambda: ready)
-
-    small = kernels(ready=True)
-    assert [small.pay(40) for _ in range(4)] == [False, False, True, True]
-    assert kernels(ready=True).pay(101)
-    told = kernels(ready=False)
+    kernels = Kernels(after=100)
+    assert [kernels.pay(40) for _ in range(4)] == [False, False, True, True]
+    assert Kernels(after=100).pay(101)
+    assert not Kernels(after=100).pay(100)
+    told = Kernels()
     told.use()
     assert told.pay(0)
-    new = kernels(ready=False)
-    assert [new.pay(40) for _ in range(5)] == [False, False, False, True, True]
-    assert not kernels(ready=False).pay(150)
 
 
 def test_which_code_counts_does_not_depend_on_what_else_is_loaded() -> None:

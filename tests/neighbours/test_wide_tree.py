@@ -9,7 +9,7 @@ import pytest
 from neighbour_tools import Matrix, agree, brute, mixture
 from numpy.typing import NDArray
 
-from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all, plans
+from whitecrow.neighbours import LocalEngine, NeighbourRelation, count_all
 from whitecrow.neighbours._kernels.alone import count_alone
 from whitecrow.neighbours._kernels.tables import BRANCHES, LANES, aligned
 from whitecrow.neighbours.index import (
@@ -162,25 +162,3 @@ def test_aligned_room_begins_with_a_line_of_the_cache(shape: tuple[int, ...]) ->
         assert (room.shape, room.dtype) == (shape, np.float32)
         assert room.flags.c_contiguous
         assert room.ctypes.data % 64 == 0
-
-
-def test_before_the_largest_kernel_is_compiled_records_are_counted_one_by_one_and_alike(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from whitecrow.neighbours._kernels import count
-
-    data = mixture(6000, 4)
-    form = checked_form("euclidean", 1.0, (), 4, "counting")
-    expected = plans.count_every(lambda: data, form, 9)
-
-    def refuse(*given: object) -> None:
-        raise AssertionError("compiled")
-
-    new = plans.Kernels(ready=lambda: False)
-    new.use()
-    monkeypatch.setattr(plans, "KERNELS", new)
-    monkeypatch.setattr(count, "count_blocks", refuse)
-    assert (plans.count_every(lambda: data, form, 9) == expected).all()
-    new.use_all()
-    with pytest.raises(AssertionError, match="compiled"):
-        plans.count_every(lambda: data, form, 9)

@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 import whitecrow
-from whitecrow._code_store import folder_to_fill, folders
 from whitecrow.cli.screen_output import Output
 
 _PARTS = {
@@ -32,7 +31,9 @@ def command(output: Output) -> None:
 
     Nothing is read or changed.
     """
-    kernels = _kernels()
+    from whitecrow.curator.warming import kept_in
+
+    kernels = kept_in()
     parts = {what: _installed(package) for what, (package, _) in _PARTS.items()}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     about = {
@@ -53,16 +54,10 @@ def command(output: Output) -> None:
     output.table("whitecrow doctor", ["Part", "Found", "To get it"], rows)
 
 
-def _kernel_row(kernels: int | None) -> list[str]:
-    if kernels is None:
-        return [
-            "compiled kernels",
-            "cannot be kept",
-            "set NUMBA_CACHE_DIR to a folder that only you can write to",
-        ]
-    if kernels == 0:
-        return ["compiled kernels", "none yet", "whitecrow warm (or when first needed)"]
-    return ["compiled kernels", f"{kernels} kept", ""]
+def _kernel_row(folder: str | None) -> list[str]:
+    if folder is None:
+        return ["compiled kernels", "cannot be kept", "set NUMBA_CACHE_DIR to a folder of your own"]
+    return ["compiled kernels", f"kept in {folder}", ""]
 
 
 def _fix(extra: str) -> str:
@@ -74,9 +69,3 @@ def _installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _kernels() -> int | None:
-    """How many compiled kernels are kept; None where there are none, and no place to keep them."""
-    kept = sum(1 for place in folders() for _ in place.glob("*.nbi"))
-    return kept if kept or folder_to_fill() is not None else None

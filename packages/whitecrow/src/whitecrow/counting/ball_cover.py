@@ -29,10 +29,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whitecrow._compiled import KERNELS
 from whitecrow.counting import plain
 from whitecrow.errors import invalid
 from whitecrow.neighbours import count_all, parallel
-from whitecrow.neighbours.plans import KERNELS
 from whitecrow.neighbours.relation import Form, lower, measures
 
 Points = NDArray[np.float64]

@@ -7,15 +7,8 @@ it has been compiled on a machine it is loaded, which takes about a second for a
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -23,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow._compiled import NOTICE, use_ready_made
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.card import Card, Column
 from whitecrow.counting.ball_cover import ball_cover
@@ -48,98 +40,46 @@ _FEW = 512
 """Enough for kernels that are used for any number of records."""
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel that was compiled just now.
-
-    Parameters
-    ----------
-    name : str
-        Its module within the package, and its function.
-    seconds : float
-        How long it took.
-    """
-
-    name: str
-    seconds: float
-
-
-Tell = Callable[[Kernel], None]
-
-
 def warm(tell: Callable[[int], None] = lambda percent: None) -> None:
     """Load every kernel into this process; compile and keep those that are not kept yet.
 
-    Processes that do this at the same time begin with different parts: each is compiled by one of
-    them, and loaded by the others.
+    Parameters
+    ----------
+    tell : callable
+        Told how many hundredths are done.
     """
-    NOTICE.off()  # whoever waits is told
-    parts = list(PARTS.values())
-    begin = os.getpid() % len(parts)
-    for done, part in enumerate(parts[begin:] + parts[:begin]):
-        tell(100 * done // len(parts))
-        part()
-
-
-def side_by_side(tell: Tell) -> bool:
-    """Compile in a process for each part, so that several cores work; say whether all went well."""
-    command = [sys.executable, "-m", "whitecrow.curator.warming"]
-    processes = [
-        subprocess.Popen([*command, part], stdout=subprocess.PIPE, text=True) for part in PARTS
-    ]
-
-    def listen(process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        with process.stdout as lines:
-            for line in lines:
-                tell(Kernel(**json.loads(line)))
-
-    threads = [threading.Thread(target=listen, args=(process,)) for process in processes]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return all(process.wait() == 0 for process in processes)
-    finally:
-        for process in processes:  # interrupted: what is compiled is kept
-            process.kill()
-            process.wait()
-
-
-@contextlib.contextmanager
-def _listening(tell: Tell) -> Iterator[None]:
-    """Tell of kernels as they are compiled; those compiled into another are part of it."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        begun: list[float] = []  # noqa: RUF012 - one listener
-
-        def on_start(self, what: Any) -> None:
-            self.begun.append(time.perf_counter())
-
-        def on_end(self, what: Any) -> None:
-            seconds = time.perf_counter() - self.begun.pop()
-            function = what.data["dispatcher"].py_func
-            if not self.begun and function.__module__.startswith("whitecrow."):
-                name = f"{function.__module__}.{function.__name__}".removeprefix("whitecrow.")
-                tell(Kernel(name.replace("_kernels.", ""), round(seconds, 2)))
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
-
-
-def _counting() -> None:
-    """Neighbours of all records and of some, on a line, in a plane, in space and on the globe."""
     use_compiled()
     values = np.random.default_rng(0).random((_RECORDS, 4))
-    for columns in (4, 3, 2, 1):
-        count_all(values[: _RECORDS // 4, :columns], 0.05, cap=3)
-    count_close(values, values[:1], 0.1, cap=3)
-    count_all(values[:1024, :2], 1.0, "haversine", cap=3)
-    for columns, points in ((1, _RECORDS), (2, 2 * _FEW), (3, 4 * _FEW)):
-        ball_cover(values[:points, :columns], 0.01)
-    _in_cells(values[:, :1])
+    dataset = _made_up()
+    steps: tuple[Callable[[], object], ...] = (
+        *(partial(_counting, values[:, :columns]) for columns in (4, 3, 2, 1)),
+        partial(count_close, values, values[:1], 0.1, cap=3),
+        partial(count_all, values[:1024, :2], 1.0, "haversine", cap=3),
+        partial(_in_cells, values[:, :1]),
+        *(partial(_answered, question, dataset) for question in _explaining()),
+        partial(_learning, dataset),
+        _balls,
+    )
+    for done, step in enumerate(steps):
+        tell(100 * done // len(steps))
+        step()
+    tell(100)
+
+
+def kept_in() -> str | None:
+    """Return where the machine code of kernels is kept; None if nowhere can be written."""
+    from whitecrow.neighbours._kernels.scan import count_scanned
+
+    folder: str | None = count_scanned.stats.cache_path
+    return os.environ.get("NUMBA_CACHE_DIR") or folder if folder is not None else None
+
+
+def _counting(values: NDArray[np.float64]) -> None:
+    """Neighbours of all records, and the most in a ball."""
+    columns = values.shape[1]
+    count_all(values[: _RECORDS // 4], 0.05, cap=3)
+    if columns < 4:
+        ball_cover(values[: (_RECORDS, 2 * _FEW, 4 * _FEW)[columns - 1]], 0.01)
 
 
 def _in_cells(values: NDArray[np.float64]) -> None:
@@ -156,13 +96,11 @@ def _in_cells(values: NDArray[np.float64]) -> None:
     count_in_part(found, lattice.form, asked, len(many), order)
 
 
-def _explaining() -> None:
+def _explaining() -> list[Question]:
     """A record in its contexts, under every detector: all contexts at once, and one by one."""
-    use_compiled()
-    dataset = _made_up()
     record = {"a": "0", "b": "0", "c": 900}
     near = DistanceAnomaly(beta=3, radius=5)
-    questions = [Explain(record, metric="c", detector=near, epsilon=1)]
+    questions: list[Question] = [Explain(record, metric="c", detector=near, epsilon=1)]
     for search in ("direct", "bfs"):
         questions += [
             Explain(
@@ -175,17 +113,18 @@ def _explaining() -> None:
             )
             for detector in ("grubbs", "lof", "histogram", near)
         ]
-    for question in questions:
-        _answered(question, dataset)
+    return questions
 
 
-def _learning() -> None:
-    """A detector, its scores, and the balls of questions about many places."""
-    from whitecrow.detector import kernels as _kernels  # noqa: F401 - once loaded they are used
-
-    detector = Detector.from_json(_answered(Learn(["a", "c", "d"], epsilon=1), _made_up()))
+def _learning(dataset: Dataset) -> None:
+    """A detector and its scores."""
+    detector = Detector.from_json(_answered(Learn(["a", "c", "d"], epsilon=1), dataset))
     place = np.arange(_FEW)
     detector.scores({"a": (place % 7).astype(str), "c": place, "d": place / _FEW})
+
+
+def _balls() -> None:
+    """The balls of questions about many places."""
     tenth = Fraction(1, 10)
     balls = [
         {"columns": ["c", "d"], "metric": "euclidean", "center": [i % 16, i / 16], "radius": 9.0}
@@ -214,23 +153,3 @@ def _made_up() -> Dataset:
         ),
     )
     return simulated(card, _FEW)
-
-
-PARTS: dict[str, Callable[[], None]] = {
-    "counting": _counting,
-    "explaining": _explaining,
-    "learning": _learning,
-}
-"""What is compiled, by parts that have no kernel in common."""
-
-
-def main(part: str) -> None:
-    """Compile one part for this very processor; print a line of JSON for each kernel."""
-    NOTICE.off()
-    use_ready_made(False)
-    with _listening(lambda kernel: print(json.dumps(vars(kernel)), flush=True)):  # noqa: T201
-        PARTS[part]()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow._compiled import KERNELS
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import POINTS, Model
 from whitecrow.detector.tables import Tables
@@ -33,8 +33,8 @@ _FEW = 20_000
 
 
 def _compiles(records: int) -> bool:
-    """Say whether to use compiled loops: for many records, or where they are loaded already."""
-    return COMPILED and (records > _FEW or "whitecrow.detector.kernels" in sys.modules)
+    """Say whether to use compiled loops: for many records, or where kernels are in use."""
+    return COMPILED and (records > _FEW or KERNELS.loaded)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow._compiled import KERNELS
 from whitecrow.anomaly.detectors import FewWithin
 from whitecrow.explain._utilities import CustomUtility, Isolation, Overlap, Utility
 from whitecrow.explain.contexts import Space
 from whitecrow.explain.population import Population
 from whitecrow.explain.verdicts import Verdicts, all_sums
-from whitecrow.neighbours.plans import KERNELS
 from whitecrow.question import Progress
 
 _MOST_LEVELS = 2**24

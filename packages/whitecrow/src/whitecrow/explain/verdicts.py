@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow._compiled import KERNELS
 from whitecrow.anomaly.detectors import (
     Detector,
     FewWithin,
@@ -17,7 +18,6 @@ from whitecrow.anomaly.detectors import (
 )
 from whitecrow.explain.population import Population
 from whitecrow.neighbours import parallel
-from whitecrow.neighbours.plans import KERNELS
 from whitecrow.question import Progress
 
 _BLOCK = 14

@@ -5,6 +5,7 @@ Everything here returns exact private facts; only a mechanism may release anythi
 
 from __future__ import annotations
 
+from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._counts import copies, count_all, count_close, count_related
 from whitecrow.neighbours._engine import Engine
 from whitecrow.neighbours._local import LocalEngine
@@ -20,7 +21,6 @@ from whitecrow.neighbours._opening import (
 )
 from whitecrow.neighbours.devices import Device, find_device
 from whitecrow.neighbours.gpu import device_of
-from whitecrow.neighbours.plans import KERNELS
 from whitecrow.neighbours.relation import (
     METRICS,
     NeighbourRelation,
@@ -53,4 +53,4 @@ __all__ = [
     "use_compiled",
 ]
 
-use_compiled = KERNELS.use_all
+use_compiled = KERNELS.use

@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whitecrow._compiled import KERNELS
 from whitecrow.neighbours._engine import LocalRecords, sparse_rows
 from whitecrow.neighbours._grid import MOST_COLUMNS
 from whitecrow.neighbours._kernels.tables import BRANCHES, most_wide_nodes
 from whitecrow.neighbours.index import Arranged, Progress, arranged, weights_for
 from whitecrow.neighbours.plans import (
-    KERNELS,
     checked_cap,
     checked_data,
     checked_records,

@@ -133,8 +133,7 @@ def arranged(
     ids = np.arange(size, dtype=np.int32)
     report = progress or _silent
 
-    first_time = "" if tree.arrange.signatures else " (compiling, first run only)"
-    report(0, 3, f"arranging records{first_time}")
+    report(0, 3, "arranging records")
     first = -(-ordered // LANES)
     parts = [(first, blocks - first)] if first < blocks else []
     while 0 < len(parts) < parallel.workers() and parts[0][1] >= 32:
@@ -198,8 +197,6 @@ def count_in(
     rows: Rows,
     cap: int,
     progress: Progress | None = None,
-    *,
-    alone: bool = False,
 ) -> Rows:
     """Count neighbours for blocks of records that lie together.
 
@@ -210,8 +207,6 @@ def count_in(
     asked : float64, blocks x columns x 64
     rows : int32
         For each lane that holds a record, the place of its count in the result.
-    alone : bool
-        Whether each record is counted by itself all the same: the same counts.
     """
     from whitecrow.neighbours._kernels.count import ALONE, count_blocks
 
@@ -222,8 +217,7 @@ def count_in(
 
     def task(first: int, last: int) -> None:
         nonlocal done
-        if not alone:
-            count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
+        count_blocks(index.tables, relation, asked, rows, cap, first, last, counts)
         _count_left(index, relation, asked, rows, cap, first, last, counts)
         done += last - first
         report(done, len(asked), "counting neighbours")

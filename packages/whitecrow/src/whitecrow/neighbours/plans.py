@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow._compiled import compiled_before
+from whitecrow._compiled import KERNELS
 from whitecrow.errors import invalid
 from whitecrow.neighbours import _grid as grid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
@@ -44,78 +43,10 @@ _FEW = 128
 _MANY = 8
 """Records asked about are counted in groups when they are at least one in this many."""
 _GRID_FROM = 5_000
-_ONE_BY_ONE = 200_000
-"""Records that are counted one by one sooner than the kernel for groups is compiled."""
 _RUN = 64
 """Blocks of an index that are put in k-d order where its records come cell by cell."""
 _SORTED = 8
 """It pays where at least one is asked about for so many records."""
-
-_LARGEST = "whitecrow.neighbours._kernels.count._count"
-"""The kernel that takes longest to compile."""
-
-
-class Kernels:
-    """When the compiled kernels are used: from the moment on at which loading them has paid.
-
-    Loading the compiler takes 0.8 s of one core; numpy computes 200 million differences of columns
-    in 0.3 s (a few records, many rows) to 0.8 s (many records, few rows). So a process begins with
-    numpy, and once its counts have added up to that much work, or the next one would, it loads the
-    kernels and keeps to them: whatever is asked, about one loading time is lost at the most. On a
-    machine where nobody has compiled them it would be ten seconds, so numpy goes on for longer.
-    Which code counts is a function of how much was asked of how many records, and of whether the
-    machine is prepared; the counts are the same.
-
-    Parameters
-    ----------
-    after : int, default 200,000,000
-        Differences of columns that numpy computes before the kernels are loaded.
-    before_compiling : int, default 2,000,000,000
-        The same where they would have to be compiled.
-    ready : callable, optional
-        Says whether the machine is prepared; asked once, when it matters.
-    """
-
-    def __init__(
-        self,
-        after: int = 200_000_000,
-        before_compiling: int = 2_000_000_000,
-        ready: Callable[[], bool] = lambda: compiled_before(_LARGEST),
-    ) -> None:
-        self._after = after
-        self._before_compiling = before_compiling
-        self._ready = ready
-        self._done = 0
-        self._use = False
-
-    @cached_property
-    def prepared(self) -> bool:
-        """Whether the largest kernel was there when it was first asked for."""
-        return self._ready()
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the kernels are in use."""
-        if self._use or self._done <= self._after:
-            return self._use
-        return self.prepared or self._done > self._before_compiling
-
-    def use(self) -> None:
-        """Use the kernels from now on: whoever has them loaded does."""
-        self._use = True
-
-    def use_all(self) -> None:
-        """Use all kernels from now on, the largest too: a service does at its start."""
-        self._use = self.prepared = True
-
-    def pay(self, work: int) -> bool:
-        """Note a piece of work, in differences of columns; say whether the kernels are to do it."""
-        self._done += work
-        return self.loaded
-
-
-KERNELS = Kernels()
-"""Of this process: the compiler is loaded once for all engines."""
 
 
 def count_records(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
@@ -146,7 +77,6 @@ def count_in_part(
         return count_records(values, form, asked, cap)
     if not KERNELS.pay(_work(form, size, columns, len(asked))):
         return _count_few(values, form, asked, cap)
-    KERNELS.use()
     if order is None:
         index = arranged(values, weights_for(form))
     else:
@@ -213,11 +143,7 @@ def _grouped(
     index: Arranged, form: Form, asked: Arranged, cap: int, progress: Progress | None
 ) -> NDArray[np.int32]:
     """Count in groups for records that are arranged, near ones together."""
-    KERNELS.use()
-    alone = len(asked.ids) <= _ONE_BY_ONE and not KERNELS.prepared
-    if not alone:
-        KERNELS.use_all()  # compiled from here on, in this process
-    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress, alone=alone)
+    return count_in(index, form, asked.tables.blocks, asked.ids, cap, progress)
 
 
 def _scanned(values: Matrix, form: Form, asked: Matrix, cap: int) -> Counts:
