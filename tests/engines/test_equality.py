@@ -11,8 +11,12 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+import whitecrow as wc
+from whitecrow.count.facts import gather
+from whitecrow.data import Card, Column
+from whitecrow.data.warehouse import open_remote
 from whitecrow.neighbours import Engine, NeighbourRelation, copies, count_close
-from whitecrow.neighbours._remote import Bounds
+from whitecrow.neighbours._remote import Bounds, RemoteEngine
 from whitecrow.neighbours.cells import COMPILED, Lattice
 from whitecrow.neighbours.plans import count_plain
 from whitecrow.neighbours.relation import SCALED, lower
@@ -203,3 +207,29 @@ def test_counting_stops_at_the_cap_in_the_middle_of_a_stream(
         assert engine.neighbours([[0.0, 0.0], [0.5, 0.0]], near, 20).tolist() == [20, 20]
         assert engine.neighbours([[0.0, 0.0], [9.0, 0.0]], near, 20).tolist() == [20, 0]
     assert count_close(values, [[0.0, 0.0]], 1.0, cap=20).tolist() == [20]
+
+
+@pytest.mark.parametrize(
+    ("columns", "works"),
+    [(2, ["Histogram", "Within"]), (7, ["Counting", "Uncovered", "Counting"])],
+)
+def test_a_count_reads_all_records_no_oftener_than_its_plan_says(
+    columns: int, works: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once more for a size or a sample: the size is not known before, as on Spark."""
+    names = [f"c{place}" for place in range(columns)]
+    values = np.random.default_rng(3).standard_t(5, (20_000, columns)).clip(-50, 50)
+    card = Card("many", tuple(Column(name, lower=-50, upper=50) for name in names))
+    dataset = open_remote(pa.table(dict(zip(names, values.T, strict=True))), card, engine="disk")
+    monkeypatch.setattr(dataset, "_size", None)
+    seen: list[str] = []
+    plain = dataset.warehouse.work
+
+    def noted(asked: Any, work: Any, yields: Any) -> Any:
+        seen.append(type(work).__name__)
+        return plain(asked, work, yields)
+
+    monkeypatch.setattr(dataset.warehouse, "work", noted)
+    model = wc.DistanceAnomaly(beta=3, radius=0.5 if columns == 2 else 3.0)
+    gather(wc.Count(names, model=model, epsilon=1), dataset, RemoteEngine(dataset))
+    assert seen == works

@@ -36,7 +36,9 @@ def outlier_facts(
     if calibration.decay is None:
         outliers = len(engine.sparse(neighbour_relation, beta + 1)[1])
         return OutlierFacts(outliers, Fraction(calibration.cap), calibration)
-    last = horizon(calibration.cap, calibration.decay, calibration.relation, dataset.size)
+    # Any bound on the size gives the same sensitivity; the size itself may take a reading of all.
+    most = dataset.size_at_most
+    last = horizon(calibration.cap, calibration.decay, calibration.relation, most)
     points, degrees = engine.sparse(neighbour_relation, degrees_needed(beta, last))
     outliers = int((degrees <= beta).sum())
     metric = neighbour_relation.metric
@@ -49,7 +51,7 @@ def outlier_facts(
         relation=calibration.relation,
         cap=calibration.cap,
         decay=calibration.decay,
-        size=dataset.size,
+        size=most,
     )
     return OutlierFacts(outliers, sensitivity, calibration)
 

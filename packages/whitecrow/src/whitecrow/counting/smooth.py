@@ -129,7 +129,7 @@ def smooth_bound(
     relation: str,
     cap: int,
     decay: Fraction,
-    size: int | None = None,
+    size: float | None = None,
 ) -> Fraction:
     """Return S exactly, from the numbers of records within the radius of each record.
 
@@ -142,8 +142,8 @@ def smooth_bound(
         The global sensitivity.
     decay : Fraction
         ``e^-smoothing``, a rational number below 1.
-    size : int, optional
-        The number of records of the whole database, if more than are given.
+    size : float, optional
+        A bound on the number of records of the whole database, if more than are given.
     """
     last = horizon(cap, decay, relation, len(points) if size is None else size)
     near = np.flatnonzero(degrees < degrees_needed(beta, last))
@@ -289,8 +289,8 @@ def weights(decay: Fraction, last: int) -> Iterator[Fraction]:
         yield Fraction(weight, 1 << places)
 
 
-def horizon(cap: int, decay: Fraction, relation: str, size: int) -> int:
-    """Return a t beyond which no term of any database of this size can matter.
+def horizon(cap: int, decay: Fraction, relation: str, size: float) -> int:
+    """Return a t beyond which no term of any database of at most this size can matter.
 
     U_t is at least t + 1 (replace_one) or t (add_remove), so from t = cap - 1, respectively
     t = cap, on every term is the cap's and later ones are smaller. And U_t is at most size + t + 1,

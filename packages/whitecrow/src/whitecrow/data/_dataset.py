@@ -85,6 +85,11 @@ class Dataset:
         """The number of records. A fact, unless the card says that it is public."""
         return self._size
 
+    @property
+    def size_at_most(self) -> float:
+        """The number of records."""
+        return self._size
+
     def values(self, column: str) -> npt.NDArray[Any]:
         """Return one column as stored (codes for categories, day numbers for dates)."""
         self.card.column(column)

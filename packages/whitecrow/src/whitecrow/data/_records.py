@@ -28,6 +28,10 @@ class Records(Protocol):
     def size(self) -> int:
         """The number of records. A fact, unless the card says that it is public."""
 
+    @property
+    def size_at_most(self) -> float:
+        """A bound on the size that is known without reading records; infinity if there is none."""
+
     def tally(
         self, keys: Sequence[Key]
     ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:

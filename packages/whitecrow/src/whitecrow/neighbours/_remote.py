@@ -116,21 +116,9 @@ class RemoteEngine:
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
         """Return the records with fewer than ``cap`` close ones, and how many each has."""
         checked_cap(cap, 1, "sparse")
-        sample, found, width = None, None, len(neighbour_relation.columns)
-        if neighbour_relation.form().plain:  # cells are of values as they are
-            laid_out = self._peeked(neighbour_relation)
-            if laid_out is None:
-                sample = self._sample(neighbour_relation)
-                laid_out = self._laid_out(neighbour_relation, sample)
-            if laid_out is not None:
-                found = self._by_cells(neighbour_relation, *laid_out, cap)
-        if found is not None:
-            return found
-        if sample is None:
-            sample = self._sample(neighbour_relation)
-        if self._dataset.size == 0:
-            return np.empty((0, width)), np.zeros(0, np.int64)
-        return self._by_pivots(neighbour_relation, sample, cap)
+        sample = self._sample(neighbour_relation)
+        found = (plan(self, neighbour_relation, sample, cap) for plan in _PLANS)
+        return next(answer for answer in found if answer is not None)
 
     def _few(self, asked: Matrix, columns: tuple[str, ...], form: Form, cap: int | None) -> Counts:
         """Count for a batch of records, where the records are."""
@@ -140,39 +128,19 @@ class RemoteEngine:
         everything = self._dataset.records(columns)
         return self._count_in_turns(form, form.placed(asked), limit, everything)
 
-    def _peeked(self, neighbour_relation: NeighbourRelation) -> tuple[cells.Lattice, Counts] | None:
-        """Try with records that are had without a reading of all; None if they do not do."""
-        everything = self._dataset.records(neighbour_relation.columns)
-        sample = self._warehouse.peek(everything, self._bounds.sample)
-        return None if sample is None else self._laid_out(neighbour_relation, sample)
-
-    def _laid_out(
-        self, neighbour_relation: NeighbourRelation, sample: Matrix
-    ) -> tuple[cells.Lattice, Counts] | None:
-        """Return a lattice and its histogram; None where there is none of moderate size."""
-        if not len(sample):
-            return None
+    def _by_cells(
+        self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
+    ) -> tuple[Matrix, Counts] | None:
+        """Certify cells from their histogram; None where there are too many, or too few certify."""
         bounds, form = self._bounds, neighbour_relation.form()
-        size = self._about()
-        most = min(bounds.cells, max(1024, size // 4))
-        lattice = cells.lay_out(sample, form, size, most)
-        if lattice is None:
+        if not form.plain or not len(sample):  # cells are of values as they are
             return None
-        histogram = self._histogram(neighbour_relation, lattice)
-        if len(histogram) > 4 * bounds.cells:
+        size = self._about()
+        lattice = cells.lay_out(sample, form, size, min(bounds.cells, max(1024, size // 4)))
+        histogram = None if lattice is None else self._histogram(neighbour_relation, lattice)
+        if lattice is None or histogram is None or len(histogram) > 4 * bounds.cells:
             return None
         self._dataset.remember_size(int(histogram[:, 1].sum()))
-        return lattice, histogram
-
-    def _by_cells(
-        self,
-        neighbour_relation: NeighbourRelation,
-        lattice: cells.Lattice,
-        histogram: Counts,
-        cap: int,
-    ) -> tuple[Matrix, Counts] | None:
-        """Certify cells from their histogram; None where cells certify too little."""
-        bounds = self._bounds
         judged = lattice.judged(histogram[:, 0].copy(), histogram[:, 1].copy(), cap)
         if judged.asked > max(self._dataset.size // 8, bounds.asked):
             return None
@@ -225,7 +193,7 @@ class RemoteEngine:
         self, neighbour_relation: NeighbourRelation, sample: Matrix, cap: int
     ) -> tuple[Matrix, Counts]:
         """Certify records by pivots; count the others where the records are, share by share."""
-        size, width = self._dataset.size, len(neighbour_relation.columns)
+        size, width = self._about(), len(neighbour_relation.columns)
         form = neighbour_relation.form()
         everything = self._dataset.records(neighbour_relation.columns)
         chosen = pivots.choose(form.placed(sample), form, size, cap)
@@ -297,13 +265,16 @@ class RemoteEngine:
 
     def _about(self) -> int:
         """Return the number of records, or of rows that are stored if that is known unread."""
-        stored = None if self._dataset.size_known else self._warehouse.rows_stored
-        return self._dataset.size if stored is None else stored
+        most = self._dataset.size_at_most
+        return self._dataset.size if math.isinf(most) else int(most)
 
     def _sample(self, neighbour_relation: NeighbourRelation) -> Matrix:
-        """Draw a sample of records. It decides how the work is split, and never the counts."""
+        """Return some records. They decide how the work is split, and never the counts."""
         width = len(neighbour_relation.columns)
         everything = self._dataset.records(neighbour_relation.columns)
+        near = self._warehouse.peek(everything, self._bounds.sample)
+        if near is not None and len(near):
+            return near
         # One reading finds the size too, where something like it is known before.
         part = min(1.0, self._bounds.sample / max(1, self._about()))
         parts = self._warehouse.work(everything, Sampled(part), Yields(width + 1))
@@ -312,3 +283,10 @@ class RemoteEngine:
         self._dataset.remember_size(int(drawn[numbers, 0].sum()))
         sample = drawn[~numbers, :-1]
         return sample[np.random.default_rng(len(sample)).permutation(len(sample))]
+
+
+_PLANS: tuple[Callable[..., tuple[Matrix, Counts] | None], ...] = (
+    RemoteEngine._by_cells,
+    RemoteEngine._by_pivots,
+)
+"""How :meth:`RemoteEngine.sparse` may count: the first that answers does, and the last always."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -75,9 +76,12 @@ class RemoteDataset:
         self._size = size
 
     @property
-    def size_known(self) -> bool:
-        """Whether the size needs no reading."""
-        return self._size is not None
+    def size_at_most(self) -> float:
+        """A bound on the size that needs no reading: the rows that are stored, or infinity."""
+        if self._size is not None:
+            return self._size
+        stored = self.warehouse.rows_stored
+        return math.inf if stored is None else stored
 
     @property
     def rejections(self) -> Rejections:
