@@ -72,12 +72,10 @@ def here() -> dict[str, Device]:
     found = {}
     for name, device in (("cupy", cupy_device), ("torch", torch_device)):
         if importlib.util.find_spec(name):
-            found[name] = device()
-    plain = {
-        f"{name}, array operations": dataclasses.replace(device, compile=None)
-        for name, device in found.items()
-    }
-    return found | plain
+            found[f"{name}, array operations"] = dataclasses.replace(device(), compile=None)
+            if device().compile is not None:
+                found[name] = device()
+    return found
 
 
 def count_on(device: Device, data: Matrix, radius: float, cap: int) -> Counts:
@@ -283,7 +281,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     ways = here()
     print(f"{CORES} cores of {processor()}; Python {platform.python_version()}")
-    compiled = {name: device for name, device in ways.items() if "," not in name}
+    compiled = {name: device for name, device in ways.items() if device.compile is not None}
     for device in compiled.values():
         print(device.name)
     print()

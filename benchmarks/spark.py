@@ -17,6 +17,7 @@ largest size. `foretold` is the time of the largest size by a model that is fitt
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import tempfile
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 from pyarrow import parquet
@@ -60,22 +62,21 @@ class Cost:
 
 
 def stages(spark: Any) -> Iterator[Any]:
-    """Yield what Spark knows of each stage so far."""
+    """Yield what Spark's own pages know of each stage so far."""
     context = spark.sparkContext
-    none = context._gateway.new_array(context._jvm.double, 0)
-    listed = context._jsc.sc().statusStore().stageList(None, False, False, none, None)
-    for place in range(listed.size()):
-        yield listed.apply(place)
+    pages = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}"
+    with urlopen(f"{pages}/stages") as reply:
+        yield from json.load(reply)
 
 
 def totals(spark: Any) -> Cost:
     """Add up the stages."""
     found = Cost()
     for stage in stages(spark):
-        found.tasks += stage.numCompleteTasks()
-        found.shuffled += stage.shuffleWriteBytes()
-        found.spilled += stage.memoryBytesSpilled() + stage.diskBytesSpilled()
-        each = stage.peakExecutionMemory() // max(1, stage.numTasks())
+        found.tasks += stage["numCompleteTasks"]
+        found.shuffled += stage["shuffleWriteBytes"]
+        found.spilled += stage["memoryBytesSpilled"] + stage["diskBytesSpilled"]
+        each = stage["peakExecutionMemory"] // max(1, stage["numTasks"])
         found.task_memory = max(found.task_memory, each)
     return found
 
@@ -207,7 +208,7 @@ def main() -> None:
     given = options.parse_args()
     sizes = [100_000, 1_000_000] if given.quick else [100_000, 1_000_000, 3_000_000, 10_000_000]
     sizes += [30_000_000, 100_000_000] if given.large else []
-    spark = session("local[2]", **{"spark.driver.memory": MEMORY})
+    spark = session("local[2]", **{"spark.driver.memory": MEMORY, "spark.ui.enabled": "true"})
     counted(spark, sizes[0], 1)
     table: list[list[object]] = []
     costs: dict[int, tuple[Cost, Cost]] = {}

@@ -231,7 +231,7 @@ def test_without_the_package_telemetry_is_refused_with_what_to_install(
 ) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "opentelemetry.sdk._logs", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     settings = Settings(database=f"sqlite:///{tmp_path / 'x.db'}", telemetry="http://127.0.0.1:1")
     with pytest.raises(MissingExtra, match="telemetry"):
         create_app(settings)

@@ -6,13 +6,21 @@ same that Prometheus gets. No dataset, question, answer or time of a computation
 
 from __future__ import annotations
 
+import contextlib
+import queue
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
+from urllib.request import Request, urlopen
 
 from whitecrow.errors import MissingExtra
 
 _NAME = "whitecrow"
+_WAITING = 4096
+"""Events that wait for the collector, at most."""
+_PATIENCE = 5.0
+"""Seconds."""
 
 
 class Telemetry:
@@ -28,11 +36,8 @@ class Telemetry:
 
     def __init__(self, endpoint: str, *, headers: Mapping[str, str] | None = None) -> None:
         try:
-            from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
             from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-            from opentelemetry.sdk._logs import LoggerProvider
-            from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
             from opentelemetry.sdk.metrics import MeterProvider
             from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
             from opentelemetry.sdk.resources import Resource
@@ -48,14 +53,11 @@ class Telemetry:
         self._traces.add_span_processor(
             BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces", headers=sent))
         )
-        self._logs = LoggerProvider(resource=about)
-        self._logs.add_log_record_processor(
-            BatchLogRecordProcessor(OTLPLogExporter(f"{base}/v1/logs", headers=sent))
-        )
+        self._logs = _Logs(f"{base}/v1/logs", sent)
         exporter = OTLPMetricExporter(f"{base}/v1/metrics", headers=sent)
         self._metrics = MeterProvider([PeriodicExportingMetricReader(exporter)], resource=about)
         meter = self._metrics.get_meter(_NAME)
-        self._tracer, self._logger = self._traces.get_tracer(_NAME), self._logs.get_logger(_NAME)
+        self._tracer = self._traces.get_tracer(_NAME)
         self._requests = meter.create_counter("whitecrow.requests")
         self._seconds = meter.create_histogram("whitecrow.reply.seconds", unit="s")
         self._asks = meter.create_counter("whitecrow.asks")
@@ -83,19 +85,70 @@ class Telemetry:
 
     def event(self, said: Mapping[str, Any]) -> None:
         """A security event."""
-        from opentelemetry._logs import SeverityNumber
-
-        refused = said["outcome"] != "success"
-        self._logger.emit(
-            timestamp=time.time_ns(),
-            severity_number=SeverityNumber.WARN if refused else SeverityNumber.INFO,
-            severity_text="WARN" if refused else "INFO",
-            body=str(said["event"]),
-            attributes={f"whitecrow.{key}": value for key, value in said.items()},
-            event_name=f"whitecrow.{said['event']}",
-        )
+        self._logs.send(said)
 
     def close(self) -> None:
         """Send what is left, and stop."""
         for provider in (self._traces, self._logs, self._metrics):
             provider.shutdown()
+
+
+class _Logs:
+    """Sends security events as log records, from a thread of its own.
+
+    The OpenTelemetry packages have no public interface for logs yet; their messages are public.
+
+    Parameters
+    ----------
+    address : str
+        Where the collector takes log records.
+    headers : mapping
+        Sent along.
+    """
+
+    def __init__(self, address: str, headers: Mapping[str, str]) -> None:
+        self._address = address
+        self._headers = {**headers, "Content-Type": "application/x-protobuf"}
+        self._waiting: queue.Queue[bytes | None] = queue.Queue(_WAITING)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def send(self, said: Mapping[str, Any]) -> None:
+        """Send an event; a collector that is far behind loses it, and nobody waits."""
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait(_message(said))
+
+    def shutdown(self) -> None:
+        """Send what is left, for some seconds."""
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait(None)
+        self._thread.join(_PATIENCE)
+
+    def _work(self) -> None:
+        while (body := self._waiting.get()) is not None:
+            request = Request(self._address, body, self._headers)
+            with contextlib.suppress(OSError), urlopen(request, timeout=_PATIENCE):
+                pass
+
+
+def _message(said: Mapping[str, Any]) -> bytes:
+    """Return a security event as OTLP has log records."""
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+    from opentelemetry.proto.logs.v1 import logs_pb2
+
+    request: Any = ExportLogsServiceRequest()
+    part = request.resource_logs.add()
+    part.resource.attributes.add(key="service.name").value.string_value = _NAME
+    scope = part.scope_logs.add()
+    scope.scope.name = _NAME
+    level = "INFO" if said["outcome"] == "success" else "WARN"
+    record = scope.log_records.add(
+        time_unix_nano=time.time_ns(),
+        severity_number=getattr(logs_pb2, f"SEVERITY_NUMBER_{level}"),
+        severity_text=level,
+        event_name=f"whitecrow.{said['event']}",
+    )
+    record.body.string_value = str(said["event"])
+    for key, value in said.items():
+        record.attributes.add(key=f"whitecrow.{key}").value.string_value = str(value)
+    return bytes(request.SerializeToString())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.errors import MissingExtra
+from whitecrow.errors import MissingExtra, invalid
 
 try:
     from pyod.models.base import BaseDetector
@@ -88,15 +88,12 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector at its price, and score the training records."""
-
-        self._set_n_classes(y)
         given = {name: value for name, value in self.get_params().items() if name != _RATE}
         self.learned_ = Learned(**given, false_alarms=self.contamination).fit(X)
         self.detector_ = self.learned_.detector_
         self.threshold_bought_ = self.learned_.threshold_bought_
         self.decision_scores_ = self.decision_function(X)
-        self._process_decision_scores()
-        # PyOD takes its threshold from the training scores: this one was released.
+        # Other detectors take their threshold from the training scores: this one was released.
         self.threshold_ = -self.learned_.offset_
         self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
         return self
@@ -105,3 +102,28 @@ class PrivateDetector(BaseDetector):  # type: ignore[misc]
         """Return how strange each record is."""
         found: npt.NDArray[np.float64] = -self.learned_.score_samples(X)
         return found
+
+    def predict_proba(
+        self, X: Any, method: str = "linear", return_confidence: bool = False
+    ) -> npt.NDArray[np.float64] | tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return scores between 0 and 1 for both classes, scaled by those of training as PyOD does.
+
+        Parameters
+        ----------
+        method : {"linear", "unify"}
+            From the least to the largest training score, or by the normal law of their moments.
+        return_confidence : bool
+            Whether to return how sure the labels are, too.
+        """
+        scores, known = self.decision_function(X), self.decision_scores_
+        if method == "linear":
+            strange = (scores - known.min()) / (np.ptp(known) or 1.0)
+        elif method == "unify":
+            from scipy.special import erf
+
+            strange = erf((scores - known.mean()) / ((known.std() or 1.0) * 2**0.5))
+        else:
+            raise invalid("predict_proba", "method", "linear or unify", method)
+        strange = strange.clip(0.0, 1.0)
+        both = np.column_stack([1.0 - strange, strange])
+        return (both, self.predict_confidence(X)) if return_confidence else both

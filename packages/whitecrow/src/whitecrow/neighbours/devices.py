@@ -147,23 +147,9 @@ def torch_device(where: str = "cuda") -> Device:
         unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         return int(torch.cuda.mem_get_info()[0] + unused)
 
-    def compile_(source: str, name: str) -> Launch | None:
-        try:
-            kernel = torch.cuda._compile_kernel(source, name, nvcc_options=["--fmad=false"])
-        except (AttributeError, OSError, RuntimeError):
-            # Young and private, and in need of CUDA's headers. The array operations do without.
-            return None
-
-        def launch(grid: tuple[int, int], threads: int, arrays: tuple[Any, ...]) -> None:
-            kernel(grid=(*grid, 1), block=(threads, 1, 1), args=list(arrays))
-
-        return launch
-
-    compiles = on_gpu and torch.version.hip is None
     hardware = torch.cuda.get_device_name() if on_gpu else "cpu"
     name = f"PyTorch {torch.__version__}, {hardware}"
-    launches = compile_ if compiles else None
-    return Device(name, put, fetch, torch.maximum, torch.Tensor.float, free, launches)
+    return Device(name, put, fetch, torch.maximum, torch.Tensor.float, free, None)
 
 
 def _imported(name: str) -> ModuleType | None:
