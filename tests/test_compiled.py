@@ -21,6 +21,7 @@ class Terminal:
     said = ""
     def isatty(self): return True
     def write(self, text): self.said += text
+    def flush(self): pass
 
 compiled = []
 sys.stderr = terminal = Terminal()
