@@ -69,7 +69,7 @@ def refuse(**flags):
         return plain(**flags)(function)
     return wrap
 numba.njit = refuse
-from whitecrow.curator.warming import kept_in
+from whitecrow._compiled import kept_in
 assert kept_in() is None
 """
     subprocess.run([sys.executable, "-c", program], check=True)

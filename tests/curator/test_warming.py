@@ -9,8 +9,8 @@ from pathlib import Path
 from benchmarks.cold_start import LARGE, asking
 from click.testing import CliRunner
 
+from whitecrow._compiled import kept_in
 from whitecrow.cli import whitecrow
-from whitecrow.curator.warming import kept_in
 
 LISTEN = """
 from numba.core import event

@@ -7,6 +7,7 @@ it at a terminal is told once.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -38,6 +39,12 @@ def compiled_into(**flags: Any) -> Callable[[Any], Any]:
     decorate: Any = njit  # its types know fewer flags than it does
     decorator: Callable[[Any], Any] = decorate(**flags, **_INTO_OTHERS)
     return decorator
+
+
+def kept_in() -> str | None:
+    """Return where numba keeps the code of kernels; None if no folder can be written."""
+    folder: str | None = compiled()(lambda: None).stats.cache_path
+    return (os.environ.get("NUMBA_CACHE_DIR") or folder) if folder is not None else None
 
 
 @cache

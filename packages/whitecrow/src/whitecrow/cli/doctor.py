@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 import whitecrow
+from whitecrow._compiled import kept_in
 from whitecrow.cli.screen_output import Output
 
 _PARTS = {
@@ -31,8 +32,6 @@ def command(output: Output) -> None:
 
     Nothing is read or changed.
     """
-    from whitecrow.curator.warming import kept_in
-
     kernels = kept_in()
     parts = {what: _installed(package) for what, (package, _) in _PARTS.items()}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

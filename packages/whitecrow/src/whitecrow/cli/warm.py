@@ -6,6 +6,7 @@ import time
 
 import click
 
+from whitecrow._compiled import kept_in
 from whitecrow.cli.screen_output import Output
 
 
@@ -18,7 +19,7 @@ def command(output: Output) -> None:
     the installed package, or where that cannot be written in your own cache; NUMBA_CACHE_DIR names
     another folder.
     """
-    from whitecrow.curator.warming import kept_in, warm
+    from whitecrow.curator.warming import warm
 
     start = time.perf_counter()
     with output.progress() as progress:

@@ -7,7 +7,6 @@ it has been compiled on a machine it is loaded, which takes about a second for a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -64,14 +63,6 @@ def warm(tell: Callable[[int], None] = lambda percent: None) -> None:
         tell(100 * done // len(steps))
         step()
     tell(100)
-
-
-def kept_in() -> str | None:
-    """Return where the machine code of kernels is kept; None if nowhere can be written."""
-    from whitecrow.neighbours._kernels.scan import count_scanned
-
-    folder: str | None = count_scanned.stats.cache_path
-    return os.environ.get("NUMBA_CACHE_DIR") or folder if folder is not None else None
 
 
 def _counting(values: NDArray[np.float64]) -> None:
