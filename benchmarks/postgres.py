@@ -37,8 +37,8 @@ def missing() -> str:
 class Cluster:
     """A running server that listens on a socket in its own folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+        self._folder, self._durable = folder, durable
         self._data = folder / "data"
         binaries = _binaries()
         assert binaries is not None
@@ -55,9 +55,11 @@ class Cluster:
         return f"postgresql+psycopg://whitecrow@/postgres?host={self._folder}"
 
     def start(self) -> None:
-        """Start the server; durable as it comes (fsync and synchronous_commit on)."""
+        """Start the server; durable as it comes (fsync and synchronous_commit on), or not."""
         options = f"-c listen_addresses= -c unix_socket_directories={self._folder}"
         options += " -c max_connections=100"
+        if not self._durable:
+            options += " -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
         log = str(self._folder / "log")
         self._run("pg_ctl", "-D", str(self._data), "-l", log, "-o", options, "-w", "start")
 
@@ -77,10 +79,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Start a cluster, and remove it afterwards."""
-    with tempfile.TemporaryDirectory(prefix="whitecrow-pg-", ignore_cleanup_errors=True) as name:
-        server = Cluster(Path(name))
+def cluster(*, durable: bool = True) -> Iterator[Cluster]:
+    """Start a cluster, and remove it afterwards; one that is not durable lies in memory."""
+    memory = None if durable or not Path("/dev/shm").is_dir() else "/dev/shm"
+    with tempfile.TemporaryDirectory(
+        prefix="whitecrow-pg-", dir=memory, ignore_cleanup_errors=True
+    ) as name:
+        server = Cluster(Path(name), durable=durable)
         server.start()
         try:
             yield server

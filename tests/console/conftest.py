@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from whitecrow.demo import CARD, DATA
 from whitecrow_server import Person, Service, Settings, create_app
+from whitecrow_server._hashing import Hasher
 from whitecrow_server._processes import DatasetProcess
 from whitecrow_server.console import mount
 
@@ -150,7 +151,7 @@ def build(folder: Path, *, listed: bool = True, **changes: Any) -> House:
     )
     house = House(create_app(settings, pages=mount), settings)
     service = house.service
-    cheap = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    cheap = Hasher(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
     service.sessions._hasher = cheap
     custodian = service.people.add("custodian", "custodian")
     for name, role in ROLES.items():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -12,10 +14,11 @@ import httpx
 import pytest
 
 from whitecrow.errors import TooMany
+from whitecrow_server import _security
 from whitecrow_server._handler import Lanes
 from whitecrow_server._lanes import Lane
 
-from .conftest import House, identify
+from .conftest import Caller, House, identify
 
 
 def _run(*shares: tuple[str, int], lane: Lane, seconds: float = 0.0) -> list[str]:
@@ -136,3 +139,28 @@ def test_a_lane_that_stands_still_holds_up_no_other_sort_of_work(house: House, n
         await asyncio.gather(*blocked, return_exceptions=True)
 
     anyio.run(main)
+
+
+def test_passwords_are_hashed_by_a_process_that_gives_way(house: House) -> None:
+    sessions, hasher = house.service.sessions, house.service.hasher
+    sessions.set_password("bob", "correct horse battery staple")  # begins the process
+    assert hasher._child is not None
+    process = hasher._child._process
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    process.kill()
+    process.wait()
+    assert sessions.sign_in("bob", "correct horse battery staple")  # it is begun anew
+
+
+def test_whoever_comes_too_often_is_refused_at_leisure(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One connection that sends on at once has no more than so many refusals a second."""
+    monkeypatch.setattr(_security, "HELD_SECONDS", 0.3)
+    call = Caller(opened(rate=0.001, burst=1))
+    took = []
+    for status in (401, 429, 429):
+        began = time.perf_counter()
+        assert call("nobody", "GET", "/v1/me").status_code == status
+        took.append(time.perf_counter() - began)
+    assert min(took[1:]) >= 0.3

@@ -18,6 +18,7 @@ from whitecrow.demo import CARD
 from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, TooMany
 from whitecrow_server import Service, create_app
 from whitecrow_server import _totp as totp
+from whitecrow_server._hashing import Hasher
 from whitecrow_server._second_factor import first_step, turn_on
 from whitecrow_server._tables import trail as trail_table
 from whitecrow_server._trail import Trail
@@ -33,7 +34,9 @@ def house(tmp_path: Path) -> Iterator[House]:
     settings = settings_for(tmp_path)
     app = create_app(settings)
     found = House(settings, app, settle_in(app.state.service))
-    found.service.sessions._hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    found.service.sessions._hasher = Hasher(
+        PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    )
     yield found
     found.service.close()
 

@@ -14,6 +14,7 @@ from benchmarks.postgres import cluster, missing
 import whitecrow as wc
 from whitecrow.errors import Forbidden, NotSignedIn, TooMany
 from whitecrow_server import Settings, create_app
+from whitecrow_server._hashing import Hasher
 from whitecrow_server._limits import Limits
 from whitecrow_server._service import Service
 
@@ -29,7 +30,9 @@ def service(opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch) -> Se
     from argon2 import PasswordHasher
 
     monkeypatch.setattr(
-        found.sessions, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+        found.sessions,
+        "_hasher",
+        Hasher(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)),
     )
     found.sessions.set_password("ana", GOOD)
     return found
@@ -106,14 +109,14 @@ def test_an_address_that_fails_often_is_locked(service: Service) -> None:
 def _guess_at_once(service: Service, guesses: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Send wrong passwords all at the same moment; return how many were looked at."""
     looked_at: list[str] = []
-    matches = service.sessions._matches
+    matches = service.sessions._hasher.fits
 
     def noted(hashed: str, password: str) -> bool:
         looked_at.append(password)
         time.sleep(0.02)
         return matches(hashed, password)
 
-    monkeypatch.setattr(service.sessions, "_matches", noted)
+    monkeypatch.setattr(service.sessions._hasher, "fits", noted)
     start = threading.Barrier(guesses)
 
     def guess(i: int) -> None:
@@ -174,7 +177,7 @@ def test_a_sign_in_that_is_overtaken_leaves_no_session(
     service: Service, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     """While the password is being checked its owner is shut out, or it is replaced."""
-    matches = service.sessions._matches
+    matches = service.sessions._hasher.fits
 
     def overtaken(hashed: str, password: str) -> bool:
         found = matches(hashed, password)
@@ -186,7 +189,7 @@ def test_a_sign_in_that_is_overtaken_leaves_no_session(
             service.members.reset_password(person("custodian"), "ana")
         return found
 
-    monkeypatch.setattr(service.sessions, "_matches", overtaken)
+    monkeypatch.setattr(service.sessions._hasher, "fits", overtaken)
     with pytest.raises(NotSignedIn):
         service.sessions.sign_in("ana", GOOD)
     with pytest.raises(NotSignedIn):

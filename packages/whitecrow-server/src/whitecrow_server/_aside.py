@@ -79,6 +79,7 @@ class Aside:
 
     def _begun(self) -> Child:
         if self._child is None or not self._child.alive:
+            self.close()  # what is left of one that died
             self._child = Child("whitecrow_server._aside_process", 1)
             self._child.wires[0].send(
                 {
@@ -91,6 +92,5 @@ class Aside:
 
     def close(self) -> None:
         """End the process."""
-        child = self._child
-        if child is not None:
-            child.end()
+        if self._child is not None:
+            self._child.end()

@@ -10,10 +10,8 @@ from __future__ import annotations
 import importlib
 import os
 import resource
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +27,7 @@ from whitecrow.limits import Limits
 from whitecrow.place.balls import Balls
 from whitecrow.question import Progress, Question
 from whitecrow.questions import register
+from whitecrow_server._children import end_with_service
 from whitecrow_server._untrusted_input import priced_question
 from whitecrow_server._wire import Wire
 
@@ -45,10 +44,8 @@ def main(wire: int, life: int) -> None:
     life : int
         A pipe that ends when the service does, however that happens.
     """
-    for stopping in (signal.SIGINT, signal.SIGTERM):  # the service decides, once it has replied
-        signal.signal(stopping, signal.SIG_IGN)
+    end_with_service(life)
     os.nice(10)
-    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     end = Wire(socket.socket(fileno=wire))
     said = end.receive()
     for module in said["questions"]:  # those that the service's own code registered
@@ -61,11 +58,6 @@ def main(wire: int, life: int) -> None:
         ledger.database.label = "of this service"
         while True:
             end.send(_reply(ledger, end.receive()))
-
-
-def _end_with(life: int) -> None:
-    os.read(life, 1)
-    os._exit(1)
 
 
 def _reply(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:

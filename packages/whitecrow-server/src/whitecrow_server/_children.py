@@ -76,6 +76,24 @@ class Child:
                 self._life = -1
 
 
+def end_with_service(life: int) -> None:
+    """In such a process: end at once when the service has ended, and not before.
+
+    Parameters
+    ----------
+    life : int
+        The pipe that ends when the service does, however that happens.
+    """
+
+    def end() -> None:
+        os.read(life, 1)
+        os._exit(1)
+
+    for stopping in (signal.SIGINT, signal.SIGTERM):  # the service decides, once it has replied
+        signal.signal(stopping, signal.SIG_IGN)
+    threading.Thread(target=end, daemon=True).start()
+
+
 def environment() -> dict[str, str]:
     """What a process that a worker starts gets of the service's environment."""
     shown = {

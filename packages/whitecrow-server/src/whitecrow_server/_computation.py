@@ -14,7 +14,6 @@ import logging
 import math
 import os
 import resource
-import signal
 import socket
 import sys
 import threading
@@ -37,6 +36,7 @@ from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
 from whitecrow.neighbours import READ_AGAIN, Engine, LocalEngine, open_data, open_engine
 from whitecrow.questions import read_question, register
+from whitecrow_server._children import end_with_service
 from whitecrow_server._maps import drawn
 from whitecrow_server._wire import Wire
 
@@ -57,11 +57,9 @@ def main(light: int, heavy: int, life: int) -> None:
     life : int
         A pipe that ends when the service does, however that happens.
     """
-    for stopping in (signal.SIGINT, signal.SIGTERM):  # the service decides, once it has replied
-        signal.signal(stopping, signal.SIG_IGN)
+    end_with_service(life)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold records
     os.umask(0o077)
-    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     wires = [Wire(socket.socket(fileno=number)) for number in (light, heavy)]
     said = wires[1].receive()
     log = None if said["log"] is None else Path(said["log"])
@@ -91,12 +89,6 @@ def main(light: int, heavy: int, life: int) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-
-
-def _end_with(life: int) -> None:
-    """End at once when the service has ended, whatever is being computed."""
-    os.read(life, 1)
-    os._exit(1)
 
 
 def _serve(computation: _Computation, wire: Wire, lane: str) -> None:

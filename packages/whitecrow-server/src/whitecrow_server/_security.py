@@ -38,6 +38,10 @@ HEADERS: Mapping[str, str] = {
 _REFUSALS = (401, 402, 403, 404, 429)
 """What is told as a refusal. 404: it is the answer for what somebody may not know of."""
 
+HELD_SECONDS = 1.0
+"""How long a refusal for coming too often is held back: whoever sends on as soon as a reply is
+there must not have us refuse all the time."""
+
 _BROKEN = "The service failed. The custodian's log has the cause."
 """All that anybody outside learns of a fault of ours."""
 
@@ -85,6 +89,8 @@ class SecurityMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if status == 429:
+                    await asyncio.sleep(HELD_SECONDS)
                 said = list(message.get("headers", ()))
                 known = {name.lower() for name, _ in said}
                 message["headers"] = said + [one for one in self._headers if one[0] not in known]

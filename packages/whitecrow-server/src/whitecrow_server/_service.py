@@ -27,6 +27,7 @@ from whitecrow_server._catalogue import Catalogue, Listing
 from whitecrow_server._curator_pool import CuratorPool
 from whitecrow_server._dummies import Dummies
 from whitecrow_server._events import Events, sinks_of, told
+from whitecrow_server._hashing import Hasher
 from whitecrow_server._history import History
 from whitecrow_server._logs import LOG
 from whitecrow_server._members import Members, need
@@ -78,7 +79,8 @@ class Service(Replies):
         self.told = Told(self.ledger)
         self.events = Events(sinks_of(settings.events))
         self.people = People(self.store, longest=settings.longest_token_days)
-        self.sessions = Sessions(self.store, settings)
+        self.hasher = Hasher()
+        self.sessions = Sessions(self.store, settings, self.hasher)
         self.second_factor, trail = SecondFactor(self.store), Trail(self.store)
         self.members = Members(
             *(self.people, self.sessions, self.second_factor, trail, settings, self.events)
@@ -102,6 +104,7 @@ class Service(Replies):
         for name in self.catalogue.remove_unaccounted():
             LOG.warning("listing without an account removed", dataset=name)
         self.onboarding.clean_uploads()
+        self.hasher.begin()
         self.pool.start()
 
     def close(self) -> None:
@@ -109,6 +112,7 @@ class Service(Replies):
         self.pool.close()
         self.dummies.close()
         self.aside.close()
+        self.hasher.close()
         self.store.close()
         self.ledger.close()
         self.events.close()

@@ -9,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets as randomness
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Row, insert, select, update
 
 from whitecrow.errors import Forbidden, InvalidInput, NotSignedIn
 from whitecrow_server._attempts import Attempts, take_back_code
+from whitecrow_server._hashing import Hasher
 from whitecrow_server._keys import KeyRing
 from whitecrow_server._people import Credential, Person, end_credentials, is_name, lock
 from whitecrow_server._second_factor import passes
@@ -67,13 +65,13 @@ class Sessions:
         Where the tables are.
     settings : Settings
         How long a session lasts, when sign-in is locked, whether cookies need TLS.
+    hasher : Hasher
+        Hashes passwords.
     """
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, hasher: Hasher) -> None:
         self._store, self._settings = store, settings
-        self._hasher = PasswordHasher()  # argon2id
-        # Each hash takes 64 MiB: strangers must not be able to make us take it many times over.
-        self._hashing = threading.BoundedSemaphore(2)
+        self._hasher = hasher
         self._nobody = ""
         self._attempts = Attempts(store, settings)
         self.keys = KeyRing(store, seconds=settings.session_hours * 3600)
@@ -114,8 +112,7 @@ class Sessions:
             raise InvalidInput(
                 f"A password has {_SHORTEST} to {_LONGEST} characters.", parameter="new"
             )
-        with self._hashing:
-            return self._hasher.hash(password)
+        return self._hasher.hash(password)
 
     def _replace(
         self,
@@ -339,7 +336,7 @@ class Sessions:
                 row = connection.execute(query).one_or_none()
         kept = "" if row is None or row.password is None else str(row.password)
         # Strangers cost as much time as anybody: the clock does not say who exists.
-        if not self._matches(kept or self._stranger(), password) or not kept:
+        if not self._hasher.fits(kept or self._stranger(), password) or not kept:
             raise NotSignedIn(_WRONG)
         return kept
 
@@ -347,13 +344,6 @@ class Sessions:
         if not self._nobody:
             self._nobody = self._hasher.hash(randomness.token_hex(16))
         return self._nobody
-
-    def _matches(self, hashed: str, password: str) -> bool:
-        with self._hashing:
-            try:
-                return self._hasher.verify(hashed, password)
-            except (VerificationError, InvalidHashError, UnicodeError):
-                return False
 
     def unlock(self, name: str) -> None:
         """Let somebody try again at once, whose sign-in was locked."""

@@ -1,0 +1,98 @@
+"""Passwords, hashed in a process of low priority: strangers may have it done, and nobody waits.
+
+A hash takes four threads and 64 MiB for a moment, on purpose, and is made for names that nobody has
+too. Among the threads that reply it would take the processors from them. A thread of low priority
+would not do: while it has the interpreter's lock and no processor, all others wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from typing import Any
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from whitecrow.errors import NotReady
+from whitecrow_server._children import Child, end_with_service
+from whitecrow_server._wire import Wire
+
+_LONGEST_SECONDS = 30.0
+_LOWER_PRIORITY = 10
+
+
+class Hasher:
+    """Hashes passwords with argon2id, one at a time; in this process until a service begins.
+
+    Parameters
+    ----------
+    hasher : PasswordHasher, optional
+        Hashes in this process; tests have a cheap one.
+    """
+
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._lock = threading.Lock()
+        self._serving = False
+        self._child: Child | None = None
+
+    def begin(self) -> None:
+        """Hash in a process of its own from now on, started when it is first needed."""
+        self._serving = True
+
+    def hash(self, password: str) -> str:
+        """The hash of a password, with a salt of its own."""
+        return str(self._asked({"password": password}))
+
+    def fits(self, hashed: str, password: str) -> bool:
+        """Whether a password has this hash."""
+        return bool(self._asked({"password": password, "hash": hashed}))
+
+    def close(self) -> None:
+        """End the process."""
+        self._serving = False
+        self._end()
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.end()
+
+    def _asked(self, asked: dict[str, str]) -> Any:
+        with self._lock:
+            if not self._serving:
+                return _reply(self._hasher, asked)
+            if self._child is None or not self._child.alive:
+                self._end()  # what is left of one that died
+                self._child = Child("whitecrow_server._hashing", 1)
+            try:
+                self._child.wires[0].send(asked)
+                return self._child.wires[0].receive(_LONGEST_SECONDS)
+            except (EOFError, OSError):
+                self._child.end()
+        raise NotReady("The password could not be looked at; try again in a moment.", after=5)
+
+
+def _reply(hasher: PasswordHasher, asked: dict[str, str]) -> str | bool:
+    password = asked["password"].encode("utf-8", "surrogatepass")  # whatever was typed
+    if "hash" not in asked:
+        return hasher.hash(password)
+    try:
+        return hasher.verify(asked["hash"], password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def main(wire: int, life: int) -> None:
+    """Hash what is asked on a socket, until the service ends."""
+    end_with_service(life)
+    os.nice(_LOWER_PRIORITY)
+    end, hasher = Wire(socket.socket(fileno=wire)), PasswordHasher()
+    while True:
+        end.send(_reply(hasher, end.receive()))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:3]))
