@@ -52,6 +52,7 @@ def test_records_are_scored_with_the_columns_that_made_them(learned, visitors):
     ordinary = {"age": 50, "bmi": 25, "ward": "surgery"}
     for record in (strange, ordinary):
         assert f"{detector.scores(record)[0]:.2f}" in reply.text
+    # Ten standard deviations of the noise, in another process, lie between the two scores.
     place = reply.text.index("bmi = 59")
     assert place < reply.text.index(f"{detector.scores(ordinary)[0]:.2f}")
     assert "1 have a missing value that the card does not fill" in reply.text

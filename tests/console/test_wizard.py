@@ -113,6 +113,7 @@ def _walk(tab: Tab, house: House) -> None:
     tab.seen("wizard-3-answer")
     page.get_by_role("link", name="Read and accept the drafted card").click()
 
+    # Each has some 1,300 records, and a deviation of the noise is 5.
     assert page.get_by_label("Categories of ward").input_value() == "east,north,south"
     assert page.get_by_label("Missing value of pay").input_value() == "fill"
     page.get_by_label("Upper bound of pay").fill("100000")

@@ -91,6 +91,31 @@ def test_a_file_of_the_version_before_is_read_and_written_as_the_present_one(sto
     assert (Detector.from_bytes(again).scores(RECORDS) == stored.scores(RECORDS)).all()
 
 
+SMALL = wc.Card(
+    "visits",
+    (
+        wc.Column("age", "integer", lower=0, upper=120),
+        wc.Column("ward", "category", categories=("a", "b", "c")),
+    ),
+)
+
+
+@pytest.mark.parametrize("name", ["small-0.2", "small-0.2-last"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_file_of_version_0_2_scores_with_the_same_bits(monkeypatch, name, compiled):
+    """Written by the first and by the last 0.2, with the scores that it then gave."""
+    monkeypatch.setattr(scoring, "COMPILED", compiled)
+    monkeypatch.setattr(scoring, "_FEW", 0)
+    path = FOLDER / f"{name}.detector"
+    expected = json.loads(path.with_suffix(".json").read_text())
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == expected["sha256"]
+    detector = Detector.load(path, card=SMALL)
+    records = [(50, "a"), (119, "a"), (50, "b"), (0, "c"), (33, "b")]
+    scores = detector.scores([{"age": age, "ward": ward} for age, ward in records])
+    assert [score.hex() for score in scores.tolist()] == expected["scores"]
+    assert detector.to_bytes() == path.read_bytes()
+
+
 def _sealed(body: bytes) -> bytes:
     return body + hashlib.sha256(body).digest()
 

@@ -137,7 +137,7 @@ def test_advice_over_http_is_that_of_a_curator_and_spends_nothing(
     assert custodian.remaining() == left
     assert found.drawn_from == "profile"
     assert found.columns == ("age", "pay")
-    assert 0.005 < found.share < 0.04
+    assert 0.005 < found.share < 0.04  # the noise of the profile moves it by 0.0006
     assert found.description.price == DifferentialPrivacy("1/2")
     assert found.description.error
     assert custodian.price(found.question) == found.description.price  # it may be asked as it is

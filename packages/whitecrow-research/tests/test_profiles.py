@@ -17,7 +17,7 @@ def test_quantiles_of_public_sets_are_within_two_points_and_medians_within_one(
     name: str, delta: str, shared_data: Path
 ) -> None:
     row = measured(table(shared_data, name), name, "1", delta, runs=1)
-    # About four standard deviations of noise: one run in some thousand is farther off.
+    # About four standard deviations of noise, from this file's stream: the same in every run.
     assert row.errors[:, :, 0].max() <= 0.02
     assert row.errors[:, :, 1].max() <= 0.01
     assert row.errors[:, :, 2].max() <= 0.02

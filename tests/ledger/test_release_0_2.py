@@ -1,0 +1,112 @@
+"""Ledgers that version 0.2 wrote: opened, verified, every answer given again, series gone on with.
+
+``ledger-0.2.sql`` and ``ledger-0.2-last.sql`` are dumps of small ones about the demo's records, by
+the first and the last 0.2: one question of each kind, among them two series by counters that new
+questions no longer have, and a publication of which two periods are out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import whitecrow as wc
+from whitecrow import demo
+from whitecrow.curator import read_question
+from whitecrow.ledger import ChargeRequest, Ledger, RecordedOutcome
+from whitecrow.ledger.verification import verify
+from whitecrow.place.balls import BALLS
+from whitecrow.question import digest
+from whitecrow.questions import BUILT_IN
+
+DUMPS = ("ledger-0.2.sql", "ledger-0.2-last.sql")
+PUBLISHED = wc.Publish(
+    "cost",
+    time="day",
+    start="2024-01-01",
+    period="week",
+    horizon=4,
+    clip=(0, 20_000),
+    rho="1/8",
+)
+
+
+@pytest.fixture(params=DUMPS)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A ledger as 0.2 left it."""
+    path = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(Path(__file__).with_name(request.param).read_text("utf-8"))
+    return path
+
+
+@pytest.fixture
+def opened(old: Path) -> Iterator[wc.Curator]:
+    with wc.Curator.open(
+        demo.DATA, card=demo.CARD, ledger=f"sqlite:///{old}", name="clinic"
+    ) as curator:
+        yield curator
+
+
+def test_it_opens_and_verifies_with_every_entry(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as connection:
+        before = connection.execute("SELECT seq, hash FROM entries ORDER BY seq").fetchall()
+    with Ledger(old, geometry=BALLS) as ledger:
+        assert [(one.seq, one.hash) for one in ledger.entries("clinic")] == before
+        assert verify(ledger, "clinic", geometry=BALLS, full=True).ok
+        asked = Counter(
+            entry.content["question"]["kind"] for entry in ledger.entries("clinic", kind="reserve")
+        )
+        assert set(asked) == set(BUILT_IN)
+        assert asked["publish"] == 4
+
+
+def test_every_answer_it_keeps_is_free_and_a_question_more_adds_up(
+    old: Path, opened: wc.Curator
+) -> None:
+    before = opened.remaining()["differential"]
+    price = wc.DifferentialPrivacy("1/1000")
+    free = 0
+    with Ledger(old, geometry=BALLS) as ledger:
+        answers = {
+            one.closes: one.content["answer"] for one in ledger.entries("clinic", kind="settle")
+        }
+        for entry in ledger.entries("clinic", kind="reserve"):
+            if entry.seq not in answers:
+                continue
+            charge = ChargeRequest(entry.analyst, entry.digest, entry.content["question"], price)
+            recorded, _ = ledger.reserve("clinic", charge)
+            assert isinstance(recorded, RecordedOutcome)
+            assert recorded.answer == answers[entry.seq]
+            free += 1
+    assert free == len(answers) >= len(BUILT_IN)
+    assert opened.remaining()["differential"] == before
+    model = wc.DistanceAnomaly(beta=5, radius=4.0)
+    assert opened.count(["age", "bmi"], model=model, epsilon="1/7").charged
+    assert opened.remaining()["differential"] == before - Fraction(1, 7)
+
+
+@pytest.mark.parametrize("old", ["ledger-0.2-last.sql"], indirect=True)
+def test_asked_again_every_question_has_its_answer_and_a_series_goes_on(
+    old: Path, opened: wc.Curator
+) -> None:
+    """The first 0.2 told cards apart in another way: what is asked again is asked anew there."""
+    before = opened.remaining()
+    with Ledger(old, geometry=BALLS) as ledger:
+        entries = ledger.entries("clinic", kind="reserve")
+        answered = {one.closes for one in ledger.entries("clinic", kind="settle")}
+    for entry in entries:
+        question = read_question(entry.content["question"])
+        if entry.seq in answered and digest(question) != digest(PUBLISHED):
+            assert not opened.ask(question).charged
+    publisher = opened.publisher(PUBLISHED)
+    assert publisher.closed == 2
+    (point,) = publisher.update("2024-01-15", [700.0, 20.0])
+    assert point.period == "2024-01-15"
+    assert opened.remaining() == before
