@@ -58,9 +58,9 @@ class _Recording(InProcess):
 class _Watched(Curator):
     """A curator whose facts can be looked at, by this test."""
 
-    def __init__(self, dataset: Any, engine: Any, ledger: Ledger, **named: Any) -> None:
-        self.recording = _Recording(dataset, engine)
-        super().__init__(dataset, engine, ledger, execution=self.recording, **named)
+    def __init__(self, holding: Any, **named: Any) -> None:
+        self.recording = _Recording(holding.dataset, holding.engine)
+        super().__init__(holding, execution=self.recording, **named)
 
 
 @dataclass

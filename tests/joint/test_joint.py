@@ -141,8 +141,8 @@ def labels_burned_after_the_numbers_left(patch: pytest.MonkeyPatch) -> None:
     """An interrupted attempt is taken up for nothing, and given back."""
 
     def take_part(curator: Any, question: Any, label: str, agreement: str, release: Any) -> Any:
-        order = curator._order(question, curator.price(question), curator.analyst)
-        held, _ = curator._reserve(replace(order, digest=agreement, location=None))
+        request = curator.inquire(question).request
+        held, _ = curator._reserve(replace(request, digest=agreement, location=None))
         if not isinstance(held, Reservation):
             return held.answer
         try:
