@@ -23,9 +23,8 @@ import numpy as np
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
 from whitecrow.ledger import Account, Budget, ChargeRequest, Ledger, Reservation
-from whitecrow.ledger.account import Located
+from whitecrow.ledger.account import Entry, Located, canonical
 from whitecrow.ledger.spatial import Ball, SpatialIndex
-from whitecrow.ledger.values import Entry, canonical
 from whitecrow.ledger.verification import checkpoint, verify
 from whitecrow.place.balls import BALLS
 

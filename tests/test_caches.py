@@ -66,7 +66,7 @@ CACHES = {
     ("whitecrow/noise/_exact.py", "_factors"): "a precision",
     ("whitecrow/noise/_integers.py", "_gaussian"): "a public variance (or remember=False)",
     ("whitecrow/noise/_integers.py", "_geometric"): "a public scale",
-    ("whitecrow/privacy/sentences.py", "odds"): "a price",
+    ("whitecrow/privacy/guarantees.py", "odds"): "a price",
     ("whitecrow/publish/periods.py", "_first"): "the question",
     ("whitecrow/publish/periods.py", "_numbers"): "the question",
     ("whitecrow/publish/plan.py", "_deviations"): "the plan",

@@ -38,7 +38,7 @@ class CheckedOutside(Ledger):
         self.read(dataset, check)
         race, self.between = self.between, lambda: None
         race()
-        with mock.patch("whitecrow.ledger.charging.admit", _unchecked):
+        with mock.patch("whitecrow.ledger.store.admit", _unchecked):
             return super()._reserve(dataset, order, rule, known)
 
 

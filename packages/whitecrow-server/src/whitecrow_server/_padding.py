@@ -6,7 +6,7 @@ import asyncio
 import math
 from datetime import datetime, timedelta
 
-from whitecrow.ledger.values import ToldAt
+from whitecrow.ledger.account import ToldAt
 
 
 def due(elapsed: float, deadline: float) -> float:

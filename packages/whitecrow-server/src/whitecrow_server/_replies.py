@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whitecrow.curator import Curator
 from whitecrow.detector import Detector
 from whitecrow.errors import InvalidInput, NotKnown
-from whitecrow.ledger.values import ToldAt
+from whitecrow.ledger.account import ToldAt
 from whitecrow.question import Description, Question, Release
 from whitecrow_server import _padding as padding
 from whitecrow_server import _views as views

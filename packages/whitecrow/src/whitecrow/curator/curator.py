@@ -35,9 +35,9 @@ from whitecrow.ledger import (
     RecordedOutcome,
     Reservation,
 )
+from whitecrow.ledger.account import ToldAt
 from whitecrow.ledger.failures import failures, review
 from whitecrow.ledger.states import States
-from whitecrow.ledger.values import ToldAt
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.plan import Plan
 from whitecrow.privacy import Exactly, Guarantee, Totals, of_revision, reading

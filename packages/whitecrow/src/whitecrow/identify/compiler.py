@@ -16,7 +16,7 @@ from fractions import Fraction
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
 from whitecrow.place.law import discrepancy, error_cap, flip, flip_probability, is_anomaly
-from whitecrow.place.parameters import FLOOR, checked_floor, whole
+from whitecrow.place.question import FLOOR, checked_floor, whole
 from whitecrow.privacy import exact
 
 _SLACK = 1 + 1e-12

@@ -22,7 +22,7 @@ from whitecrow.figures import new_figure
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.relation import embedded
 from whitecrow.place import law
-from whitecrow.place.parameters import FLOOR, checked_floor, whole
+from whitecrow.place.question import FLOOR, checked_floor, whole
 from whitecrow.privacy import Facts, exact
 
 Floats = NDArray[np.float64]

@@ -1,15 +1,14 @@
 """Accounts, spends and the store: what has been spent, by whom, for which answer."""
 
-from whitecrow.ledger.account import Account
-from whitecrow.ledger.charging import ChargeRequest, Quote
-from whitecrow.ledger.store import Ledger
-from whitecrow.ledger.values import (
+from whitecrow.ledger.account import (
+    Account,
     AccountSnapshot,
     AnalystAccount,
     Entry,
     RecordedOutcome,
     Reservation,
 )
+from whitecrow.ledger.store import ChargeRequest, Ledger, Quote
 from whitecrow.terms import LINES, Budget
 
 __all__ = [

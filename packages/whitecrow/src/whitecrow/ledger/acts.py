@@ -7,11 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput
-from whitecrow.ledger.account import Account, Located
-from whitecrow.ledger.spatial import Geometry, SpatialIndex
-from whitecrow.ledger.spatial_upkeep import remove
+from whitecrow.ledger.account import (
+    Account,
+    AnalystAccount,
+    Entry,
+    Located,
+    RecordedOutcome,
+    Reservation,
+    canonical,
+)
+from whitecrow.ledger.spatial import Geometry, SpatialIndex, remove
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import AnalystAccount, Entry, RecordedOutcome, Reservation, canonical
 from whitecrow.privacy import guarantee
 from whitecrow.terms import Budget
 

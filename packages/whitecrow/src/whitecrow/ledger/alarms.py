@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from whitecrow.errors import AccountConflict
+from whitecrow.ledger.account import Entry, ToldAt
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry, ToldAt
 
 
 def sound(

@@ -6,8 +6,8 @@ import csv
 import io
 from typing import Any
 
+from whitecrow.ledger.account import canonical
 from whitecrow.ledger.store import Ledger
-from whitecrow.ledger.values import canonical
 
 _COLUMNS = (
     "dataset",

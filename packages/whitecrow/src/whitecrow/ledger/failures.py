@@ -11,11 +11,11 @@ from __future__ import annotations
 from sqlalchemy import and_, bindparam, select
 
 from whitecrow.errors import AccountConflict, DatasetClosed
+from whitecrow.ledger.account import Entry, ToldAt
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.schema import FAILED, entries
 from whitecrow.ledger.store import CLOSED, Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry, ToldAt
 
 
 def failures(ledger: Ledger, dataset: str) -> list[Entry]:

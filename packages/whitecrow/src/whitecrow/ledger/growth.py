@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from whitecrow.errors import AccountConflict, DataChanged, InvalidInput, LedgerUnusable, invalid
+from whitecrow.ledger.account import canonical
 from whitecrow.ledger.states import States, keep
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import canonical
 
 ANY, INSERT_ONLY = "any", "insert-only"
 GROWTH = (INSERT_ONLY, ANY)

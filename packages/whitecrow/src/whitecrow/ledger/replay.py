@@ -9,11 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted
-from whitecrow.ledger.account import Account, Located, admit
+from whitecrow.ledger.account import (
+    GENESIS,
+    Account,
+    AccountSnapshot,
+    AnalystAccount,
+    Entry,
+    Located,
+    admit,
+    canonical,
+)
 from whitecrow.ledger.acts import card_digest, nothing_left
 from whitecrow.ledger.spatial import Ball
 from whitecrow.ledger.transaction import AccountTransaction, joint_terms, terms_of
-from whitecrow.ledger.values import GENESIS, AccountSnapshot, AnalystAccount, Entry, canonical
 from whitecrow.privacy import Guarantee, guarantee
 from whitecrow.terms import Budget
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whitecrow.errors import DataChanged, LedgerBusy, LedgerUnusable
+from whitecrow.ledger.account import Entry, Records, canonical
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.growth import ANY, INSERT_ONLY, Chunks, Grown, checked, grown, late
 from whitecrow.ledger.schema import entries
@@ -26,7 +27,6 @@ from whitecrow.ledger.statements import acts
 from whitecrow.ledger.states import States
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry, Records, canonical
 
 FIRST = "opened"
 """The reason of the first revision, which needs no other."""

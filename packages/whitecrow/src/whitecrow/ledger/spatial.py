@@ -19,23 +19,93 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from whitecrow.ledger import spatial_statements as sql
-from whitecrow.ledger.account import Located, charged, is_for_everyone
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from whitecrow.errors import LedgerCorrupt
+from whitecrow.ledger.account import Located, canonical, charged, is_for_everyone
 from whitecrow.ledger.database import Session
-from whitecrow.ledger.values import canonical
+from whitecrow.ledger.schema import balls, sheets
 from whitecrow.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from whitecrow.ledger.charging import Batch
+    from whitecrow.ledger.store import Batch
+
+
+# Its statements, built once and compiled once
+
+_COLUMNS = (balls.c.seq, balls.c.analyst, balls.c.everyone, balls.c.epsilon, balls.c.location)
+NEAR = (
+    select(*_COLUMNS)
+    .where(
+        balls.c.dataset == bindparam("account"),
+        balls.c.sheet == bindparam("sheet_name"),
+        balls.c.band == bindparam("in_band"),
+        balls.c.u.between(bindparam("u_low"), bindparam("u_high")),
+        balls.c.v.between(bindparam("v_low"), bindparam("v_high")),
+    )
+    .limit(bindparam("most"))
+)
+ONE_BALL = select(*_COLUMNS, balls.c.sheet, balls.c.depths).where(
+    balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
+)
+ALL = (
+    select(*_COLUMNS, balls.c.sheet, balls.c.band, balls.c.u, balls.c.v, balls.c.depths)
+    .where(balls.c.dataset == bindparam("account"), balls.c.seq > bindparam("after"))
+    .order_by(balls.c.seq)
+    .limit(bindparam("most"))
+)
+PRICES = select(sheets).where(sheets.c.dataset == bindparam("account"))
+ADD = insert(balls).values(
+    {
+        column.name: bindparam("account" if column.name == "dataset" else column.name)
+        for column in balls.columns
+    }
+)
+REMOVE = delete(balls).where(
+    balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq")
+)
+DEEPEN = (
+    update(balls)
+    .where(balls.c.dataset == bindparam("account"), balls.c.seq == bindparam("at_seq"))
+    .values(depths=bindparam("new_depths"))
+)
+DISTINCT = (
+    select(balls.c.analyst, balls.c.depths)
+    .where(balls.c.dataset == bindparam("account"), balls.c.sheet == bindparam("sheet_name"))
+    .distinct()
+)
+SHEET = select(sheets).where(
+    sheets.c.dataset == bindparam("account"),
+    sheets.c.sheet == bindparam("sheet_name"),
+    sheets.c.analyst.in_([bindparam("whose"), bindparam("everybody")]),
+)
+_SET: dict[str, Any] = {
+    n: bindparam(f"new_{n}") for n in ("version", "bands", "differential", "sensitive")
+}
+INSERT_SHEET = insert(sheets).values(
+    dataset=bindparam("account"), sheet=bindparam("sheet_name"), analyst=bindparam("whose"), **_SET
+)
+UPDATE_SHEET = (
+    update(sheets)
+    .where(
+        sheets.c.dataset == bindparam("account"),
+        sheets.c.sheet == bindparam("sheet_name"),
+        sheets.c.analyst == bindparam("whose"),
+    )
+    .values(**_SET)
+)
+
 
 Location = dict[str, Any]
 Weights = Sequence[tuple[Location, Fraction]]
+
+# The index
 
 ANYWHERE = "anywhere"
 """The sheet of balls of which only their sum is known."""
@@ -266,7 +336,7 @@ class SpatialIndex:
                 return None
             u_low, u_high, v_low, v_high = _window(u, v, reach, band)
             rows = self.session.rows(
-                sql.NEAR,
+                NEAR,
                 account=self.dataset,
                 sheet_name=name,
                 in_band=band,
@@ -290,7 +360,7 @@ class SpatialIndex:
         """Put a ball that was weighed in this transaction into the tallies."""
         (name, band, u, v), sheet = weighed.place, weighed.sheet
         self.session.run(
-            sql.ADD,
+            ADD,
             account=self.dataset,
             seq=ball.seq,
             sheet=name,
@@ -331,7 +401,7 @@ class SpatialIndex:
         rows = {
             row.analyst: row
             for row in self.session.rows(
-                sql.SHEET,
+                SHEET,
                 account=self.dataset,
                 sheet_name=name,
                 whose=analyst,
@@ -355,7 +425,7 @@ class SpatialIndex:
             if place and sheet.known[place] and sheet.prices[2:] == before.prices[2:]:
                 continue
             self.session.run(
-                sql.UPDATE_SHEET if sheet.known[place] else sql.INSERT_SHEET,
+                UPDATE_SHEET if sheet.known[place] else INSERT_SHEET,
                 account=self.dataset,
                 sheet_name=name,
                 whose=whose,
@@ -422,3 +492,139 @@ def ball_of(row: Any) -> Ball:
 @lru_cache(maxsize=8 * MOST_TOUCHED)  # a ball is read again for every later one that comes near it
 def _ball(seq: int, analyst: str, everyone: bool, epsilon: str, location: str) -> Ball:
     return Ball(json.loads(location), Fraction(epsilon), analyst, bool(everyone), seq)
+
+
+# Upkeep: balls that are given back, and the whole index once more
+
+MOST_REFRESHED = 16
+"""How many depths are computed anew when a ball is given back; the others stay as bounds."""
+
+_AT_ONCE = 2000
+"""How many balls are read at once."""
+
+
+def remove(index: SpatialIndex, seq: int, analyst: str) -> tuple[Located, Located]:
+    """Take a ball out of the tallies; return the change of the dataset's price and the analyst's.
+
+    Depths of later balls that touch it may have counted it. Those that rule the price are
+    computed anew, a bounded number of them; the others remain, never too small.
+    """
+    row = _row(index, seq)
+    gone = ball_of(row)
+    name: str = row.sheet
+    sheet = index.sheet(name, analyst)
+    index.session.run(REMOVE, account=index.dataset, at_seq=seq)
+    touched = index.touched(name, sheet.bands, gone) or []
+    later = {one.seq: one for one in touched if one.seq > seq}
+    for _ in range(MOST_REFRESHED):
+        stale = _ruling(index, name, analyst, later)
+        if stale is None:
+            break
+        _refresh(index, name, sheet.bands, later.pop(stale))
+    left = tuple(_deepest(index, name, analyst))
+    changed = replace(sheet, prices=left, version=sheet.version + 1)
+    index.write(name, analyst, changed, sheet)
+    less = [new - old for new, old in zip(left, sheet.prices, strict=True)]
+    return Located(*less[:2]), Located(*less[2:])
+
+
+def _row(index: SpatialIndex, seq: int) -> Any:
+    row = index.session.one(ONE_BALL, account=index.dataset, at_seq=seq)
+    if row is None:
+        raise LedgerCorrupt(
+            "A ball is missing from the spatial index; run 'whitecrow ledger verify --full'."
+        )
+    return row
+
+
+def _deepest(index: SpatialIndex, name: str, analyst: str) -> list[Fraction]:
+    """The largest depth in each tally, over all balls of a sheet."""
+    most = [_ZERO] * 4
+    for row in index.session.rows(DISTINCT, account=index.dataset, sheet_name=name):
+        for tally, depth in enumerate(read_depths(row.depths)):
+            if depth is not None and (tally < 2 or row.analyst == analyst):
+                most[tally] = max(most[tally], depth)
+    return most
+
+
+def _ruling(index: SpatialIndex, name: str, analyst: str, later: dict[int, Ball]) -> int | None:
+    """A ball whose depth may be out of date and is the largest in some tally."""
+    if not later:
+        return None
+    most = _deepest(index, name, analyst)
+    for seq in sorted(later, reverse=True):
+        row = _row(index, seq)
+        for tally, depth in enumerate(read_depths(row.depths)):
+            if depth == most[tally] and (tally < 2 or row.analyst == analyst):
+                return seq
+    return None
+
+
+def _refresh(index: SpatialIndex, name: str, bands: Iterable[int], ball: Ball) -> None:
+    """Compute a ball's depths anew, from the balls that were asked before it."""
+    met = index.touched(name, bands, ball)
+    if met is None:
+        return
+    met = [one for one in met if one.seq < ball.seq]
+    depths = tuple(
+        None
+        if tally % 2 == 0 and not ball.everyone
+        else index.depth(ball, in_tally(tally, ball.analyst, met), _ZERO, brief=False)
+        for tally in range(4)
+    )
+    index.session.run(DEEPEN, account=index.dataset, at_seq=ball.seq, new_depths=written(depths))
+
+
+def rows(index: SpatialIndex) -> Iterator[tuple[Ball, Place, Depths]]:
+    """Every ball in the order they were asked, with where it is looked up and its depths."""
+    after = 0
+    while True:
+        found = index.session.rows(ALL, account=index.dataset, after=after, most=_AT_ONCE)
+        for row in found:
+            yield ball_of(row), (row.sheet, row.band, row.u, row.v), read_depths(row.depths)
+        if len(found) < _AT_ONCE:
+            return
+        after = found[-1].seq
+
+
+def kept_sheets(index: SpatialIndex) -> dict[tuple[str, str], tuple[Located, frozenset[int]]]:
+    """What is kept of each sheet, everybody's under the empty name: its price and its bands."""
+    return {
+        (row.sheet, row.analyst): (
+            Located(Fraction(row.differential), Fraction(row.sensitive)),
+            frozenset(map(int, row.bands.split())),
+        )
+        for row in index.session.rows(PRICES, account=index.dataset)
+    }
+
+
+class Sheets:
+    """What must be kept of each sheet, from its balls: the largest depths, and their sizes."""
+
+    def __init__(self) -> None:
+        self._most: dict[tuple[str, str], Located] = {}
+        self._bands: dict[str, set[int]] = {}
+
+    def add(self, ball: Ball, place: Place, depths: Depths) -> None:
+        """Count a ball with the depths that are kept of it."""
+        name, band, *_ = place
+        self._bands.setdefault(name, set()).add(band)
+        for analyst, lines in (("", depths[:2]), (ball.analyst, depths[2:])):
+            most = self._most.get((name, analyst), Located())
+            differential, sensitive = (depth or _ZERO for depth in lines)
+            self._most[name, analyst] = Located(
+                max(most.differential, differential), max(most.sensitive, sensitive)
+            )
+
+    def differ(self, kept: dict[tuple[str, str], tuple[Located, frozenset[int]]]) -> bool:
+        """Whether a sheet is kept that its balls do not make."""
+        nothing: tuple[Located, frozenset[int]] = (Located(), frozenset())
+        for name, analyst in {*kept, *self._most}:
+            price, bands = kept.get((name, analyst), nothing)
+            most = self._most.get((name, analyst), Located())
+            # An analyst's price may stay above when another one's ball was given back.
+            if not analyst and (price != most or not bands >= self._bands.get(name, set())):
+                return True
+            if price.differential < most.differential or price.sensitive < most.sensitive:
+                return True
+        return False

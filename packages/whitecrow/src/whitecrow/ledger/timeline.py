@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from whitecrow.ledger.account import Account, Located
+from whitecrow.ledger.account import Account, Entry, Located
 from whitecrow.ledger.growth import INSERT_ONLY
 from whitecrow.ledger.schema import entries
 from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry
 from whitecrow.ledger.verification import newest_checkpoint
 from whitecrow.privacy import guarantee
 from whitecrow.terms import LINES, Budget

@@ -17,11 +17,10 @@ from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput, LedgerCorrupt
 from whitecrow.ledger import statements as sql
-from whitecrow.ledger.account import Account
-from whitecrow.ledger.database import Session
-from whitecrow.ledger.values import (
+from whitecrow.ledger.account import (
     GENESIS,
     LONGEST_WAIT,
+    Account,
     AccountSnapshot,
     AnalystAccount,
     Entry,
@@ -31,6 +30,7 @@ from whitecrow.ledger.values import (
     ToldAt,
     canonical,
 )
+from whitecrow.ledger.database import Session
 from whitecrow.privacy import (
     ConditionalPrivacy,
     Guarantee,

@@ -14,16 +14,24 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from whitecrow.errors import WhitecrowError
-from whitecrow.ledger.account import Located
+from whitecrow.ledger.account import Entry, Located
 from whitecrow.ledger.acts import custodian_act
 from whitecrow.ledger.replay import Replay, Wrong, fingerprint
 from whitecrow.ledger.schema import entries
-from whitecrow.ledger.spatial import ANYWHERE, AddUp, Ball, Geometry, Location, SpatialIndex
-from whitecrow.ledger.spatial_upkeep import Sheets, kept_sheets, rows
+from whitecrow.ledger.spatial import (
+    ANYWHERE,
+    AddUp,
+    Ball,
+    Geometry,
+    Location,
+    Sheets,
+    SpatialIndex,
+    kept_sheets,
+    rows,
+)
 from whitecrow.ledger.statements import acts
 from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import Entry
 
 WORTH_A_CHECKPOINT = 1000
 """How many entries a check must have read for a checkpoint to be worth its own entry."""

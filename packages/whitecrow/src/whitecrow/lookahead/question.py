@@ -13,7 +13,7 @@ from whitecrow.errors import InvalidInput, invalid
 from whitecrow.lookahead.axes import Axis, axis_of
 from whitecrow.lookahead.text import lookahead_words
 from whitecrow.neighbours.relation import SCALED
-from whitecrow.place.parameters import several_records
+from whitecrow.place.question import several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Question, Said
 

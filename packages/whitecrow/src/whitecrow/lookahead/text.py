@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.place.text import chance
+from whitecrow.place.question import chance
 
 if TYPE_CHECKING:
     from whitecrow.lookahead.question import Lookahead

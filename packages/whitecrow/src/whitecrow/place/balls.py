@@ -27,17 +27,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.card import Card
-from whitecrow.declaration import Declared, Epsilon, Exact, Maybe, Nested, Record
-from whitecrow.neighbours import NeighbourRelation, relation_on
+from whitecrow.neighbours import NeighbourRelation
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
 from whitecrow.place.crowds import RELATIVE, Floats, Weights, no_deeper_than
-from whitecrow.place.parameters import FLOOR, ErrorFloor, Order, in_order
 
 if TYPE_CHECKING:
     from whitecrow.place.recount import Recount
+
 
 Location = dict[str, Any]
 """A queried ball as JSON: columns, metric, center, radius, ranges, and a digest of the card."""
@@ -78,47 +76,6 @@ def ball(neighbour_relation: NeighbourRelation, center: list[float], card: Card)
         "center": center,
         "radius": neighbour_relation.radius,
     }
-
-
-class AtPlace(Declared):
-    """What questions about one place are asked with; an answer looks at the records of its ball."""
-
-    record: Record = Record(
-        help="The record; the columns named are the ones compared.",
-        more="For haversine the first is the latitude and the second the longitude.",
-        kw_only=False,
-    )
-    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
-    epsilon: Epsilon = Epsilon()
-    error_floor: Exact = ErrorFloor(default=FLOOR)
-    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
-
-    def settle(self) -> None:
-        """Put the columns into their one order."""
-        record, order = in_order(self.record, self.order, self.model, type(self).__name__)
-        self.put("record", record)
-        self.put("order", order)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are compared."""
-        return tuple(self.record)
-
-    def neighbour_relation(self, card: Card) -> NeighbourRelation:
-        """Return the relation "within the radius" on this card."""
-        return relation_on(card, self.columns, self.model.metric, self.model.radius)
-
-    def place(self, card: Card) -> list[float]:
-        """Return the record's coordinates as the data hold them."""
-        return card.encode(self.record, owner=type(self).__name__)
-
-    def location(self, card: Card) -> Location:
-        """Return the ball the answer depends on, for spatial accounting."""
-        known: tuple[Card, Location] | None = vars(self).get("_found")
-        if known is None or known[0] is not card:  # checked, priced and charged with one card
-            known = card, ball(self.neighbour_relation(card), self.place(card), card)
-            vars(self)["_found"] = known
-        return known[1]
 
 
 class Balls:

@@ -23,12 +23,12 @@ from whitecrow.privacy.guarantees import (
     ZeroConcentrated,
     Zone,
     ZoneColumn,
+    guarantee,
     intersect,
     of_revision,
     reading,
 )
 from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, unrounded
-from whitecrow.privacy.written import guarantee
 
 __all__ = [
     "ConditionalPrivacy",

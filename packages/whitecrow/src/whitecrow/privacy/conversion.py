@@ -17,9 +17,9 @@ from whitecrow.privacy.guarantees import (
     SensitivePrivacy,
     ZeroConcentrated,
     Zone,
+    clause,
 )
 from whitecrow.privacy.numbers import Exactly, exact
-from whitecrow.privacy.sentences import clause
 
 _SP_TO_DP = (
     "Sensitive privacy says nothing about records with few neighbours, so no differential-privacy "

@@ -1,6 +1,6 @@
 """Would this new record be an anomaly beside the data? Yes or no, under differential privacy."""
 
-from whitecrow.place.parameters import cost
+from whitecrow.place.question import cost
 from whitecrow.question import QuestionType
 from whitecrow.screen.facts import ScreenFacts, gather
 from whitecrow.screen.mechanism import release

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Maybe, Whole
 from whitecrow.place import law
-from whitecrow.place.balls import AtPlace
+from whitecrow.place.question import AtPlace
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Question, Said
 from whitecrow.screen.text import screen_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.place.law import error_cap, flip_probability
-from whitecrow.place.text import TIME, chance
+from whitecrow.place.question import TIME, chance
 
 if TYPE_CHECKING:
     from whitecrow.screen.question import Screen

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from whitecrow.errors import LedgerBusy, LedgerOutdated, LedgerUnusable, WhitecrowError
+from whitecrow.ledger.account import Entry
 from whitecrow.ledger.database import Database, GroupCommit, Job, Session
-from whitecrow.ledger.values import Entry
 from whitecrow.ledger.witness.heads import Head, head_of, heads, missing
 from whitecrow.ledger.witness.places import Place
 from whitecrow.ledger.witness.setup import Setup, setup_of

@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from whitecrow.errors import LedgerBusy, LedgerOutdated, LedgerUnusable
+from whitecrow.ledger.account import canonical
 from whitecrow.ledger.acts import close, custodian_act
 from whitecrow.ledger.database import Database, Session
 from whitecrow.ledger.schema import LOST, datasets, publishers
 from whitecrow.ledger.transaction import AccountTransaction
-from whitecrow.ledger.values import canonical
 from whitecrow.ledger.witness.guard import DISMISSED, NOTHING_THERE, TRIES, marks_of
 from whitecrow.ledger.witness.heads import Head, heads, missing
 from whitecrow.ledger.witness.setup import Setup

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from whitecrow.errors import InvalidInput, LedgerCorrupt, LedgerUnusable, MissingExtra
-from whitecrow.ledger.values import canonical
+from whitecrow.ledger.account import canonical
 
 
 @dataclass(frozen=True, order=True)

@@ -1,4 +1,4 @@
-"""Parameters and checks that the questions about one place have alike."""
+"""What the questions about one place share: parameters, limits, the ball, and words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ from fractions import Fraction
 from typing import Protocol
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.data import Card
-from whitecrow.declaration import Exact, Names, Value, Whole
+from whitecrow.card import Card
+from whitecrow.declaration import (
+    Declared,
+    Epsilon,
+    Exact,
+    Maybe,
+    Names,
+    Nested,
+    Record,
+    Value,
+    Whole,
+)
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.limits import Limits, sorting, worst_case
+from whitecrow.neighbours import NeighbourRelation, relation_on
+from whitecrow.place.balls import Location, ball
 
 FLOOR = Fraction(1, 10**12)
 """Errors rarer than this are not worth counting more neighbours for."""
@@ -100,3 +112,65 @@ def cost(question: _AboutOnePlace, card: Card, records: int) -> Limits:
     """The worst case of a question about one place: an index of the records, or a pass over all."""
     width = len(question.columns)
     return worst_case(sorting(records, width), values=records * width, kept=records)
+
+
+class AtPlace(Declared):
+    """What questions about one place are asked with; an answer looks at the records of its ball."""
+
+    record: Record = Record(
+        help="The record; the columns named are the ones compared.",
+        more="For haversine the first is the latitude and the second the longitude.",
+        kw_only=False,
+    )
+    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    epsilon: Epsilon = Epsilon()
+    error_floor: Exact = ErrorFloor(default=FLOOR)
+    order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
+
+    def settle(self) -> None:
+        """Put the columns into their one order."""
+        record, order = in_order(self.record, self.order, self.model, type(self).__name__)
+        self.put("record", record)
+        self.put("order", order)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+        return tuple(self.record)
+
+    def neighbour_relation(self, card: Card) -> NeighbourRelation:
+        """Return the relation "within the radius" on this card."""
+        return relation_on(card, self.columns, self.model.metric, self.model.radius)
+
+    def place(self, card: Card) -> list[float]:
+        """Return the record's coordinates as the data hold them."""
+        return card.encode(self.record, owner=type(self).__name__)
+
+    def location(self, card: Card) -> Location:
+        """Return the ball the answer depends on, for spatial accounting."""
+        known: tuple[Card, Location] | None = vars(self).get("_found")
+        if known is None or known[0] is not card:  # checked, priced and charged with one card
+            known = card, ball(self.neighbour_relation(card), self.place(card), card)
+            vars(self)["_found"] = known
+        return known[1]
+
+
+TIME = "Response time can leak. Use the service if analysts can time answers."
+"""Said of every answer whose counting stops early: where more neighbours would change nothing."""
+
+
+def chance(probability: float) -> str:
+    """Say a probability so that people can picture it.
+
+    Examples
+    --------
+    >>> chance(0.475), chance(0.00214547), chance(0.0), chance(1e-20)
+    ('47.5 %', '1 in 466', 'never', 'less than 1 in a billion')
+    """
+    if probability == 0:
+        return "never"
+    if probability >= 0.01:
+        return f"{100 * probability:.3g} %"
+    if probability < 1e-9:
+        return "less than 1 in a billion"
+    return f"1 in {round(1 / probability):,}"
