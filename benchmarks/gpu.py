@@ -197,7 +197,7 @@ def detector(ways: dict[str, Device]) -> float:
 
     import whitecrow as wc
     from whitecrow.detector import on_gpu, scoring
-    from whitecrow.learn.facts import ByColumn, ByTable, _ByScore
+    from whitecrow.learn.cells import ByColumn, ByScore, ByTable
 
     data = mixture(LEARNED[0], LEARNED[1])
     names = [f"c{c}" for c in range(LEARNED[1])]
@@ -215,7 +215,7 @@ def detector(ways: dict[str, Device]) -> float:
         for counting, times in (
             (ByColumn(model.grids, device), 4),
             (ByTable(columns, model.tables, device), 1),
-            (_ByScore(model, edges, device), 1),
+            (ByScore(model, edges, device), 1),
         ):
             counts = np.zeros(counting.size, np.int64)
             counting.count(parts[0][:1000], counts.copy())  # compiles

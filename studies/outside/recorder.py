@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_equality
 from dp_recorder.auditing.metrics import dist_l1
 
-from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, Noise
-from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 
 GRIDS = (Grid("x", True, False, 0.0, 1.0), Grid("y", False, True, 0.0, 2.0))
@@ -68,9 +69,10 @@ def learned(rows: Any, *, forgets: int = 1, bounds: bool = False, size: bool = F
         grids = (Grid("x", True, False, 0.0, float(rows[:, 0].max())), GRIDS[1])
     model = train(
         grids,
-        lambda wanted: histogram_counts(wanted, rows),
-        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
-        Watched(Money("laplace", Fraction(1), "add_remove", 1), forgets),  # type: ignore[arg-type]
+        Bought(
+            CellFacts(partial(counted_rows, rows)),
+            Watched(Money("laplace", Fraction(1), "add_remove", 1), forgets),  # type: ignore[arg-type]
+        ),
         Fraction(1),
         size=len(rows) if size else None,
     )

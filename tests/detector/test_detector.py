@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ import whitecrow as wc
 from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.detector.contributions import contributions
 from whitecrow.detector.grid import grid_of
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
@@ -56,11 +58,12 @@ def detector() -> Detector:
     data = rows(20_000)
     model = train(
         tuple(grid_of(column) for column in CARD.columns),
-        lambda grids: histogram_counts(grids, data),
-        lambda columns, tables: scoring.count_rows(columns, tables, [data]),
-        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Bought(
+            CellFacts(partial(counted_rows, data)),
+            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            SeededSource(7),
+        ),
         Fraction(1),
-        source=SeededSource(7),
     )
     promise = DifferentialPrivacy("1", "1e-6")
     return Detector(
@@ -219,11 +222,12 @@ def test_with_a_hundred_columns_and_two_thousand_records_the_planted_column_is_s
     ]
     model = train(
         tuple(grid_of(column) for column in columns),
-        lambda grids: histogram_counts(grids, data),
-        lambda encoders, tables: scoring.count_rows(encoders, tables, [data]),
-        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Bought(
+            CellFacts(partial(counted_rows, data)),
+            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            SeededSource(1),
+        ),
         Fraction(1),
-        source=SeededSource(1),
     )
     assert model.marginal_noise > model.records / 10
     planted, places = data[:trials].copy(), source.integers(width, size=trials)
@@ -320,11 +324,12 @@ def test_forty_columns_fit_in_half_a_megabyte() -> None:
     card = wc.Card("wide", tuple(wc.Column(f"x{j}", lower=-8, upper=8) for j in range(40)))
     model = train(
         tuple(grid_of(column) for column in card.columns),
-        lambda grids: histogram_counts(grids, data),
-        lambda columns, tables: scoring.count_rows(columns, tables, [data]),
-        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Bought(
+            CellFacts(partial(counted_rows, data)),
+            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            SeededSource(7),
+        ),
         Fraction(1),
-        source=SeededSource(7),
     )
     promise = DifferentialPrivacy("1", "1e-6")
     found = Detector((model,), card, promise, promise.statement(), {"kind": "learn"})

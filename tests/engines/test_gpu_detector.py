@@ -16,7 +16,7 @@ import whitecrow as wc
 from whitecrow.data import Dataset
 from whitecrow.detector import on_gpu, scoring
 from whitecrow.detector.grid import grid_of
-from whitecrow.learn import facts as learn_facts
+from whitecrow.learn import cells as learn_cells
 from whitecrow.neighbours import devices, gpu
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, torch_device
 
@@ -92,17 +92,17 @@ def test_counts_by_column_and_by_table_are_the_same(device: Device) -> None:
     values, model = rows(20_000), detector.model
     columns = scoring.encoders(model)
     for grids in (tuple(map(grid_of, COLUMNS)), model.grids):
-        here = learn_facts.ByColumn(grids)
-        there = learn_facts.ByColumn(grids, device)
+        here = learn_cells.ByColumn(grids)
+        there = learn_cells.ByColumn(grids, device)
         expected, found = np.zeros((2, here.size), np.int64)
         here.count(values, expected)
         there.count(values, found)
         assert (found == expected).all()
         assert found.sum() == len(values) * len(grids)
-    by_table = learn_facts.ByTable(columns, model.tables)
+    by_table = learn_cells.ByTable(columns, model.tables)
     expected, found = np.zeros((2, by_table.size), np.int64)
     by_table.count(values, expected)
-    learn_facts.ByTable(columns, model.tables, device).count(values, found)
+    learn_cells.ByTable(columns, model.tables, device).count(values, found)
     assert (found == expected).all()
 
 

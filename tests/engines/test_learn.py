@@ -11,7 +11,9 @@ import pytest
 
 from whitecrow.data import Card, Column
 from whitecrow.detector import scoring
+from whitecrow.histogram.facts import Bought
 from whitecrow.learn import Learn, gather
+from whitecrow.learn.cells import ByScore
 from whitecrow.learn.training import train
 
 Opening = Callable[..., tuple[Any, Any]]
@@ -88,13 +90,11 @@ def counted(dataset: Any, engine: Any) -> tuple[Any, Any]:
     facts = gather(question, dataset, engine)
     model = train(
         question.grids(dataset.card),
-        facts.by_column,
-        facts.by_table,
-        Free(),  # type: ignore[arg-type]
+        Bought(facts, Free()),  # type: ignore[arg-type]
         1,  # type: ignore[arg-type]
     )
     edges = np.arange(-5, 60) * int(scoring.scale(model))
-    return model, facts.by_score(model, edges)
+    return model, facts.noisy_counts(ByScore(model, edges), Silent())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("card", [CARD, KEPT], ids=["left out", "missing kept"])

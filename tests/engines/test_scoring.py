@@ -7,6 +7,7 @@ import datetime
 import io
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -18,11 +19,12 @@ from pyarrow import compute as pc
 from pyarrow import parquet
 
 from whitecrow.data import Card, Column
-from whitecrow.detector import Detector, scoring
+from whitecrow.detector import Detector
 from whitecrow.detector.grid import grid_of
 from whitecrow.errors import InvalidInput
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
@@ -59,12 +61,13 @@ def learned(seed: int) -> Detector:
 def trained(card: Card, data: Any, seed: int) -> Detector:
     model = train(
         tuple(grid_of(column) for column in card.columns),
-        lambda grids: histogram_counts(grids, data),
-        lambda columns, tables: scoring.count_rows(columns, tables, [data]),
-        Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+        Bought(
+            CellFacts(partial(counted_rows, data)),
+            Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1),
+            SeededSource(seed),
+        ),
         Fraction(1),
         seed=seed,
-        source=SeededSource(seed),
     )
     promise = DifferentialPrivacy("1", "1e-6")
     return Detector((model,), card, promise, promise.statement(), {"kind": "learn"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -19,10 +18,12 @@ from scipy.special import ndtr
 
 from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
+from whitecrow.histogram.facts import Bought
 from whitecrow.learn import threshold
+from whitecrow.learn.cells import ByScore
 from whitecrow.learn.training import train
-from whitecrow.monitor.assembly import assemble
-from whitecrow.monitor.showing import named
+from whitecrow.monitor.facts import Weighted
+from whitecrow.monitor.showing import assembled, named
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise import laws as noise_laws
 from whitecrow.place import law as place_law
@@ -31,6 +32,7 @@ from whitecrow.profile import values
 from whitecrow.publish.mechanism import begin, turn
 from whitecrow_audit.verify.lookahead import cell_law
 from whitecrow_audit.verify.point_sets import law as count_law
+from whitecrow_audit.verify.tape import Silent
 
 Law = Mapping[Hashable, float]
 Part = tuple[Law, Law]
@@ -256,9 +258,7 @@ def _learn(question: Any, *both: Any) -> Iterator[Part]:
     models = [
         train(
             question.grids(facts.card),
-            facts.by_column,
-            facts.by_table,
-            tape,  # type: ignore[arg-type]
+            Bought(facts, tape),  # type: ignore[arg-type]
             question.shares[0],
             seed=question.seed,
             size=facts.card.size if question.relation == "replace_one" else None,
@@ -278,16 +278,16 @@ def _monitor(question: Any, *both: Any) -> Iterator[Part]:
         tape: Any = _Tape(question.money(card))
         rows, streams = question.plan(card).rows, Streams()
         for step, facts in enumerate(closed):
-            plain = question.reader(card, streams.steps, (0, step + 1))
-            reader = replace(plain, money=tape)
-            model, _ = assemble(
-                question,
-                facts.card,
-                reader,
-                partial(facts.by_column, rows[step]),
-                partial(facts.by_table, rows[step]),
-                streams.layout,
-            )
+
+            def draw(
+                cells: Any, noise: Any, groups: Any, of: Any = facts, row: Any = rows[step]
+            ) -> Any:
+                weighted = Weighted(cells, question.calendar, row)
+                return of.noisy_counts(weighted, noise, None, groups)
+
+            reader = question.reader(card, streams.steps, (0, step + 1), draw)
+            reader.money = tape
+            model = assembled(question, facts.card, reader, streams.layout)
             streams = streams.grown(named(question, facts.card, model, step), tuple(reader.drawn))
         tapes.append(tape)
     yield from _taped(tapes)
@@ -304,7 +304,7 @@ def _thresholds(question: Any, model: Any, *both: Any) -> Iterator[Part]:
         [lots.uniform(grid.lower, grid.upper, 2000) for grid in question.grids(card)]
     )
     edges = threshold.score_edges(model, anybody)
-    counts = [facts.by_score(model, edges) for facts in both]
+    counts = [facts.noisy_counts(ByScore(model, edges), Silent()) for facts in both]
     for rate, epsilon in tried.items():
         eta = epsilon / (2 * threshold.sensitivity(rate, question.relation, card.contribution))
         one, two = (
@@ -332,13 +332,18 @@ def _profile(question: Any, *both: Any) -> Iterator[Part]:
             yield from _discovered(part, question, *both)
 
 
+def _texts(facts: Any, name: str) -> dict[str | None, int]:
+    found = facts.noisy_texts(name, (), Silent(), least=1)
+    return {None: found.missing, **dict(found.named)}
+
+
 def _discovered(part: Any, question: Any, *both: Any) -> Iterator[Part]:
     """The noisy count of each value, or that it is not named: a value that nobody has never is."""
     card = both[0].card
     noise = question.money(card).histograms(part.share, 1)
     least = values.threshold(noise, card.contribution, question.value_delta(card))
     listed = set(card.column(part.name).categories or ())
-    one, two = (facts.by_text(part.name) for facts in both)
+    one, two = (_texts(facts, part.name) for facts in both)
     far = least + math.ceil(9 * math.sqrt(noise.size))
     for text in {*one, *two}:
         held = one.get(text, 0), two.get(text, 0)

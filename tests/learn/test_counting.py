@@ -13,7 +13,7 @@ import whitecrow as wc
 from whitecrow.data import read
 from whitecrow.histogram.counting import _added_up, counted_by
 from whitecrow.learn import Learn
-from whitecrow.learn.facts import ByColumn
+from whitecrow.learn.cells import ByColumn
 from whitecrow.neighbours import parallel
 
 CARD = wc.Card("records", tuple(wc.Column(name, lower=-8, upper=8) for name in "ab"))

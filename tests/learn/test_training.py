@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,11 @@ import pytest
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.marginals import histogram_counts, learn_marginals
+from whitecrow.learn.cells import ByTable
+from whitecrow.learn.marginals import learn_marginals
 from whitecrow.learn.recipe import draw_tables, families
 from whitecrow.learn.training import train
 from whitecrow.noise.seeded import SeededSource
@@ -31,11 +35,8 @@ def trained(
     grids = tuple(Grid(f"x{j}", True, False, -bound, bound) for j in range(rows.shape[1]))
     return train(
         grids,
-        lambda wanted: histogram_counts(wanted, rows),
-        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
-        money,
+        Bought(CellFacts(partial(counted_rows, rows)), money, SeededSource(7)),
         Fraction(1),
-        source=SeededSource(7),
         **options,  # type: ignore[arg-type]
     )
 
@@ -69,10 +70,10 @@ def test_compiled_and_plain_loops_give_the_same_bits(monkeypatch: pytest.MonkeyP
     model = trained(rows)
     probes = np.concatenate([rows, 50 * records(500, 7, seed=3), np.full((2, 7), np.inf)])
     columns = scoring.encoders(model)
-    counts = scoring.count_rows(columns, model.tables, [probes])
+    counts = counted_rows(probes, ByTable(columns, model.tables))
     scores = scoring.raw_scores(model, columns, probes)
     monkeypatch.setattr(scoring, "COMPILED", False)
-    assert (scoring.count_rows(columns, model.tables, [probes]) == counts).all()
+    assert (counted_rows(probes, ByTable(columns, model.tables)) == counts).all()
     assert (scoring.raw_scores(model, columns, probes) == scores).all()
 
 
@@ -80,7 +81,7 @@ def test_every_record_is_in_one_cell_of_every_table() -> None:
     rows = records(500, 4)
     model = trained(rows)
     columns = scoring.encoders(model)
-    counts = scoring.count_rows(columns, model.tables, [rows[:200], rows[200:]])
+    counts = counted_rows(rows, ByTable(columns, model.tables))
     totals = np.add.reduceat(counts, model.tables.base[:-1])
     assert (totals == 500).all()
 
@@ -98,10 +99,8 @@ def test_the_distribution_of_a_column_comes_back_within_its_noise() -> None:
     grids = tuple(Grid(f"x{j}", True, False, -8.0, 8.0) for j in range(6))
     found = learn_marginals(
         grids,
-        lambda wanted: histogram_counts(wanted, rows),
-        GAUSSIAN,
+        Bought(CellFacts(partial(counted_rows, rows)), GAUSSIAN, SeededSource(5)),
         Fraction(1, 5),
-        SeededSource(5),
     )
     assert abs(found.records - 20_000) < 6 * found.noise
     for place, (grid, share) in enumerate(zip(found.grids, found.shares, strict=True)):

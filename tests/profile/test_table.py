@@ -12,6 +12,8 @@ import whitecrow as wc
 from whitecrow.data import read
 from whitecrow.histogram.table import TableProfile
 from whitecrow.profile import gather
+from whitecrow.profile.facts import ByEdges, Texts
+from whitecrow_audit.verify.tape import Silent
 
 
 def profiled(data: pyarrow.Table, card: wc.Card, **how: object) -> TableProfile:
@@ -62,7 +64,8 @@ def test_of_a_person_no_more_records_are_counted_than_the_card_allows() -> None:
         }
     )
     question = wc.Profile(["x"], epsilon=1)
-    counts = gather(question, read(data, card)).by_cell({"x": np.array([2.5])})["x"]
+    cells = ByEdges(("x",), (np.array([2.5]),))
+    counts = gather(question, read(data, card)).noisy_counts(cells, Silent())
     # Ann's two smallest; both of Bob's, which are missing; nobody's record is nobody's.
     assert counts.tolist() == [2, 2, 0]
 
@@ -74,8 +77,10 @@ def test_records_that_are_left_out_are_counted_too(tmp_path: Path) -> None:
     card = wc.Card("t", columns)
     question = wc.Profile(epsilon=1, delta="1e-6")
     facts = gather(question, read(file, card))
-    assert facts.by_cell({"x": np.array([2.0])})["x"].tolist() == [2, 1, 1]
-    assert facts.by_text("c") == {"a": 1, "b": 1, "z": 1, None: 1}
+    cells = ByEdges(("x",), (np.array([2.0]),))
+    assert facts.noisy_counts(cells, Silent()).tolist() == [2, 1, 1]
+    assert facts.noisy_texts("c", ("a", "b"), Silent()) == Texts(1, (1, 1), (), 1)
+    assert facts.noisy_texts("c", ("a",), Silent(), least=1).named == (("b", 1), ("z", 1))
 
 
 def test_a_drafted_card_fills_what_is_missing_and_scales_what_varies() -> None:

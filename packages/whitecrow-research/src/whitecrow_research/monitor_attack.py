@@ -27,7 +27,6 @@ from whitecrow.data import read
 from whitecrow.learn.marginals import learn_marginals
 from whitecrow.learn.recipe import marginal_share
 from whitecrow.monitor import gather, resume
-from whitecrow.monitor.assembly import nothing_by_column
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise.seeded import SeededSource
 
@@ -96,9 +95,9 @@ def _means(question: wc.Monitor, kept: Mapping[str, Any]) -> Floats:
     share = (1 - question.drift_share) * marginal_share("gaussian", question.money(CARD).total)
     middles = (grid.borders()[:-1] + grid.borders()[1:]) / 2.0
     for step in range(DAYS):
-        reader: Any = question.reader(CARD, streams.steps[: step + 1], (step, step + 1))
+        reader = question.reader(CARD, streams.steps[: step + 1], (step, step + 1))
         grids = question.grids(CARD)
-        day = learn_marginals(grids, nothing_by_column, reader, share, None, fixed=(grid,))
+        day = learn_marginals(grids, reader, share, fixed=(grid,))
         found.append(float(day.shares[0] @ middles))
     return np.array(found)
 

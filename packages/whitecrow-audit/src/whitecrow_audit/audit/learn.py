@@ -22,9 +22,11 @@ import numpy.typing as npt
 from whitecrow.data import Card, Column
 from whitecrow.detector import Detector, Model, scoring
 from whitecrow.detector.grid import Grid
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learn import Learn, LearnFacts, threshold
-from whitecrow.learn.marginals import histogram_counts
+from whitecrow.learn.cells import ByColumn
 from whitecrow.learn.mechanism import learn
 from whitecrow.learn.training import train
 from whitecrow.noise.laws import exponential_mechanism_pmf
@@ -34,6 +36,7 @@ from whitecrow_audit.audit.bounds import Claim, Loss
 from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, clipped, viewed, worst_pair
 from whitecrow_audit.audit.shipped import Asked
 from whitecrow_audit.audit.tester import Law
+from whitecrow_audit.verify.tape import Silent
 
 CARD = Card("people", (Column("c", "category", categories=("a", "b")),))
 Database = tuple[str, ...]
@@ -89,12 +92,9 @@ def _noise(question: Learn, factor: Fraction) -> tuple[Noise, Noise, int]:
     """Return the noise of the first histograms and of the tables, and how many tables there are."""
     asked = question.money(CARD)
     money: Any = _Quiet(replace(asked, total=asked.total * factor), [])
-    rows = np.zeros((1, 1))
     model = train(
         question.grids(CARD),
-        lambda grids: histogram_counts(grids, rows),
-        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
-        money,
+        Bought(CellFacts(partial(counted_rows, np.zeros((1, 1)))), money),
         question.shares[0],
         seed=question.seed,
     )
@@ -248,7 +248,7 @@ def _left_out_law(question: Learn, factor: Fraction, x: Database) -> Law:
 
 def _exact_size(question: Learn, facts: LearnFacts, source: Any) -> Any:
     found = learn(question, facts, source)
-    true = sum(int(counts.sum()) for counts in facts.by_column(found.model.grids))
+    true = int(facts.noisy_counts(ByColumn(found.model.grids), Silent()).sum())
     return replace(found, models=(replace(found.model, records=float(max(1, true))),))
 
 
@@ -261,7 +261,7 @@ def _fitted_grids(question: Any, facts: LearnFacts, source: Any) -> Detector:
 
     def grids() -> tuple[Grid, ...]:
         (whole,) = question.grids(CARD)
-        (counts,) = facts.by_column((whole,))
+        counts = facts.noisy_counts(ByColumn((whole,)), Silent())
         last = float(np.flatnonzero(counts).max(initial=0))
         return (replace(whole, upper=last),)
 

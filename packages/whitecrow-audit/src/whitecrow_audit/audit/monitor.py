@@ -14,13 +14,16 @@ from typing import Any
 
 from whitecrow.data import Card, Column
 from whitecrow.histogram.noise_budget import Noise
+from whitecrow.learn.cells import ByColumn
 from whitecrow.learn.recipe import draw_tables, families, marginal_share
 from whitecrow.monitor import Monitor, Monitored, MonitorFacts, release
-from whitecrow.monitor.streams import BlockNoise, Reader
+from whitecrow.monitor.facts import Weighted
+from whitecrow.monitor.streams import Draw, Reader
 from whitecrow_audit.audit.case import Case, Laws, clipped, viewed
 from whitecrow_audit.audit.learn import counts_of, high_law
 from whitecrow_audit.audit.shipped import Asked
 from whitecrow_audit.audit.tester import Law
+from whitecrow_audit.verify.tape import Silent
 
 CARD = Card(
     "people",
@@ -68,15 +71,17 @@ def _law(question: Monitor, factor: Fraction, x: Database) -> Law:
 class _OneForAll(Reader):
     """Broken: the noise of one table for all of them."""
 
-    def histograms(self, share: Fraction, tables: int) -> BlockNoise:
-        return super().histograms(share, 1)
+    def counts(self, cells: Any, share: Fraction, tables: int, groups: Any = None) -> Any:
+        return super().counts(cells, share, 1, groups)
 
 
 class _Cheap(Monitor):
     """The question of the twin that draws so little noise."""
 
-    def reader(self, card: Card, past: tuple[Any, ...], span: tuple[int, int]) -> Reader:
-        return _OneForAll(self.money(card), self.plan(card), past, span, False)
+    def reader(
+        self, card: Card, past: tuple[Any, ...], span: tuple[int, int], draw: Draw | None = None
+    ) -> Reader:
+        return _OneForAll(self.money(card), self.plan(card), past, span, False, draw)
 
 
 def _one_for_all(question: Monitor, facts: MonitorFacts, source: Any) -> Any:
@@ -92,7 +97,8 @@ def _exact_window(question: Monitor, facts: MonitorFacts, source: Any) -> Any:
     """Answer with the newest period's counts as they are."""
     found = release(question, facts, source)
     model = Monitored.from_json(found).detector.model
-    (counts,) = facts.by_column((0, 1), model.grids)
+    cells = Weighted(ByColumn(model.grids), question.calendar, (0, 1))
+    counts = facts.noisy_counts(cells, Silent())
     return {**found, "exact": int(counts[1])}
 
 

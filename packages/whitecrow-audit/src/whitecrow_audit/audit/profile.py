@@ -15,6 +15,7 @@ from whitecrow.profile.search import LAST_SHARE
 from whitecrow_audit.audit.case import Case, Laws, doubled
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.audit.tester import Law
+from whitecrow_audit.verify.tape import Silent
 
 CARD = Card(
     "audited",
@@ -91,7 +92,7 @@ def _pair(column: str, *values: Any) -> tuple[Records, Records]:
 
 def _exactly_missing(question: Profile, facts: ProfileFacts, source: None) -> Any:
     """Say exactly how many values are missing."""
-    exact = facts.by_text("ward").get(None, 0)
+    exact = facts.noisy_texts("ward", (), Silent()).missing
     said = release(question, facts, source)
     return {**said, "columns": [{**said["columns"][0], "missing": exact}]}
 
@@ -102,9 +103,9 @@ def _exact_laws(factor: Fraction) -> Laws:
 
 def _from_the_data(question: Profile, facts: ProfileFacts, source: None) -> Any:
     """Begin the first cell where the data begin."""
-    exact = facts.by_text("ward")
+    exact = facts.noisy_texts("ward", ("a", "b"), Silent()).listed
     said = release(question, facts, source)
-    return {**said, "columns": [{**said["columns"][0], "counts": [min(exact.values())]}]}
+    return {**said, "columns": [{**said["columns"][0], "counts": [min(exact)]}]}
 
 
 def cases() -> Iterator[Case]:

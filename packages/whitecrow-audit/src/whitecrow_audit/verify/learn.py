@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.column import ABSENT_NUMBER
-from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.learn import threshold
-from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow.privacy import Unit
 from whitecrow_audit.verify import shares
@@ -54,9 +54,7 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
     money: Any = tape
     model = train(
         grids,
-        lambda wanted: histogram_counts(wanted, rows),
-        lambda columns, tables: scoring.count_rows(columns, tables, [rows]),
-        money,
+        Bought(CellFacts(partial(counted_rows, rows)), money),
         Fraction(1),
         size=len(rows) if broken.get("exact_n") else None,
     )

@@ -10,7 +10,7 @@ person may have another record, of another period, at every step.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,16 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, Column
-from whitecrow.detector import scoring
-from whitecrow.detector.grid import Grid
 from whitecrow.exhaustive import Check, Report
+from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.noise_budget import Money
-from whitecrow.learn.marginals import histogram_counts
-from whitecrow.monitor.facts import MonitorFacts, Weights
+from whitecrow.monitor.facts import MonitorFacts, Weighted
 from whitecrow.monitor.mechanism import resume
 from whitecrow.monitor.question import Monitor
 from whitecrow.monitor.strategy import Strategy
-from whitecrow.monitor.streams import BlockNoise, Reader
+from whitecrow.monitor.streams import Reader
 from whitecrow_audit.verify.tape import Tape, worst_of
 from whitecrow_audit.verify.universes import Histogram
 
@@ -85,18 +83,15 @@ def _rows(lives: tuple[Life, ...], x: Histogram, step: int, period: int) -> Any:
 def _facts(lives: tuple[Life, ...], x: Histogram) -> MonitorFacts:
     """Count lives as they are at the step, which has one weight a period so far."""
 
-    def summed(weights: Weights, count: Callable[[Any], Any]) -> npt.NDArray[np.int64]:
-        step = len(weights) - 1
-        parts = [w * count(_rows(lives, x, step, s)) for s, w in enumerate(weights)]
+    def count(cells: Weighted) -> npt.NDArray[np.int64]:
+        step = len(cells.weights) - 1
+        parts = [
+            weight * counted_rows(_rows(lives, x, step, period), cells.counting)
+            for period, weight in enumerate(cells.weights)
+        ]
         return np.asarray(np.sum(parts, axis=0), dtype=np.int64)
 
-    def by_column(weights: Weights, grids: tuple[Grid, ...]) -> list[npt.NDArray[np.int64]]:
-        return [summed(weights, lambda rows: histogram_counts(grids, rows)[0])]
-
-    def by_table(weights: Weights, columns: Any, tables: Any) -> npt.NDArray[np.int64]:
-        return summed(weights, lambda rows: scoring.count_rows(columns, tables, [rows]))
-
-    return MonitorFacts(CARD, by_column, by_table)
+    return MonitorFacts(count, CARD)
 
 
 @dataclass(frozen=True)
@@ -110,8 +105,9 @@ class _Alone(Strategy):
 class _Unpaid(Reader):
     """Broken: the alarm's histograms come on top of the price."""
 
-    def histograms(self, share: Fraction, tables: int) -> BlockNoise:
-        return super().histograms(Fraction(1) if share == Fraction(1, 5) else share, tables)
+    def counts(self, cells: Any, share: Fraction, tables: int, groups: Any = None) -> Any:
+        share = Fraction(1) if share == Fraction(1, 5) else share
+        return super().counts(cells, share, tables, groups)
 
 
 class _Taped:
@@ -130,10 +126,10 @@ class _Taped:
             return _Alone(shipped.law, ones)
         return _Alone(shipped.law, shipped.rows) if self._broken.get("alone") else shipped
 
-    def reader(self, card: Card, past: Any, span: tuple[int, int]) -> Reader:
+    def reader(self, card: Card, past: Any, span: tuple[int, int], draw: Any = None) -> Reader:
         money: Any = self._tape
         make = _Unpaid if self._broken.get("unpaid") else Reader
-        return make(money, self.plan(card), past, span, self._user)
+        return make(money, self.plan(card), past, span, self._user, draw)
 
 
 def _way(lives: tuple[Life, ...], user: bool, x: Histogram, tape: Tape, **broken: Any) -> Hashable:

@@ -9,7 +9,7 @@ whose chance is computed from the exact law of the noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -18,15 +18,14 @@ import numpy as np
 
 from whitecrow.data import Card, Column
 from whitecrow.exhaustive import Check, Report
-from whitecrow.histogram.counting import Counts
-from whitecrow.histogram.line import Edges
+from whitecrow.histogram.counting import Counts, counted_rows
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.privacy import Unit
-from whitecrow.profile.facts import ProfileFacts
+from whitecrow.profile.facts import ByEdges, ProfileFacts
 from whitecrow.profile.mechanism import described
 from whitecrow.profile.question import Profile
 from whitecrow.profile.values import threshold
-from whitecrow_audit.verify.tape import Tape, histogram_checks, worst_of
+from whitecrow_audit.verify.tape import Silent, Tape, histogram_checks, worst_of
 from whitecrow_audit.verify.universes import Histogram
 
 VALUES = ((0.1, 3.0), (-4e9, 0.0), (math.nan, 5e-324), (0.1, 1.5e308))
@@ -42,18 +41,13 @@ def _facts(x: Histogram, **broken: Any) -> ProfileFacts:
         dtype=np.float64,
     ).reshape(-1, 2)
 
-    def by_cell(wanted: Mapping[str, Edges]) -> dict[str, Counts]:
-        found = {}
-        for name, edges in wanted.items():
-            values = rows[:, CARD.names.index(name)]
-            cells = np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
-            found[name] = np.bincount(cells, minlength=len(edges) + 2)
-        return found
+    def count(cells: ByEdges) -> Counts:
+        return counted_rows(rows[:, [CARD.names.index(name) for name in cells.names]], cells)
 
-    def by_text(name: str) -> dict[str | None, int]:
+    def texts(name: str) -> dict[str | None, int]:
         raise NotImplementedError
 
-    return ProfileFacts(CARD, by_cell, by_text)
+    return ProfileFacts(count, CARD, texts)
 
 
 def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
@@ -67,9 +61,9 @@ def _way(x: Histogram, tape: Tape, **broken: Any) -> Hashable:
         parts = tuple(part.__class__(part.name, part.kind, alone, False) for part in parts)
     found = described(parts, facts, money, None, most_cells=256)
     public: list[Hashable] = [found[name].edges + found[name].counts for name in CARD.names]
-    exact = facts.by_cell({"x": np.array([0.0])})["x"]
     if broken.get("exact_missing"):
-        public.append(int(exact[0]))
+        cells = ByEdges(("x",), (np.array([0.0]),))
+        public.append(int(facts.noisy_counts(cells, Silent())[0]))
     else:
         public.append(found["x"].missing)
     if broken.get("data_bounds"):

@@ -67,6 +67,18 @@ class Taped:
         return np.where(counts > 0, released, 0) if tape.left_out else released
 
 
+@dataclass(frozen=True)
+class Silent(Noise):
+    """Noise that adds nothing: what leaks from broken mechanisms."""
+
+    law: str = "laplace"
+    size: Fraction = Fraction(1)
+
+    def added(self, counts: npt.NDArray[np.int64], source: object = None) -> npt.NDArray[np.int64]:
+        """Return the counts as they are."""
+        return counts
+
+
 def _difference(one: Tape, two: Tape) -> float:
     """Add up the loss of all histograms, in the currency of the law."""
     total = Fraction(0)

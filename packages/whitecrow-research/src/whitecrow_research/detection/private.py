@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from whitecrow.detector import scoring
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
+from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.marginals import histogram_counts
 from whitecrow.learn.training import train
 from whitecrow_research.detection.sets import Split
 
@@ -42,12 +44,9 @@ class Setting:
             money = Money("gaussian", concentrated(epsilon, delta), "add_remove", 1)
         else:
             money = Money("laplace", epsilon, "add_remove", 1)
-        rows = split.train
         return train(
             self._grids(split),
-            lambda grids: histogram_counts(grids, rows),
-            lambda encoders, tables: scoring.count_rows(encoders, tables, [rows]),
-            money,
+            Bought(CellFacts(partial(counted_rows, split.train)), money),
             Fraction(1),
             seed=seed,
         )

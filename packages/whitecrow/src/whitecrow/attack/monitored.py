@@ -7,36 +7,36 @@ the log-likelihood ratio of a whole series of releases is exact, and no test has
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, read
+from whitecrow.histogram.counting import Counting
 from whitecrow.histogram.noise_budget import Noise
-from whitecrow.monitor.assembly import assemble
-from whitecrow.monitor.facts import gather
+from whitecrow.monitor.facts import Weighted, gather
 from whitecrow.monitor.question import Monitor
-from whitecrow.monitor.streams import Reader, Streams
+from whitecrow.monitor.showing import assembled
+from whitecrow.monitor.streams import Streams
 from whitecrow.noise import Source
 
 Ints = npt.NDArray[np.int64]
 
 
-class _Listening(Reader):
-    """Reads what was released, and adds up how likely it was with the counts it is given."""
+@dataclass(frozen=True)
+class _Heard(Noise):
+    """Noise that was drawn already: it tells how likely that was with the counts it is added to."""
 
-    likelihood = 0.0
+    released: Ints
+    likelihoods: list[float]
 
-    def released(self, block: int, noise: Noise, counts: Ints, source: Source | None) -> list[Ints]:
-        away = (self.past[-1][block] - counts).astype(np.float64)
-        size = float(noise.size)
-        if noise.law == "gaussian":
-            self.likelihood -= float(away @ away) / (2.0 * size)
-        else:
-            self.likelihood -= float(np.abs(away).sum()) / size
-        return super().released(block, noise, counts, source)
+    def added(self, counts: Ints, source: Source | None) -> Ints:
+        away, size = (self.released - counts).astype(np.float64), float(self.size)
+        square = float(away @ away) / 2.0 if self.law == "gaussian" else float(np.abs(away).sum())
+        self.likelihoods.append(-square / size)
+        return self.released
 
 
 def monitor_log_ratio(
@@ -60,17 +60,17 @@ def monitor_log_ratio(
 
 
 def _likelihood(question: Monitor, card: Card, streams: Streams, table: Any) -> float:
-    facts, plan, total = gather(question, read(table, card)), question.plan(card), 0.0
-    for step in range(len(streams.steps)):
-        row, past = plan.rows[step], streams.steps[: step + 1]
-        reader = _Listening(question.money(card), plan, past, (0, step + 1), card.unit == "user")
-        assemble(
-            question,
-            card,
-            reader,
-            partial(facts.by_column, row),
-            partial(facts.by_table, row),
-            streams.layout if step else None,
-        )
-        total += reader.likelihood
-    return total
+    facts, plan = gather(question, read(table, card)), question.plan(card)
+    found: list[float] = []
+    for step, row in enumerate(plan.rows[: len(streams.steps)]):
+        blocks = iter(streams.steps[step])
+
+        def draw(
+            cells: Counting, noise: Noise, groups: Ints | None, row: Any = row, blocks: Any = blocks
+        ) -> Ints:
+            heard = _Heard(noise.law, noise.size, next(blocks), found)
+            return facts.noisy_counts(Weighted(cells, question.calendar, row), heard, None, groups)
+
+        reader = question.reader(card, streams.steps[:step], (0, step + 1), draw)
+        assembled(question, card, reader, streams.layout if step else None)
+    return sum(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +16,6 @@ from whitecrow.detector.tables import Tables
 
 BLOCK = 4096
 _GUESSES = 1024
-_TOGETHER = 65_536
 
 Coordinates = npt.NDArray[np.int32]
 Edges = npt.NDArray[np.float64]
@@ -112,17 +110,6 @@ def coordinates_of(columns: tuple[Encoder, ...], rows: Matrix) -> Coordinates:
     for place, encoder in enumerate(columns):
         encoder.write(np.ascontiguousarray(rows[:, place]), found[place::width])
     return found
-
-
-def count_rows(
-    columns: tuple[Encoder, ...], tables: Tables, batches: Iterable[Matrix]
-) -> npt.NDArray[np.int64]:
-    """Return how many records each cell of each table holds."""
-    counts = np.zeros(int(tables.base[-1]), dtype=np.int64)
-    for rows in batches:
-        for first in range(0, len(rows), _TOGETHER):
-            count_cells(tables, coordinates_of(columns, rows[first : first + _TOGETHER]), counts)
-    return counts
 
 
 def count_cells(tables: Tables, coordinates: Coordinates, counts: npt.NDArray[np.int64]) -> None:

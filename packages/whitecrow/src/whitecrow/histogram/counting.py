@@ -73,6 +73,11 @@ def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> 
     return sum(sums, np.zeros(counting.size, dtype=np.int64))
 
 
+def counted_rows(rows: Matrix, counting: Counting) -> Counts:
+    """Count records that are given as rows."""
+    return _added_up(counting, [rows], alone=True)
+
+
 def counted_by(
     counting: Counting,
     dataset: Records,

@@ -8,7 +8,6 @@ is the noise added to it; which cells are cut is read off noisy counts. The rest
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -19,14 +18,12 @@ import numpy.typing as npt
 from whitecrow.detector.grid import CUTS, Grid
 from whitecrow.detector.model import PARTS
 from whitecrow.detector.tables import SPAN, UNIT
-from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.histogram.facts import Answers
+from whitecrow.learn.cells import ByColumn, joined
 from whitecrow.learn.recipe import rounds
-from whitecrow.noise import Source
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-CountBy = Callable[[tuple[Grid, ...]], list[Ints]]
-"""Counts all records by the cells of each column's grid: private."""
 
 _WINSOR = 0.01
 _MOST_DRAWN = 0.3
@@ -63,10 +60,8 @@ class Marginals:
 
 def learn_marginals(
     grids: tuple[Grid, ...],
-    count: CountBy,
-    money: Money,
+    answers: Answers,
     share: Fraction,
-    source: Source | None,
     *,
     size: int | None = None,
     fixed: tuple[Grid, ...] | None = None,
@@ -77,64 +72,52 @@ def learn_marginals(
     ----------
     grids : tuple of Grid
         Public grids, not refined.
-    count : callable
-        Counts records by grids; called four times.
-    money : Money
+    answers : Answers
+        Noisy counts; asked for five times.
     share : Fraction
-        The part of the money that is spent here.
-    source : Source, optional
+        The part of the price that is spent here.
     size : int, optional
         The number of records, where the card makes it public.
     fixed : tuple of Grid, optional
         The final grids, where it was decided earlier which cells are cut.
     """
-    noises = [money.histograms(share * part, len(grids)) for part in rounds()]
-    variances = [noise.deviation**2 for noise in noises]
-
-    exact = count(grids)
-    groups = [_groups(grid) for grid in grids]
-    coarse = _added(
-        noises[0],
-        [
-            np.bincount(group, weights=cells).astype(np.int64)
-            for group, cells in zip(groups, exact, strict=True)
-        ],
-        source,
-    )
-    fine = _added(noises[1], exact, source)
+    first, second, *others = (share * part for part in rounds())
+    cells, groups = ByColumn(grids), [_groups(grid) for grid in grids]
+    noisy, wide = answers.counts(cells, first, len(grids), joined(groups))
+    coarse = _split(noisy, [int(group.max()) + 1 for group in groups])
+    noisy, narrow = answers.counts(cells, second, len(grids))
+    fine = _split(noisy, [grid.cells for grid in grids])
     # Every column counts the same records.
     found = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
     records = max(1.0, found)
     estimates = [
-        _reconciled(
-            above + (records - above.sum()) / len(above), below, group, variances[0], variances[1]
-        )
+        _reconciled(above + (records - above.sum()) / len(above), below, group, wide**2, narrow**2)
         for above, below, group in zip(coarse, fine, groups, strict=True)
     ]
-    for cut, (noise, variance) in enumerate(zip(noises[2:], variances[2:], strict=True)):
+    for cut, part in enumerate(others):
         grids = tuple(
             grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
             if grid.ordered
             else grid
             for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
         )
-        for place, noisy in enumerate(_added(noise, count(grids), source)):
+        noisy, deviation = answers.counts(ByColumn(grids), part, len(grids))
+        for place, values in enumerate(_split(noisy, [grid.cells for grid in grids])):
             if grids[place].ordered:
                 # What the first rounds say of a cell is by far the more precise: it stays.
                 estimates[place] = _reconciled(
-                    estimates[place], noisy, grids[place].parents(), 0.0, variance
+                    estimates[place], values, grids[place].parents(), 0.0, deviation**2
                 )
     # A cumulative count adds up about four coarse and four fine cells on average.
-    spread = math.sqrt(4 * variances[0] + 4 * variances[1])
+    spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
     return Marginals(
         grids, tuple(_shares(values, records) for values in estimates), records, spread
     )
 
 
-def _added(noise: Noise, counts: list[Ints], source: Source | None) -> list[Ints]:
-    """Add noise to all histograms of a round, drawn together."""
-    ends = np.cumsum([len(cells) for cells in counts])[:-1]
-    return np.split(noise.added(np.concatenate(counts), source), ends)
+def _split(noisy: Ints, sizes: list[int]) -> list[Ints]:
+    """Return the counts of each column."""
+    return np.split(noisy, np.cumsum(sizes)[:-1])
 
 
 def _groups(grid: Grid) -> Ints:
@@ -242,11 +225,3 @@ def _drawn_variance(part: float) -> float:
     edge = NormalDist().inv_cdf(1.0 - part)
     density = math.exp(-edge * edge / 2.0) / math.sqrt(2.0 * math.pi)
     return 1.0 - 2.0 * part - 2.0 * edge * density + 2.0 * part * edge * edge
-
-
-def histogram_counts(grids: tuple[Grid, ...], rows: npt.NDArray[np.float64]) -> list[Ints]:
-    """Return how many records each cell of each column holds."""
-    return [
-        np.bincount(grid.codes(rows[:, place]), minlength=grid.cells)
-        for place, grid in enumerate(grids)
-    ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from whitecrow.detector import Detector, Threshold, scoring
-from whitecrow.detector.model import Model
+from whitecrow.histogram.facts import Bought
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.learn import threshold
+from whitecrow.learn.cells import ByScore
 from whitecrow.learn.facts import LearnFacts
 from whitecrow.learn.question import Learn
 from whitecrow.learn.training import train
@@ -37,15 +37,13 @@ def learn(
     card = facts.card
     money = money or question.money(card)
     for_model, for_thresholds = question.shares
+    answers = Bought(facts, money, source)
     model = train(
         question.grids(card),
-        facts.by_column,
-        facts.by_table,
-        money,
+        answers,
         for_model,
         seed=question.seed,
         size=card.size if question.relation == "replace_one" else None,
-        source=source,
     )
     price = question.price(card)
     bare = Detector(
@@ -60,11 +58,17 @@ def learn(
         return bare
     edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
     if money.selects:
-        found = _chosen(question, facts, model, edges, money, source)
+        # Which rates are tried rests on the released number of records, so it tells nothing new.
+        tried = threshold.allotted(question.rates, model.records, money, for_thresholds)
+        cells = ByScore(model, edges)
+        found = {
+            rate: float(edges[facts.chosen_edge(cells, rate, epsilon, question.relation, source)])
+            for rate, epsilon in tried.items()
+        }
     else:
-        edges, noise = threshold.few(edges), money.histograms(for_thresholds, 1)
-        noisy = noise.added(facts.by_score(model, edges), source)
-        found = threshold.read_off(noisy, edges, question.rates, model.records, noise.deviation)
+        edges = threshold.few(edges)
+        noisy, deviation = answers.counts(ByScore(model, edges), for_thresholds, 1)
+        found = threshold.read_off(noisy, edges, question.rates, model.records, deviation)
     worth = scoring.scale(model)
     return bare.with_thresholds(
         tuple(
@@ -72,25 +76,3 @@ def learn(
             for rate in question.rates
         )
     )
-
-
-def _chosen(
-    question: Learn,
-    facts: LearnFacts,
-    model: Model,
-    edges: threshold.Counts,
-    money: Money,
-    source: Source | None,
-) -> dict[Fraction, float]:
-    """Choose a candidate for each rate that so many records carry."""
-    # Which rates are tried rests on the released number of records, so it tells nothing new.
-    tried = threshold.allotted(question.rates, model.records, money, question.shares[1])
-    if not tried:
-        return {}
-    counts, contribution = facts.by_score(model, edges), facts.card.contribution
-    return {
-        rate: float(
-            edges[threshold.choose(counts, rate, epsilon, question.relation, contribution, source)]
-        )
-        for rate, epsilon in tried.items()
-    }

@@ -1,4 +1,4 @@
-"""From private counts to a model: two rounds of noisy tables, and post-processing."""
+"""From noisy counts to a model: two rounds of tables, and post-processing."""
 
 from __future__ import annotations
 
@@ -6,31 +6,25 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
 from whitecrow.detector.scoring import Encoder
-from whitecrow.detector.tables import Tables
-from whitecrow.histogram.noise_budget import Money
-from whitecrow.learn.marginals import CountBy, learn_marginals, look_of
-from whitecrow.learn.recipe import draw_tables, families, marginal_share, weights_of
-from whitecrow.noise import Source
-
-CountIn = Callable[[tuple[Encoder, ...], Tables], npt.NDArray[np.int64]]
-"""Counts all records in the cells of tables: private."""
+from whitecrow.histogram.facts import Answers
+from whitecrow.learn.cells import ByTable
+from whitecrow.learn.marginals import learn_marginals, look_of
+from whitecrow.learn.recipe import Family, draw_tables, families, marginal_share, weights_of
 
 
 def train(
     grids: tuple[Grid, ...],
-    by_column: CountBy,
-    by_table: CountIn,
-    money: Money,
+    answers: Answers,
     share: Fraction,
     *,
     seed: int = 0,
     size: int | None = None,
-    source: Source | None = None,
+    layout: Model | None = None,
+    wanted: Callable[[float], tuple[tuple[Family, int], ...]] | None = None,
 ) -> Model:
     """Release the distributions of columns, then the counts of tables.
 
@@ -38,39 +32,44 @@ def train(
     ----------
     grids : tuple of Grid
         Public grids of the columns.
-    by_column, by_table : callables
-        The private side: they count records.
-    money : Money
-        What is paid with.
+    answers : Answers
+        Noisy counts, for parts of the price.
     share : Fraction
-        The part of the money for all of this.
+        The part of the price for all of this.
     seed : int
         Of the tables' layout; public.
     size : int, optional
         The number of records where it is public.
-    source : Source, optional
-        Of the noise; the operating system's unless given.
+    layout : Model, optional
+        Whose cells and tables are counted again; laid out anew unless given.
+    wanted : callable, optional
+        Which tables there are for a released number of records; the recipe's unless given.
     """
-    first = marginal_share(money.law, money.total)
-    marginals = learn_marginals(grids, by_column, money, share * first, source, size=size)
-    looks = tuple(
-        look_of(grid, part, marginals.records, marginals.noise)
-        for grid, part in zip(marginals.grids, marginals.shares, strict=True)
-    )
-    wanted = families(money.law, marginals.records, money.total)
-    tables = draw_tables(len(grids), wanted, seed)
-    noise = money.histograms(share * (1 - first), len(tables))
+    first = marginal_share(answers.law, answers.total)
+    fixed = None if layout is None else layout.grids
+    marginals = learn_marginals(grids, answers, share * first, size=size, fixed=fixed)
+    records = marginals.records
+    if layout is None:
+        looks = tuple(
+            look_of(grid, part, records, marginals.noise)
+            for grid, part in zip(marginals.grids, marginals.shares, strict=True)
+        )
+        chosen = wanted(records) if wanted else families(answers.law, records, answers.total)
+        tables = draw_tables(len(grids), chosen, seed)
+    else:
+        looks, tables = layout.looks, layout.tables
     encoders = tuple(Encoder(grid, look) for grid, look in zip(marginals.grids, looks, strict=True))
-    counts = noise.added(by_table(encoders, tables), source)
+    cells = ByTable(encoders, tables)
+    counts, deviation = answers.counts(cells, share * (1 - first), len(tables))
     limit = np.iinfo(np.int32)
     return Model(
         grids=marginals.grids,
         shares=marginals.shares,
         looks=looks,
         tables=tables,
-        counts=np.clip(counts, limit.min, limit.max).astype(np.int32),
-        records=marginals.records,
-        noise=noise.deviation,
+        counts=np.clip(np.rint(counts), limit.min, limit.max).astype(np.int32),
+        records=records,
+        noise=deviation,
         marginal_noise=marginals.noise,
         **weights_of(len(grids), marginals.doubt),
     )

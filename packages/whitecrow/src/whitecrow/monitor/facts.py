@@ -6,20 +6,15 @@ are. No exact count is kept between two steps: what is kept is what was released
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from whitecrow.data import Card, Records
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.scoring import Encoder
-from whitecrow.detector.tables import Tables
 from whitecrow.histogram.counting import Counting, Counts, Matrix, counted_by
-from whitecrow.learn.facts import ByColumn, ByTable
+from whitecrow.histogram.facts import CellFacts
 from whitecrow.monitor.question import Monitor
 from whitecrow.neighbours import Engine
-from whitecrow.privacy import Facts
 from whitecrow.publish.periods import Calendar
 from whitecrow.question import Progress
 
@@ -55,22 +50,16 @@ class Weighted:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MonitorFacts(Facts):
-    """The records, behind counting functions.
+class MonitorFacts(CellFacts):
+    """The records, behind cells with weights.
 
     Parameters
     ----------
     card : Card
         The dataset's public facts.
-    by_column : callable
-        Weighted counts by each column's grid.
-    by_table : callable
-        Weighted counts by the cells of tables.
     """
 
     card: Card
-    by_column: Callable[[Weights, tuple[Grid, ...]], list[Counts]]
-    by_table: Callable[[Weights, tuple[Encoder, ...], Tables], Counts]
 
 
 def gather(
@@ -79,21 +68,13 @@ def gather(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> MonitorFacts:
-    """Hold the records behind counting functions; nothing is counted yet."""
+    """Hold the records behind cells; nothing is counted yet."""
     names = (*question.names(dataset.card), question.time)
-    calendar = question.calendar
 
-    def counted(counting: Counting, weights: Weights) -> Counts:
-        counts = counted_by(Weighted(counting, calendar, weights), dataset, names)
+    def count(cells: Weighted) -> Counts:
+        counts = counted_by(cells, dataset, names)
         if progress is not None:
-            progress(len(weights), question.through, "closing periods")
+            progress(len(cells.weights), question.through, "closing periods")
         return counts
 
-    def by_column(weights: Weights, grids: tuple[Grid, ...]) -> list[Counts]:
-        counts = counted(ByColumn(grids), weights)
-        return np.split(counts, np.cumsum([grid.cells for grid in grids])[:-1])
-
-    def by_table(weights: Weights, columns: tuple[Encoder, ...], tables: Tables) -> Counts:
-        return counted(ByTable(columns, tables), weights)
-
-    return MonitorFacts(dataset.card, by_column, by_table)
+    return MonitorFacts(count, dataset.card)

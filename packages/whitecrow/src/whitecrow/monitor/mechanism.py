@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from whitecrow.monitor.assembly import assemble
-from whitecrow.monitor.facts import MonitorFacts
+from whitecrow.histogram.counting import Counting, Counts
+from whitecrow.histogram.noise_budget import Noise
+from whitecrow.monitor.facts import MonitorFacts, Weighted
 from whitecrow.monitor.question import Monitor
-from whitecrow.monitor.showing import named, show
+from whitecrow.monitor.showing import assembled, named, show
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise import Source
 
@@ -39,17 +39,14 @@ def resume(
     """
     streams, card = Streams.from_json(kept), facts.card
     plan = question.plan(card)
+
+    def draw(cells: Counting, noise: Noise, groups: Counts | None) -> Counts:
+        row = plan.rows[len(streams.steps)]
+        weighted = Weighted(cells, question.calendar, row)
+        return facts.noisy_counts(weighted, noise, source, groups)
+
     for step in range(len(streams.steps), question.through):
-        row = plan.rows[step]
-        reader = question.reader(card, streams.steps, (0, step + 1))
-        model, _ = assemble(
-            question,
-            card,
-            reader,
-            partial(facts.by_column, row),
-            partial(facts.by_table, row),
-            streams.layout,
-            source,
-        )
+        reader = question.reader(card, streams.steps, (0, step + 1), draw)
+        model = assembled(question, card, reader, streams.layout)
         streams = streams.grown(named(question, card, model, step), tuple(reader.drawn))
     return streams.to_json()

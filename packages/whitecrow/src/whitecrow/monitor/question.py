@@ -16,7 +16,7 @@ from whitecrow.learn import Learn
 from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.strategy import Strategy, strategy
-from whitecrow.monitor.streams import Reader
+from whitecrow.monitor.streams import Draw, Reader
 from whitecrow.monitor.text import described, said_of
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.publish import Publish
@@ -160,9 +160,11 @@ class Monitor(Question):
         """Return which sums each step releases."""
         return strategy("gaussian" if self.delta else "laplace", self.horizon)
 
-    def reader(self, card: Card, past: tuple[Any, ...], span: tuple[int, int]) -> Reader:
-        """Return what draws the newest step, or reads it again."""
-        return Reader(self.money(card), self.plan(card), past, span, card.unit == "user")
+    def reader(
+        self, card: Card, past: tuple[Any, ...], span: tuple[int, int], draw: Draw | None = None
+    ) -> Reader:
+        """Return what has the newest step drawn, or reads it again."""
+        return Reader(self.money(card), self.plan(card), past, span, card.unit == "user", draw)
 
     def watch_noise(self, card: Card, columns: int) -> Noise:
         """Return the noise of the numbers that the alarm looks at."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from whitecrow.card import Card
 from whitecrow.detector import Detector, Model
+from whitecrow.learn.cells import ByColumn, joined
+from whitecrow.learn.recipe import Family, families
+from whitecrow.learn.training import train
 from whitecrow.monitor.answer import Monitored
-from whitecrow.monitor.assembly import assemble, nothing_by_column, nothing_by_table
-from whitecrow.monitor.drift import Watch, watched_columns
+from whitecrow.monitor.drift import Watch, groups, watched_columns
 from whitecrow.monitor.question import Monitor
-from whitecrow.monitor.streams import Streams
+from whitecrow.monitor.streams import Reader, Streams
 from whitecrow.question import series_digest, statement
 
 
@@ -25,7 +28,7 @@ def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, An
         return None
     span = (max(0, last - question.window) if question.window else 0, last)
     reader = question.reader(card, streams.steps[:last], span)
-    model, _ = assemble(question, card, reader, nothing_by_column, nothing_by_table, layout)
+    model = assembled(question, card, reader, layout)
     columns = watched_columns(layout)
     releases = [step[-1] for step in streams.steps[:last]]
     watch = Watch(
@@ -66,6 +69,26 @@ def show(question: Monitor, card: Card, kept: Mapping[str, Any]) -> dict[str, An
         false_alarm=str(question.false_alarm),
         series=tuple(series),
     ).to_json()
+
+
+def assembled(question: Monitor, card: Card, reader: Reader, layout: Model | None) -> Model:
+    """Read all blocks of a step in their order: the stages of ``learn``, then the alarm's counts.
+
+    ``layout`` is the model of the first step; None at that step itself.
+    """
+    horizon = reader.strategy.horizon
+
+    def wanted(records: float) -> tuple[tuple[Family, int], ...]:
+        """Choose tables for as many records as there may be at the end, and the noise then."""
+        worse = Fraction(reader.strategy.deviation(0, horizon, user=reader.user))
+        worse = worse if reader.law == "laplace" else worse * worse
+        return families(reader.law, records * horizon, reader.total / worse)
+
+    share, seed = 1 - question.drift_share, question.seed
+    model = train(question.grids(card), reader, share, seed=seed, layout=layout, wanted=wanted)
+    watched = joined(groups(layout or model))
+    reader.counts(ByColumn(model.grids), question.drift_share, len(model.grids), watched)
+    return model
 
 
 def following(question: Monitor, kept: Mapping[str, Any]) -> Monitor:

@@ -2,15 +2,15 @@
 
 A step releases *blocks*: five rounds of histograms of columns, the tables, and the histograms the
 alarm looks at. A block is read through a :class:`Reader`, which stands where ``learn`` expects
-noise: it draws (at the newest step) or repeats what was drawn, and returns an estimate of the
-counts of some periods.
+noisy counts: it has them drawn (at the newest step) or repeats what was drawn, and returns an
+estimate of the counts of some periods.
 """
 
 from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from whitecrow.detector import Detector, Model
 from whitecrow.errors import InvalidInput
+from whitecrow.histogram.counting import Counting
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.monitor.strategy import Strategy
-from whitecrow.noise import Source
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -86,9 +86,13 @@ def _read(text: str) -> Ints:
     return np.ascontiguousarray(planes.reshape(8, -1).T).view("<i8").reshape(-1).astype(np.int64)
 
 
+Draw = Callable[[Counting, Noise, Ints | None], Ints]
+"""Draws a block of the newest step: the noisy counts of some cells, or of groups of them."""
+
+
 @dataclass
 class Reader:
-    """Stands for money: its noise is that of one step, its counts those of some periods.
+    """The noisy counts of some periods, for parts of the price of all steps together.
 
     Parameters
     ----------
@@ -101,6 +105,8 @@ class Reader:
         The periods to estimate, ``first`` and the one after the last, which is the newest.
     user : bool
         Whether persons are protected, whose records may be others at every step.
+    draw : callable, optional
+        Draws the newest step; not needed to read it again.
     """
 
     money: Money
@@ -108,6 +114,7 @@ class Reader:
     past: tuple[Step, ...]
     span: tuple[int, int]
     user: bool
+    draw: Draw | None = None
     drawn: list[Ints] = field(default_factory=list)
     _asked: int = 0
 
@@ -121,37 +128,20 @@ class Reader:
         """The epsilon or the rho of all steps together."""
         return self.money.total
 
-    def histograms(self, share: Fraction, tables: int) -> BlockNoise:
-        """Return the noise of the next block: ``tables`` histograms that share a part."""
-        reach = self.strategy.reach(user=self.user)
-        found = BlockNoise(self, self._asked, self.money.histograms(share / reach, tables))
+    def counts(
+        self, cells: Counting, share: Fraction, tables: int, groups: Ints | None = None
+    ) -> tuple[Floats, float]:
+        """Return the estimate of the span's counts by the next block, and its deviation.
+
+        The block has ``tables`` histograms that share a part of the price.
+        """
+        noise = self.money.histograms(share / self.strategy.reach(user=self.user), tables)
+        releases = [step[self._asked] for step in self.past]
         self._asked += 1
-        return found
-
-    def released(self, block: int, noise: Noise, counts: Ints, source: Source | None) -> list[Ints]:
-        """Return what all steps released of a block; the newest is drawn where it is not yet."""
-        if len(self.past) == self.span[1]:
-            return [step[block] for step in self.past]
-        self.drawn.append(noise.added(counts, source))
-        return [*(step[block] for step in self.past), self.drawn[-1]]
-
-
-@dataclass(frozen=True, eq=False)
-class BlockNoise:
-    """The noise of one block, as an estimate of the span's counts has it."""
-
-    reader: Reader
-    block: int
-    noise: Noise
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of an estimate's noise."""
-        weights = self.reader.strategy.weights(*self.reader.span)
-        return self.noise.deviation * float(np.linalg.norm(weights))
-
-    def added(self, counts: Ints, source: Source | None) -> Floats:
-        """Release the weighted counts of this step; return the estimate of the span's counts."""
-        releases = self.reader.released(self.block, self.noise, counts, source)
-        weights = self.reader.strategy.weights(*self.reader.span)
-        return np.asarray(weights @ np.stack(releases).astype(np.float64))
+        if len(releases) < self.span[1]:
+            assert self.draw is not None
+            self.drawn.append(self.draw(cells, noise, groups))
+            releases.append(self.drawn[-1])
+        weights = self.strategy.weights(*self.span)
+        estimate = np.asarray(weights @ np.stack(releases).astype(np.float64))
+        return estimate, noise.deviation * float(np.linalg.norm(weights))

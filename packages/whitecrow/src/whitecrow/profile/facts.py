@@ -1,13 +1,12 @@
-"""What ``profile`` must know of the data: how many records each cell holds, and which texts occur.
+"""What ``profile`` must know of the data: how many records cells hold, and which texts occur.
 
-Where the next cells are is read off what was released of those before, so the facts are the records
-behind two counting functions. Records that the card leaves out are counted too: a missing value, or
-a category that is not listed, is what a profile is to tell of.
+Records that the card leaves out are counted too: a missing value, or a category that is not listed,
+is what a profile is to tell of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,50 +14,105 @@ import numpy as np
 from whitecrow.data import Card, Dataset, Records
 from whitecrow.data.warehouse import RemoteDataset
 from whitecrow.histogram.counting import Counts, Matrix, every_counted_by, every_text
+from whitecrow.histogram.facts import CellFacts
 from whitecrow.histogram.line import Edges
+from whitecrow.histogram.noise_budget import Noise
 from whitecrow.neighbours import Engine
-from whitecrow.privacy import Facts
+from whitecrow.noise import Source
 from whitecrow.profile.question import Profile
 from whitecrow.question import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class _ByCell:
-    """Counts by the cells of some columns; the first cell of each is for missing values."""
+class ByEdges:
+    """The cells of some columns, one column after the other; the first is for missing values."""
 
+    names: tuple[str, ...]
     edges: tuple[Edges, ...]
 
     @property
+    def sizes(self) -> list[int]:
+        """The number of cells of each column."""
+        return [len(edges) + 2 for edges in self.edges]
+
+    @property
     def size(self) -> int:
-        return sum(len(edges) + 2 for edges in self.edges)
+        """The number of cells."""
+        return sum(self.sizes)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
+        """Add the records of a batch to their cells."""
         first = 0
-        for place, edges in enumerate(self.edges):
+        for place, (edges, size) in enumerate(zip(self.edges, self.sizes, strict=True)):
             values = rows[:, place]
             cells = np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
-            size = len(edges) + 2
             counts[first : first + size] += np.bincount(cells, minlength=size)
             first += size
 
 
+@dataclass(frozen=True)
+class Texts:
+    """Noisy counts of a column's texts.
+
+    Parameters
+    ----------
+    missing : int
+        Of missing values.
+    listed : tuple of int
+        Of the values that were asked for.
+    named : tuple of (str, int)
+        Of other values that enough records have.
+    others : int or None
+        Of all other values together, where none of them is named.
+    """
+
+    missing: int
+    listed: tuple[int, ...]
+    named: tuple[tuple[str, int], ...]
+    others: int | None
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class ProfileFacts(Facts):
-    """The records, behind counting functions.
+class ProfileFacts(CellFacts):
+    """The records, behind cells and texts.
 
     Parameters
     ----------
     card : Card
         The dataset's public facts.
-    by_cell : callable
-        Counts columns by their cells: how many values are missing, then how many lie in each.
-    by_text : callable
-        Counts a column's texts; None stands for a missing one.
+    _texts : callable
+        Counts a column's texts, exactly; None stands for a missing one.
     """
 
     card: Card
-    by_cell: Callable[[Mapping[str, Edges]], dict[str, Counts]]
-    by_text: Callable[[str], dict[str | None, int]]
+    _texts: Callable[[str], dict[str | None, int]]
+
+    def noisy_texts(
+        self,
+        name: str,
+        listed: Sequence[str],
+        noise: Noise,
+        source: Source | None = None,
+        least: int | None = None,
+    ) -> Texts:
+        """Return the counts of listed texts, each with its own draw of the noise.
+
+        With ``least`` other texts are named where their noisy count is at least that; without,
+        they are counted together.
+        """
+        exact = self._texts(name)
+        # Sorted, so that neither the order of the records nor that of an engine's answer shows.
+        others = sorted(text for text in exact if text is not None and text not in set(listed))
+        known = [exact.get(None, 0), *(exact.get(value, 0) for value in listed)]
+        rest = [exact[text] for text in others]
+        if least is None:
+            rest = [sum(rest)]
+        noisy = noise.added(np.array([*known, *rest], dtype=np.int64), source).tolist()
+        missing, counts, rest = noisy[0], noisy[1 : len(known)], noisy[len(known) :]
+        if least is None:
+            return Texts(missing, tuple(counts), (), rest[0])
+        named = zip(others, rest, strict=True)
+        return Texts(missing, tuple(counts), tuple(one for one in named if one[1] >= least), None)
 
 
 def gather(
@@ -67,21 +121,19 @@ def gather(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> ProfileFacts:
-    """Hold the records behind counting functions; nothing is counted yet."""
+    """Hold the records behind cells; nothing is counted yet."""
     assert isinstance(dataset, Dataset | RemoteDataset)
 
-    def by_cell(wanted: Mapping[str, Edges]) -> dict[str, Counts]:
-        counting = _ByCell(tuple(wanted.values()))
-        counts = every_counted_by(counting, dataset, tuple(wanted))
+    def count(cells: ByEdges) -> Counts:
+        counts = every_counted_by(cells, dataset, cells.names)
         if progress is not None:
             progress(1, 1, "counting by cell")
-        ends = np.cumsum([len(edges) + 2 for edges in wanted.values()])[:-1]
-        return dict(zip(wanted, np.split(counts, ends), strict=True))
+        return counts
 
-    def by_text(name: str) -> dict[str | None, int]:
+    def texts(name: str) -> dict[str | None, int]:
         found = every_text(dataset, name)
         if progress is not None:
             progress(1, 1, "counting texts")
         return found
 
-    return ProfileFacts(dataset.card, by_cell, by_text)
+    return ProfileFacts(count, dataset.card, texts)

@@ -10,12 +10,12 @@ import numpy as np
 from whitecrow.data import Card
 from whitecrow.histogram.columns import Categories, Numbers
 from whitecrow.histogram.counting import Counts
-from whitecrow.histogram.line import line_of
+from whitecrow.histogram.line import Edges, line_of
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.histogram.table import TableProfile
 from whitecrow.noise import Source
 from whitecrow.privacy import Unit
-from whitecrow.profile.facts import ProfileFacts
+from whitecrow.profile.facts import ByEdges, ProfileFacts
 from whitecrow.profile.question import Part, Profile
 from whitecrow.profile.search import Look, Search, search
 from whitecrow.profile.values import threshold
@@ -70,8 +70,7 @@ def described(
         noises = {
             name: money.histograms(shares[name] * look.share, 1) for name, look in looks.items()
         }
-        exact = facts.by_cell({name: look.edges for name, look in looks.items()})
-        noisy = _with_noise(exact, noises, source)
+        noisy = _noisy(facts, {name: look.edges for name, look in looks.items()}, noises, source)
         coming: dict[str, Look] = {}
         for name, look in looks.items():
             try:
@@ -90,16 +89,26 @@ def described(
     return found
 
 
-def _with_noise(
-    counts: Mapping[str, Counts], noises: Mapping[str, Noise], source: Source | None
+def _noisy(
+    facts: ProfileFacts,
+    edges: Mapping[str, Edges],
+    noises: Mapping[str, Noise],
+    source: Source | None,
 ) -> dict[str, Counts]:
-    """Add noise to histograms; those with the same law are drawn together."""
+    """Return noisy histograms of columns; those with the same law are drawn together."""
+    cells = ByEdges(tuple(edges), tuple(edges.values()))
+    column = np.repeat(np.arange(len(cells.sizes)), cells.sizes)
     found: dict[str, Counts] = {}
     for noise in dict.fromkeys(noises.values()):
-        names = [name for name in counts if noises[name] == noise]
-        ends = np.cumsum([len(counts[name]) for name in names])[:-1]
-        added = noise.added(np.concatenate([counts[name] for name in names]), source)
-        found.update(zip(names, np.split(added, ends), strict=True))
+        places = [place for place, name in enumerate(edges) if noises[name] == noise]
+        inside = np.isin(column, places)
+        counts = facts.noisy_counts(
+            cells, noise, source, np.where(inside, np.cumsum(inside) - 1, -1)
+        )
+        ends = np.cumsum([cells.sizes[place] for place in places])[:-1]
+        found.update(
+            zip((cells.names[place] for place in places), np.split(counts, ends), strict=True)
+        )
     return found
 
 
@@ -109,35 +118,20 @@ def _categories(
     """Release the counts of listed categories, and of unlisted ones that enough records have."""
     noise = money.histograms(part.share, 1)
     listed = facts.card.column(part.name).categories or ()
-    exact = facts.by_text(part.name)
-    # Sorted, so that neither the order of the records nor that of an engine's answer shows.
-    others = sorted(text for text in exact if text is not None and text not in set(listed))
-    values: list[str] = list(listed)
     least = None
     if part.discovers:
         least = threshold(noise, facts.card.contribution, question.value_delta(facts.card))
-        values += others
-        cells = [exact.get(value, 0) for value in values]
-    else:
-        cells = [*(exact.get(value, 0) for value in values), sum(exact[one] for one in others)]
-    missing, *noisy = noise.added(
-        np.array([exact.get(None, 0), *cells], dtype=np.int64), source
-    ).tolist()
-    kept = [
-        (value, count)
-        for place, (value, count) in enumerate(zip(values, noisy, strict=False))
-        if place < len(listed) or (least is not None and count >= least)
-    ]
+    texts = facts.noisy_texts(part.name, listed, noise, source, least)
     return Categories(
         part.name,
         part.kind,
-        tuple(value for value, _ in kept),
-        tuple(count for _, count in kept),
-        int(missing),
+        (*listed, *(text for text, _ in texts.named)),
+        (*texts.listed, *(count for _, count in texts.named)),
+        texts.missing,
         noise.deviation,
         len(listed),
         least,
-        None if part.discovers else int(noisy[-1]),
+        texts.others,
     )
 
 
