@@ -100,7 +100,7 @@ def one_count(n: int, columns: int, repeat: int) -> Run:
         release(question, facts)
         seconds.append(time.perf_counter() - start)
         memory = max(memory, 1 + (_memory("VmHWM") - before) / (8 * n * columns))
-    return Run(seconds, facts.outliers, float(facts.sensitivity), memory)
+    return Run(seconds, facts.exact_outliers, float(facts.exact_sensitivity), memory)
 
 
 def asked(n: int, columns: int) -> tuple[float, float]:

@@ -81,7 +81,7 @@ def direct(question: Explain, data: Dataset) -> None:
 
 def _mask(facts: ExplainFacts, context: int) -> NDArray[np.int64]:
     """The offsets of a context's members by a boolean mask over all records, the record last."""
-    population = facts.graph.population
+    population = facts.exact_graph.population
     keep = population.inside(context)[population.cell]
     return np.append(population.offsets[keep], 0)
 
@@ -105,7 +105,7 @@ def careful_lof(facts: ExplainFacts) -> Way:
     """Sorted once; mask, a window of 60 on each side, then scikit-learn on the window."""
     from sklearn.neighbors import LocalOutlierFactor as Peer
 
-    population = facts.graph.population
+    population = facts.exact_graph.population
     order = np.argsort(population.offsets, kind="stable")
     offsets, cell = population.offsets[order], population.cell[order]
 
@@ -160,7 +160,7 @@ def seconds_each(way: Way, contexts: Sequence[int]) -> float:
 
 def agreement(way: Way, facts: ExplainFacts, contexts: Sequence[int]) -> str:
     """Compare a peer's verdicts with ours."""
-    ours = facts.graph.match(contexts)
+    ours = facts.exact_graph.match(contexts)
     same = sum(way(context) == mine for context, mine in zip(contexts, ours, strict=True))
     return f"{same}/{len(contexts)}"
 
@@ -178,7 +178,7 @@ def utilities(data: Dataset, quantiles: Sequence[float], runs: int) -> dict[str,
             for _ in range(runs):
                 answer = release(asked(record, "lof", search), found)
                 context = found.space.context(answer["context"])
-                shares[search].append(found.graph.utility([context])[0] / max(levels))
+                shares[search].append(found.exact_graph.utility([context])[0] / max(levels))
     return {search: float(np.mean(found)) for search, found in shares.items()}
 
 

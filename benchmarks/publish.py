@@ -68,8 +68,8 @@ def speed(publisher: Publisher, updates: int, rounds: int) -> float:
 
 def footprint(publisher: Publisher) -> int:
     """Bytes of the state that is kept between two updates."""
-    position = publisher._state.position
-    return sum(sys.getsizeof(entry) for memory in position.memories for entry in memory)
+    position = publisher._state.exact_position
+    return sum(sys.getsizeof(entry) for memory in position.exact_memories for entry in memory)
 
 
 def simulated(counter: Counter, bound: int, when: int, runs: int) -> float:
@@ -204,7 +204,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         publisher = opened(statistic, mechanism, horizon)
         early = footprint(publisher)
         found[statistic, mechanism] = rate = speed(publisher, updates, rounds)
-        numbers = sum(len(memory) for memory in publisher._state.position.memories)
+        numbers = sum(len(memory) for memory in publisher._state.exact_position.exact_memories)
         rows.append((statistic, mechanism, horizon, rate, numbers, early, footprint(publisher)))
     print_table(
         ("statistic", "mechanism", "horizon", "updates/s", "numbers", "bytes before", "after"), rows

@@ -39,7 +39,10 @@ IMPORTS = {
 LOOKUPS = {
     ("whitecrow/__init__.py", "__getattr__"): "a key of _WHERE",
     ("whitecrow/hazmat.py", "__getattr__"): "a key of _WHERE",
-    ("whitecrow/release.py", "__getattr__"): "what the caller types: a method of the detector it holds",
+    (
+        "whitecrow/release.py",
+        "__getattr__",
+    ): "what the caller types: a method of the detector it holds",
     ("whitecrow_server/__init__.py", "__getattr__"): "a key of _WHERE",
     (
         "whitecrow/declaration/parameter.py",

@@ -104,20 +104,23 @@ def questions() -> dict[str, Any]:
 def told(kind: str, facts: Any) -> object:
     """What a question found out, in a form that can be compared."""
     if kind in ("identify", "screen"):
-        return facts.neighbours
+        return facts.exact_neighbours
     if kind == "count":
-        return facts.outliers, facts.sensitivity
+        return facts.exact_outliers, facts.exact_sensitivity
     if kind == "subspaces":
-        return facts.outliers, facts.count(0).sensitivity
+        return facts.exact_outliers, facts.count(0).exact_sensitivity
     if kind == "explain":
-        people = facts.graph.population
+        people = facts.exact_graph.population
         below, cells, *_ = people.sides(5)
         return [people.values(context).tolist() for context in range(1 << people.bits)], [
             people.near(4).tolist(),
             people.total.tolist(),
             sorted(zip(below.tolist(), cells.tolist(), strict=True)),
         ]
-    return [(sorted(day.joins.tolist()), sorted(day.leaves.tolist())) for day in facts.days]
+    return [
+        (sorted(day.exact_joins.tolist()), sorted(day.exact_leaves.tolist()))
+        for day in facts.exact_days
+    ]
 
 
 def charges(curator: wc.Curator) -> int:

@@ -55,7 +55,7 @@ class Release:
 
     @cache  # noqa: B019  as above
     def matching(self, database):
-        return tuple(np.flatnonzero(self.facts(database).graph.matching()))
+        return tuple(np.flatnonzero(self.facts(database).exact_graph.matching()))
 
     @cache  # noqa: B019  as above
     def law(self, database):

@@ -95,7 +95,7 @@ def test_a_utility_of_ones_own_decides(town, record):
         listed = [facts.space.context(answer["context"])]
         shape = {name: len(values) for name, values in answer["context"].items()}
         size = int(members(town, answer["context"]).sum())
-        assert facts.graph.utility(listed) == [brief.table(shape)[size - 1]]
+        assert facts.exact_graph.utility(listed) == [brief.table(shape)[size - 1]]
         assert sum(shape.values()) <= 6
 
 
@@ -107,7 +107,7 @@ def test_all_and_some_utilities_agree(town, record):
         (Isolation(40), MODEL),
     ):
         question = ask(record, utility=utility, detector=detector)
-        graph = gather(question, town).graph
+        graph = gather(question, town).exact_graph
         levels, counts = graph.levels()
         matches = np.flatnonzero(graph.matching()).tolist()
         assert Counter(graph.unexplored().utility(matches)) == dict(
@@ -120,9 +120,9 @@ def test_very_different_levels_are_counted_too(town, record, monkeypatch):
     from whitecrow.explain import _graph as module
 
     question = ask(record)
-    narrow = gather(question, town).graph.levels()
+    narrow = gather(question, town).exact_graph.levels()
     monkeypatch.setattr(module, "_MOST_LEVELS", 1)
-    assert gather(question, town).graph.levels() == narrow
+    assert gather(question, town).exact_graph.levels() == narrow
 
 
 def test_thousands_of_values_are_searched_breadth_first():

@@ -251,7 +251,7 @@ def test_radius_zero_compares_for_equality_even_where_squares_underflow():
     dataset = clinic([30, 30, 31], free=[0.0, 1e-200, 1e-200])
     question = Identify({"free": 0}, model=DistanceAnomaly(5, 0), k=1, epsilon=1)
     facts = gather(question, dataset, open_engine(dataset))
-    assert (facts.copies, facts.neighbours) == (1, 1)
+    assert (facts.exact_copies, facts.exact_neighbours) == (1, 1)
 
 
 def test_no_record_at_all():

@@ -30,8 +30,10 @@ def dataset(records):
 def chance_of_yes(question, records) -> float:
     data = dataset(records)
     facts = gather(question, data, open_engine(data))
-    truth = is_anomaly(facts.copies, facts.neighbours, beta=question.model.beta)
-    wrong = flip_probability(question.bound(facts.copies, facts.neighbours, facts.step), facts.step)
+    truth = is_anomaly(facts.exact_copies, facts.exact_neighbours, beta=question.model.beta)
+    wrong = flip_probability(
+        question.bound(facts.exact_copies, facts.exact_neighbours, facts.step), facts.step
+    )
     return 1 - wrong if truth else wrong
 
 
@@ -76,7 +78,7 @@ def test_two_names_of_one_place_get_one_answer(radius):
                     epsilon=1,
                 )
                 found = gather_screen(screen, data, open_engine(data))
-                assert found.neighbours == len(records)
+                assert found.exact_neighbours == len(records)
 
 
 def test_the_bare_mechanism_and_the_map_see_places_too():

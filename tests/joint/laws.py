@@ -58,8 +58,10 @@ def _yes(truth: bool, bound: int | None, step: Fraction) -> Law:
 def _identify(question: Any, *both: Any) -> Iterator[Part]:
     one, two = (
         _yes(
-            place_law.is_anomaly(facts.copies, facts.neighbours, beta=question.model.beta),
-            question.bound(facts.copies, facts.neighbours, facts.step),
+            place_law.is_anomaly(
+                facts.exact_copies, facts.exact_neighbours, beta=question.model.beta
+            ),
+            question.bound(facts.exact_copies, facts.exact_neighbours, facts.step),
             facts.step,
         )
         for facts in both
@@ -70,8 +72,8 @@ def _identify(question: Any, *both: Any) -> Iterator[Part]:
 def _screen(question: Any, *both: Any) -> Iterator[Part]:
     one, two = (
         _yes(
-            facts.neighbours < question.model.beta,
-            question.bound(facts.neighbours, facts.step),
+            facts.exact_neighbours < question.model.beta,
+            question.bound(facts.exact_neighbours, facts.step),
             facts.step,
         )
         for facts in both
@@ -81,7 +83,7 @@ def _screen(question: Any, *both: Any) -> Iterator[Part]:
 
 def _lookahead(question: Any, *both: Any) -> Iterator[Part]:
     held = [
-        dict(zip(map(tuple, facts.cells.tolist()), facts.counts.tolist(), strict=True))
+        dict(zip(map(tuple, facts.exact_cells.tolist()), facts.exact_counts.tolist(), strict=True))
         for facts in both
     ]
     for cell in {*held[0], *held[1]}:
@@ -93,7 +95,10 @@ def _lookahead(question: Any, *both: Any) -> Iterator[Part]:
 
 
 def _count(question: Any, *both: Any) -> Iterator[Part]:
-    one, two = (count_law(facts.outliers, facts.sensitivity, facts.calibration) for facts in both)
+    one, two = (
+        count_law(facts.exact_outliers, facts.exact_sensitivity, facts.calibration)
+        for facts in both
+    )
     yield one, two
 
 
@@ -105,7 +110,7 @@ def _subspaces(question: Any, *both: Any) -> Iterator[Part]:
         return
     one, two = (
         noise_laws.top_pmf(
-            [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)],
+            [Fraction(n, cap) for n, cap in zip(facts.exact_outliers, facts.caps, strict=True)],
             facts.eta,
             question.top,
         )
@@ -116,7 +121,7 @@ def _subspaces(question: Any, *both: Any) -> Iterator[Part]:
 
 def _subspace_counted(facts: Any) -> Law:
     """Which subspace is drawn, and how many outliers it is said to have."""
-    worth = [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)]
+    worth = [Fraction(n, cap) for n, cap in zip(facts.exact_outliers, facts.caps, strict=True)]
     found: dict[Hashable, float] = {}
     for (place,), chance in noise_laws.top_pmf(worth, facts.eta, 1).items():
         count = facts.count(place)
@@ -137,7 +142,7 @@ def _tune(question: Any, *both: Any) -> Iterator[Part]:
 
 def _tune_chosen(question: Any, facts: Any) -> Law:
     utilities = [
-        -abs(facts.count(place).outliers - question.share * facts.size)
+        -abs(facts.count(place).exact_outliers - question.share * facts.exact_size)
         for place in range(len(question.radii))
     ]
     return dict(enumerate(noise_laws.exponential_mechanism_pmf(utilities, facts.eta)))
@@ -150,9 +155,9 @@ def _tune_searched(question: Any, facts: Any) -> Law:
     def more(place: int) -> float:
         """P(the noisy excess of outliers over the share wanted is above 0)."""
         counted, unit = count(place), question.share.denominator
-        excess = unit * counted.outliers - question.share.numerator * facts.size
+        excess = unit * counted.exact_outliers - question.share.numerator * facts.exact_size
         noise = counted.calibration
-        scale = float(noise.multiplier * unit * (counted.sensitivity + question.drift()))
+        scale = float(noise.multiplier * unit * (counted.exact_sensitivity + question.drift()))
         least = 1 - excess if excess <= 0 else excess
         if noise.decay is None:
             rate = math.exp(-1 / scale)
@@ -185,7 +190,7 @@ def _publish(question: Any, here: Any, there: Any) -> Iterator[Part]:
     silent = (0,) * plan.channels
     for one, two in zip(here.days, there.days, strict=True):
         moved = [
-            tuple(np.subtract(plan.encode(day.joins), plan.encode(day.leaves)).tolist())
+            tuple(np.subtract(plan.encode(day.exact_joins), plan.encode(day.exact_leaves)).tolist())
             for day in (one, two)
         ]
         stage = plan.stage(places[0].epoch)

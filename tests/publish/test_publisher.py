@@ -119,7 +119,7 @@ def test_a_damaged_state_is_reported_without_quoting_it(card):
 
 def test_the_state_is_withheld_from_view(card):
     state = fresh(question().plan(card))
-    assert repr(state) == str(state.position) == "<facts withheld>"
+    assert repr(state) == str(state.exact_position) == "<facts withheld>"
     assert to_store(from_store(to_store(state))) == to_store(state)
 
 

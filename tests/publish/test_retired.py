@@ -37,8 +37,7 @@ def curator():
 
 def put(curator, question):
     """Enter an answer as an earlier release did."""
-    order = curator._order(question, curator.price(question), curator.analyst)
-    held, _ = curator._reserve(order)
+    held, _ = curator.ledger.reserve(curator.name, curator.inquire(question).request)
     assert isinstance(held, Reservation)
     curator.ledger.settle(curator.name, held, ANSWER)
     held.release()

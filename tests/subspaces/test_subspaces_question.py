@@ -131,7 +131,7 @@ def test_the_counts_are_those_of_each_subspace(normalised):
         int((count_all(data.matrix(subspace), radius) <= 3).sum())
         for subspace in question.candidates(CARD)
     ]
-    assert list(facts.outliers) == expected
+    assert list(facts.exact_outliers) == expected
 
 
 def test_progress_speaks_of_subspaces_only():
@@ -147,7 +147,7 @@ def test_with_a_large_budget_the_crowded_subspace_is_found():
     answer = release(question, facts_of(question), seeded(1))
     assert answer[0]["columns"] == ["d"]
     assert len({tuple(entry["columns"]) for entry in answer}) == 2
-    assert abs(answer[0]["count"] - facts_of(question).outliers[3]) <= 2
+    assert abs(answer[0]["count"] - facts_of(question).exact_outliers[3]) <= 2
 
 
 def test_without_counts_the_answer_is_a_list_of_subspaces():
@@ -163,7 +163,7 @@ def test_draws_follow_the_law():
     question = Subspaces(size=1, top=2, model=MODEL, epsilon=2)
     facts = facts_of(question)
     source = seeded(3)
-    utilities = [Fraction(n, cap) for n, cap in zip(facts.outliers, facts.caps, strict=True)]
+    utilities = [Fraction(n, cap) for n, cap in zip(facts.exact_outliers, facts.caps, strict=True)]
     law = laws.top_pmf(utilities, facts.eta, 2)
     drawn = Counter(
         tuple(facts.candidates.index(tuple(found)) for found in release(question, facts, source))
@@ -206,7 +206,7 @@ def test_constant_columns_and_few_records_have_answers():
     card = Card("flat", (Column("a"), Column("b")))
     data = read(pa.table({"a": [1.0] * 2, "b": [2.0, 9.0]}), card)
     question = Subspaces(size=1, top=2, model=MODEL, epsilon=1, count_share="1/2")
-    assert facts_of(question, data).outliers == (2, 2)
+    assert facts_of(question, data).exact_outliers == (2, 2)
     assert len(release(question, facts_of(question, data), seeded(1))) == 2
 
 

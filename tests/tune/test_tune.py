@@ -69,7 +69,7 @@ def test_a_search_counts_a_public_number_of_times():
     for seed in range(4):
         asked = []
         watched = type(facts)(
-            facts.size,
+            facts.exact_size,
             facts.method,
             facts.eta,
             lambda i, asked=asked: asked.append(i) or facts.count(i),

@@ -63,7 +63,7 @@ def _facts(question: Explain, x: Database) -> ExplainFacts:
 def matching(question: Explain, x: Database) -> frozenset[int]:
     """Return the contexts in which the record is an outlier: what the promise is conditional on."""
     every = list(range(4))
-    found = _facts(question, x).graph.match(every)
+    found = _facts(question, x).exact_graph.match(every)
     return frozenset(context for context, fits in zip(every, found, strict=True) if fits)
 
 

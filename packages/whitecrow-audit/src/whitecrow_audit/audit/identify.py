@@ -135,8 +135,8 @@ def _left_out() -> Case:
     step, _ = broken_pair(places(line(3, 1, 4), question.tau), laws, claim)
 
     def spoiled(facts: IdentifyFacts) -> IdentifyFacts:
-        copies, neighbours = _without_itself((facts.copies, facts.neighbours))
-        return replace(facts, copies=copies, neighbours=neighbours)
+        copies, neighbours = _without_itself((facts.exact_copies, facts.exact_neighbours))
+        return replace(facts, exact_copies=copies, exact_neighbours=neighbours)
 
     asked = Asked(make(step.place, epsilon), CARD, step.records, spoiled=spoiled)
     name = "broken twin: the record itself not counted"

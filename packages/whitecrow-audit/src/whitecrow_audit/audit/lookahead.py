@@ -87,7 +87,7 @@ def _late(question: Lookahead, facts: LookaheadFacts, source: None) -> Any:
 
 def _listing(question: Lookahead, facts: LookaheadFacts, source: None) -> Any:
     """List a cell because it is occupied and not because its released count is above 0."""
-    return {**release(question, facts, source), "occupied": facts.cells.ravel().tolist()}
+    return {**release(question, facts, source), "occupied": facts.exact_cells.ravel().tolist()}
 
 
 def _listing_view(answer: Any) -> Hashable:
@@ -151,7 +151,9 @@ def _many_law(factor: Fraction, own: int) -> Law:
 def _one_draw(question: Lookahead, facts: LookaheadFacts, source: None) -> Any:
     """Add one and the same draw to every cell."""
     noise = discrete_laplace(1 / facts.step, source)
-    counts = dict(zip(map(tuple, facts.cells.tolist()), facts.counts.tolist(), strict=True))
+    counts = dict(
+        zip(map(tuple, facts.exact_cells.tolist()), facts.exact_counts.tolist(), strict=True)
+    )
     cells = [
         [x, y, counts.get((x, y), 0) + noise]
         for x, y in itertools.product(range(8), repeat=2)

@@ -240,7 +240,7 @@ def _following() -> Case:
     """The noise is scaled to the largest value that happens to be there."""
 
     def spoiled(facts: PublishFacts) -> PublishFacts:
-        largest = max([1.0, *(value for day in facts.days for value in day.joins)])
+        largest = max([1.0, *(value for day in facts.exact_days for value in day.exact_joins)])
         follower = replace(facts.plan, upper=Fraction(largest))
         return replace(facts, plan=follower)
 

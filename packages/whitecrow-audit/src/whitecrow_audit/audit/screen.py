@@ -62,8 +62,8 @@ def _member_laws(step: Step, factor: Fraction) -> Laws:
 
 
 def _member_release(question: Screen, facts: ScreenFacts, source: None) -> bool:
-    truth = facts.neighbours < BETA
-    return truth != flip(_member(facts.neighbours), facts.step, source)
+    truth = facts.exact_neighbours < BETA
+    return truth != flip(_member(facts.exact_neighbours), facts.step, source)
 
 
 def _twin() -> Case:

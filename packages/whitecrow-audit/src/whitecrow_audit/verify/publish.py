@@ -146,7 +146,7 @@ def _law(plan: PublicationPlan, window: int, stream: Stream, again: int | None =
 
 
 def _one_channel(position: Position) -> Position:
-    return replace(position, memories=position.memories[:1], base=position.base[:1])
+    return replace(position, exact_memories=position.exact_memories[:1], base=position.base[:1])
 
 
 def _spread(position: Position, times: int) -> Position:
@@ -157,7 +157,7 @@ def _spread(position: Position, times: int) -> Position:
 
     return replace(
         position,
-        memories=tuple(tuple(map(grown, memory)) for memory in position.memories),
+        exact_memories=tuple(tuple(map(grown, memory)) for memory in position.exact_memories),
         base=tuple(map(grown, position.base)),
     )
 

@@ -20,8 +20,8 @@ Progress = Callable[[int, int, str], None]
 class OutlierFacts(Facts):
     """How many outliers there are, the sensitivity of that number, and the noise (public)."""
 
-    outliers: int
-    sensitivity: Fraction
+    exact_outliers: int
+    exact_sensitivity: Fraction
     calibration: Calibration
 
 

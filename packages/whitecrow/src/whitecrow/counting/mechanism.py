@@ -9,4 +9,4 @@ from whitecrow.noise import Source
 
 def noisy_count(facts: OutlierFacts, source: Source | None = None) -> int:
     """Return the count with its noise: any whole number, also below 0."""
-    return facts.outliers + draw(facts.calibration, facts.sensitivity, source)
+    return facts.exact_outliers + draw(facts.calibration, facts.exact_sensitivity, source)

@@ -24,7 +24,7 @@ class ExplainFacts(Facts):
 
     Parameters
     ----------
-    graph : DataGraph
+    exact_graph : DataGraph
         Verdicts and utilities; already enumerated for the direct search.
     space : Space
         The contexts (public).
@@ -36,7 +36,7 @@ class ExplainFacts(Facts):
         The public starting context.
     """
 
-    graph: DataGraph
+    exact_graph: DataGraph
     space: Space
     search: str
     eta: Fraction

@@ -35,7 +35,7 @@ def release(question: Explain, facts: ExplainFacts, source: Source | None = None
 
 def matching(facts: ExplainFacts) -> list[int]:
     """Return every context in which the record is an outlier: exact, hence private."""
-    found: list[int] = np.flatnonzero(facts.graph.matching()).tolist()
+    found: list[int] = np.flatnonzero(facts.exact_graph.matching()).tolist()
     return found
 
 
@@ -43,7 +43,7 @@ def searched(question: Explain, facts: ExplainFacts, draws: Draws) -> int | None
     """Run the question's search with the given randomness."""
     return search(
         facts.search,
-        facts.graph,
+        facts.exact_graph,
         draws,
         eta=facts.eta,
         samples=question.samples,

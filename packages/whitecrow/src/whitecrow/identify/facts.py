@@ -21,16 +21,16 @@ class IdentifyFacts(Facts):
 
     Parameters
     ----------
-    copies : int
+    exact_copies : int
         Records at the place asked about: within 0 of it by the metric.
-    neighbours : int
+    exact_neighbours : int
         Records within the radius, the copies included.
     step : Fraction
         The loss allowed for one record (public): ε over the card's contribution bound.
     """
 
-    copies: int
-    neighbours: int
+    exact_copies: int
+    exact_neighbours: int
     step: Fraction
 
 

@@ -14,6 +14,6 @@ def release(question: Identify, facts: IdentifyFacts, source: Source | None = No
     λ is the tighter bound of ``proof.md`` (Theorem 2), capped at a constant from the public error
     floor; under differential privacy it is equation (4), for ``reach`` is then ``beta``.
     """
-    truth = law.is_anomaly(facts.copies, facts.neighbours, beta=question.model.beta)
-    bound = question.bound(facts.copies, facts.neighbours, facts.step)
+    truth = law.is_anomaly(facts.exact_copies, facts.exact_neighbours, beta=question.model.beta)
+    bound = question.bound(facts.exact_copies, facts.exact_neighbours, facts.step)
     return truth != law.flip(bound, facts.step, source)

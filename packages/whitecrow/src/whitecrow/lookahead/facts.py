@@ -22,9 +22,9 @@ class LookaheadFacts(Facts):
 
     Parameters
     ----------
-    cells : int64 array of shape (m, columns)
+    exact_cells : int64 array of shape (m, columns)
         The occupied cells, as places in the domain's value lists, in the domain's order.
-    counts : int64 array of shape (m,)
+    exact_counts : int64 array of shape (m,)
         How many records each holds; at least 1.
     domain : tuple of sequences
         The values of each column (public).
@@ -32,8 +32,8 @@ class LookaheadFacts(Facts):
         The loss allowed for one record (public).
     """
 
-    cells: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    exact_cells: NDArray[np.int64]
+    exact_counts: NDArray[np.int64]
     domain: tuple[Sequence[int | str], ...]
     step: Fraction
 

@@ -39,7 +39,7 @@ def _considered(
     An empty cell is below a threshold of 1 or more and stays 0, so the occupied cells are enough;
     with threshold 0 the empty ones are perturbed like all others.
     """
-    occupied = zip(map(tuple, facts.cells.tolist()), facts.counts.tolist(), strict=True)
+    occupied = zip(map(tuple, facts.exact_cells.tolist()), facts.exact_counts.tolist(), strict=True)
     if question.threshold > 0:
         yield from occupied
         return

@@ -10,15 +10,17 @@ _WITHHELD = "<facts withheld>"
 class Facts:
     """Base of every private quantity computed from records.
 
-    A subclass is a frozen dataclass made with ``repr=False, eq=False``; only a ``mechanism.py``
-    reads its attributes. Printing gives a constant, and pickling, copying and comparing refuse.
+    A subclass is a frozen dataclass made with ``repr=False, eq=False``. A field that a record can
+    change is called ``exact_...`` and read by a ``mechanism.py`` only; or it begins with an
+    underscore, and the facts' own methods read it and answer with noise. Printing gives a constant,
+    and pickling, copying and comparing refuse.
 
     Examples
     --------
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, repr=False, eq=False)
     ... class CountFacts(Facts):
-    ...     outliers: int
+    ...     exact_outliers: int
     >>> CountFacts(17)
     <facts withheld>
     >>> f"{CountFacts(17)}"

@@ -25,12 +25,12 @@ class PublishFacts(Facts):
     ----------
     plan : PublicationPlan
         The public side.
-    days : tuple of Day
+    exact_days : tuple of Day
         One for each period, empty ones included.
     """
 
     plan: PublicationPlan
-    days: tuple[Day, ...]
+    exact_days: tuple[Day, ...]
 
 
 def gather(

@@ -34,7 +34,7 @@ def release(question: Publish, facts: PublishFacts, source: Source | None = None
     """
     state = fresh(facts.plan)
     series: list[Point] = []
-    for day in facts.days:
+    for day in facts.exact_days:
         state, points = advance(state, day, source)
         series.extend(points)
     plan = state.plan
@@ -48,7 +48,7 @@ def release(question: Publish, facts: PublishFacts, source: Source | None = None
 
 def fresh(plan: PublicationPlan) -> PublisherState:
     """Return the state before the first period."""
-    return PublisherState(plan, begin(plan), waiting=None if plan.clip is None else ())
+    return PublisherState(plan, begin(plan), exact_waiting=None if plan.clip is None else ())
 
 
 def advance(
@@ -79,7 +79,7 @@ def advance(
             "open a new one, with its own price, to go on."
         )
     joins, leaves, used = _bounded(state, day)
-    if state.waiting is None:
+    if state.exact_waiting is None:
         after = _close(state, joins, leaves, used, source)
         return after, after.last
     assert plan.clip is not None
@@ -88,26 +88,28 @@ def advance(
     events = tuple(
         tuple(np.clip(values[~np.isnan(values)], *ends).tolist()) for values in (joins, leaves)
     )
-    waiting = (*state.waiting, (events[0], events[1]))
+    waiting = (*state.exact_waiting, (events[0], events[1]))
     over = len(waiting) >= plan.clip.periods or state.done + 1 == plan.horizon
     if not over:
-        return replace(state, done=state.done + 1, waiting=waiting, used=used, last=()), ()
-    return _settle(replace(state, waiting=waiting, used=used), source)
+        return replace(
+            state, done=state.done + 1, exact_waiting=waiting, exact_used=used, last=()
+        ), ()
+    return _settle(replace(state, exact_waiting=waiting, exact_used=used), source)
 
 
 def _settle(
     state: PublisherState, source: Source | None
 ) -> tuple[PublisherState, tuple[Point, ...]]:
     """Choose the clip from the periods that waited, then close them one by one."""
-    plan, waiting = state.plan, state.waiting
+    plan, waiting = state.plan, state.exact_waiting
     assert plan.clip is not None
     assert waiting is not None
     values = np.array([value for joins, _ in waiting for value in joins])
     upper = choose(plan.clip, values, plan.clip_epsilon, plan.contribution, source)
-    current = replace(fresh(plan.with_upper(upper)), waiting=None)
+    current = replace(fresh(plan.with_upper(upper)), exact_waiting=None)
     points: list[Point] = []
     for joins, leaves in waiting:
-        current = _close(current, np.array(joins), np.array(leaves), state.used, source)
+        current = _close(current, np.array(joins), np.array(leaves), state.exact_used, source)
         points.extend(current.last)
     return replace(current, last=tuple(points)), tuple(points)
 
@@ -116,12 +118,15 @@ def _bounded(
     state: PublisherState, day: Day
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Mapping[str, tuple[int, int]]]:
     """Leave out what is over a user's bound: a function of that user's records alone."""
-    if day.join_users is None and day.leave_users is None:
-        return day.joins, day.leaves, state.used
-    used = dict(state.used)
+    if day.exact_join_users is None and day.exact_leave_users is None:
+        return day.exact_joins, day.exact_leaves, state.exact_used
+    used = dict(state.exact_used)
     kept = []
     for place, (values, users) in enumerate(
-        ((day.joins, day.join_users or ()), (day.leaves, day.leave_users or ()))
+        (
+            (day.exact_joins, day.exact_join_users or ()),
+            (day.exact_leaves, day.exact_leave_users or ()),
+        )
     ):
         keep = ~np.isnan(values)
         for i in np.flatnonzero(keep).tolist():
@@ -144,12 +149,12 @@ def _close(
 ) -> PublisherState:
     """Draw the noise of one period; the state after it holds the release as its last."""
     plan = state.plan
-    stage = plan.stage(state.position.epoch)
+    stage = plan.stage(state.exact_position.epoch)
     increments = plan.encode(joins)
     if len(leaves):
         increments = tuple(map(sub, increments, plan.encode(leaves)))
-    noises = tuple([stage.draw(state.position.within, source) for _ in increments])
-    position, released = turn(plan, state.position, increments, noises)
+    noises = tuple([stage.draw(state.exact_position.within, source) for _ in increments])
+    position, released = turn(plan, state.exact_position, increments, noises)
     point = plan.point(state.done + 1, released)
     return PublisherState(plan, position, state.done + 1, None, used, (point,))
 
@@ -167,7 +172,7 @@ def turn(
     counter = stage.counter
     memories, released = [], []
     for memory, base, increment, noise in zip(
-        position.memories, position.base, increments, noises, strict=True
+        position.exact_memories, position.base, increments, noises, strict=True
     ):
         memory, sum_now = counter.step(memory, increment << counter.bits, noise)
         memories.append(memory)
@@ -208,7 +213,7 @@ class Shown:
 
 def shown(state: PublisherState) -> Shown:
     """Return what of a state is public: settings, how far it is, and what it released already."""
-    return Shown(state.plan, state.done, state.last, state.waiting is not None)
+    return Shown(state.plan, state.done, state.last, state.exact_waiting is not None)
 
 
 def to_store(state: PublisherState) -> dict[str, Any]:
@@ -216,12 +221,12 @@ def to_store(state: PublisherState) -> dict[str, Any]:
     return {
         "plan": state.plan.to_json(),
         "done": state.done,
-        "epoch": state.position.epoch,
-        "within": state.position.within,
-        "memories": state.position.memories,
-        "base": state.position.base,
-        "waiting": state.waiting,
-        "used": state.used,
+        "epoch": state.exact_position.epoch,
+        "within": state.exact_position.within,
+        "memories": state.exact_position.exact_memories,
+        "base": state.exact_position.base,
+        "waiting": state.exact_waiting,
+        "used": state.exact_used,
         "last": [point.to_json() for point in state.last],
     }
 
@@ -232,17 +237,17 @@ def from_store(data: Mapping[str, Any]) -> PublisherState:
         waiting = data["waiting"]
         return PublisherState(
             plan=PublicationPlan.from_json(data["plan"]),
-            position=Position(
+            exact_position=Position(
                 epoch=data["epoch"],
                 within=data["within"],
-                memories=tuple(tuple(memory) for memory in data["memories"]),
+                exact_memories=tuple(tuple(memory) for memory in data["memories"]),
                 base=tuple(data["base"]),
             ),
             done=data["done"],
-            waiting=None
+            exact_waiting=None
             if waiting is None
             else tuple((tuple(joins), tuple(leaves)) for joins, leaves in waiting),
-            used={user: (counts[0], counts[1]) for user, counts in data["used"].items()},
+            exact_used={user: (counts[0], counts[1]) for user, counts in data["used"].items()},
             last=tuple(Point(**point) for point in data["last"]),
         )
     except (KeyError, TypeError, ValueError, IndexError):

@@ -28,16 +28,16 @@ class Day(Facts):
 
     Parameters
     ----------
-    joins, leaves : float64 arrays
+    exact_joins, exact_leaves : float64 arrays
         The values of records that come and of records that go; NaN stands for no value.
-    join_users, leave_users : sequences of str, optional
+    exact_join_users, exact_leave_users : sequences of str, optional
         Who they belong to, where the unit of privacy is a user.
     """
 
-    joins: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
-    leaves: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
-    join_users: Sequence[str] | None = None
-    leave_users: Sequence[str] | None = None
+    exact_joins: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
+    exact_leaves: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
+    exact_join_users: Sequence[str] | None = None
+    exact_leave_users: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,7 +48,7 @@ class Position(Facts):
     ----------
     epoch, within : int
         Which epoch runs and how many of its periods are closed.
-    memories : tuple
+    exact_memories : tuple
         One counter memory for each channel.
     base : tuple of int
         The released totals of the epochs that are over, one for each channel.
@@ -56,7 +56,7 @@ class Position(Facts):
 
     epoch: int
     within: int
-    memories: tuple[Memory, ...]
+    exact_memories: tuple[Memory, ...]
     base: tuple[int, ...]
 
 
@@ -68,23 +68,23 @@ class PublisherState(Facts):
     ----------
     plan : PublicationPlan
         The public side.
-    position : Position
+    exact_position : Position
         Where the running sums stand.
     done : int
         How many periods are closed; also the version of the stored state.
-    waiting : tuple of pairs of tuples, or None
+    exact_waiting : tuple of pairs of tuples, or None
         Joins and leaves that wait for the private choice of the clip; None once it is made.
-    used : mapping
+    exact_used : mapping
         How many joins and leaves each user has made, where the unit of privacy is a user.
     last : tuple of Point
         What the latest update released.
     """
 
     plan: PublicationPlan
-    position: Position
+    exact_position: Position
     done: int = 0
-    waiting: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = None
-    used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    exact_waiting: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = None
+    exact_used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     last: tuple[Point, ...] = ()
 
 

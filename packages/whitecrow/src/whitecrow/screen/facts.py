@@ -19,7 +19,7 @@ from whitecrow.screen.question import Screen
 class ScreenFacts(Facts):
     """The number of records within the radius, as far as the mechanism looks."""
 
-    neighbours: int
+    exact_neighbours: int
     step: Fraction
 
 

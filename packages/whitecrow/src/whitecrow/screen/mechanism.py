@@ -10,5 +10,5 @@ from whitecrow.screen.question import Screen
 
 def release(question: Screen, facts: ScreenFacts, source: Source | None = None) -> bool:
     """Return whether the record would be an anomaly, turned over with a small probability."""
-    truth = facts.neighbours < question.model.beta
-    return truth != flip(question.bound(facts.neighbours, facts.step), facts.step, source)
+    truth = facts.exact_neighbours < question.model.beta
+    return truth != flip(question.bound(facts.exact_neighbours, facts.step), facts.step, source)

@@ -22,7 +22,7 @@ class SubspaceFacts(Facts):
     ----------
     candidates : tuple of subspaces
         What there is to choose from (public).
-    outliers : tuple of int
+    exact_outliers : tuple of int
         How many outliers each candidate has.
     caps : tuple of int
         The global sensitivity of each of these counts (public).
@@ -33,7 +33,7 @@ class SubspaceFacts(Facts):
     """
 
     candidates: tuple[Subspace, ...]
-    outliers: tuple[int, ...]
+    exact_outliers: tuple[int, ...]
     caps: tuple[int, ...]
     eta: Fraction
     count: Callable[[int], OutlierFacts]

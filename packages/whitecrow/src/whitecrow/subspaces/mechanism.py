@@ -20,7 +20,8 @@ def release(
     those not drawn yet (``proof.md``); the counts are drawn afterwards, each with its own noise.
     """
     utilities = [
-        Fraction(outliers, cap) for outliers, cap in zip(facts.outliers, facts.caps, strict=True)
+        Fraction(outliers, cap)
+        for outliers, cap in zip(facts.exact_outliers, facts.caps, strict=True)
     ]
     chosen = top(utilities, facts.eta, question.top, source)
     if not question.count_share:

@@ -21,7 +21,7 @@ class TuneFacts(Facts):
 
     Parameters
     ----------
-    size : int
+    exact_size : int
         The number of records.
     method : str
         How the radius is chosen (public).
@@ -31,7 +31,7 @@ class TuneFacts(Facts):
         Returns the facts of the count at one radius, computed when asked for.
     """
 
-    size: int
+    exact_size: int
     method: str
     eta: Fraction
     count: Callable[[int], OutlierFacts]

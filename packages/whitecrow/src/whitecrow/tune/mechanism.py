@@ -13,7 +13,7 @@ def release(question: Tune, facts: TuneFacts, source: Source | None = None) -> f
     part = question.share
     if facts.method == "exponential":
         utilities = [
-            -abs(facts.count(index).outliers - part * facts.size)
+            -abs(facts.count(index).exact_outliers - part * facts.exact_size)
             for index in range(len(question.radii))
         ]
         return question.radii[exponential_mechanism(utilities, facts.eta, source)]
@@ -24,8 +24,8 @@ def release(question: Tune, facts: TuneFacts, source: Source | None = None) -> f
         # In units of the share's denominator everything is a whole number, and the rounded noise
         # on it is a rounding of the ideal mechanism.
         unit = part.denominator
-        excess = unit * found.outliers - part.numerator * facts.size
-        noise = draw(found.calibration, unit * (found.sensitivity + question.drift()), source)
+        excess = unit * found.exact_outliers - part.numerator * facts.exact_size
+        noise = draw(found.calibration, unit * (found.exact_sensitivity + question.drift()), source)
         if excess + noise > 0:
             low = min(middle + 1, high)
         else:

@@ -80,7 +80,7 @@ def references(
         )
         start = time.perf_counter()
         facts = gather(question, study.data)
-        best = max(facts.graph.levels()[0]) if utility == "population" else 0
+        best = max(facts.exact_graph.levels()[0]) if utility == "population" else 0
         found.append(Reference(question, facts, best, time.perf_counter() - start))
     return found
 
@@ -132,11 +132,11 @@ def repeated(
     """
     shares, seconds = [], []
     for number, reference in enumerate(found):
-        fresh = reference.facts.graph.unexplored()
+        fresh = reference.facts.exact_graph.unexplored()
         for run in range(runs):
             key = (seed * 1_000 + number) * 1_000 + run
             draws: Draws = SourceDraws(SeededSource(key)) if shipped else SimulatedDraws(key)
-            graph = reference.facts.graph if run or kind == "direct" else fresh
+            graph = reference.facts.exact_graph if run or kind == "direct" else fresh
             start = time.perf_counter()
             context = search(
                 kind, graph, draws, eta=eta, samples=samples, start=None, anchored=overlap

@@ -151,8 +151,9 @@ def searches(context: Context) -> Section:
             "subset sums and windows of 3k neighbours; one machine",
         ),
     ]
+    others = found[0].facts.exact_graph.population.offsets
     text = (
-        f"{len(found)} random outliers of {len(found[0].facts.graph.population.offsets) + 1:,} "
+        f"{len(found)} random outliers of {len(others) + 1:,} "
         f"salaries, {_size(context).runs} runs each. The paper's LOF parameters are not given; "
         "here k = 20 and threshold 3/2. The printed BFS rows equal the 100-sample rows of Tables "
         "10 and 11. Searches start at a uniform matching context, which is a function of the "
