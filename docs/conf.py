@@ -28,7 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "_extensions", "jupyter_execute"]
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"whitecrow\..*|Guarantee|PrivateClip|naive_loss"),  # named, not listed
+    ("py:.*", r"whitecrow\..*|Guarantee|PrivateClip|naive_loss|RecordsElsewhere"),  # named, not listed
     ("py:class", r".* .*"),  # words before a colon, read as a type
 ]
 

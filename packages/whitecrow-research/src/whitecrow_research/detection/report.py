@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,12 @@ def means(results: Results, detector: str, group: list[str], measure: int = AUC)
     return np.array([np.mean([row[measure] for row in found[name]]) for name in group])
 
 
-def _groups(members: list[str], sizes: Sizes) -> list[list[str]]:
-    return [[name for name in members if sizes[name] >= least] for least in LEAST]
+def _groups(members: list[str], sizes: Sizes, least: Sequence[int] = LEAST) -> list[list[str]]:
+    return [[name for name in members if sizes[name] >= size] for size in least]
 
 
-def _heads(groups: list[list[str]]) -> Iterator[str]:
-    heads = (f"n >= {least:,} ({len(one)})" for least, one in zip(LEAST, groups, strict=True))
+def _heads(groups: list[list[str]], least: Sequence[int] = LEAST) -> Iterator[str]:
+    heads = (f"n >= {size:,} ({len(group)})" for size, group in zip(least, groups, strict=True))
     yield "| | " + " | ".join(heads) + " |"
     yield "|---|" + "---|" * len(groups)
 
@@ -45,14 +45,14 @@ def _gap(one: Vector, other: Vector) -> str:
 def summary(results: Results, sizes: Sizes) -> Iterator[str]:
     """Yield a table for all sets, and for those that only report."""
     halves = {
-        "All sets": list(sizes),
-        "Sets that only report": [name for name in sizes if not chosen_on(name)],
+        "All sets": (list(sizes), LEAST),
+        "Sets that only report": ([name for name in sizes if not chosen_on(name)], LEAST[1:2]),
     }
     whole = [detector for detector in results if detector not in LIMITED]
-    for title, members in halves.items():
-        groups = _groups(members, sizes)
+    for title, (members, least) in halves.items():
+        groups = _groups(members, sizes, least)
         yield f"\n**{title}**: ROC-AUC/AP; difference of AUC to {FAVOURITE}, its 90 % interval\n"
-        yield from _heads(groups)
+        yield from _heads(groups, least)
         for detector in whole:
             cells = (_cell(results, detector, group) for group in groups)
             yield f"| {detector} | " + " | ".join(cells) + " |"
