@@ -168,7 +168,7 @@ def test_a_detector_is_loaded_only_if_the_operator_lists_it(installed, monkeypat
 def test_the_page_on_plug_ins_lists_every_group():
     text = (ROOT / "docs" / "plug-ins.md").read_text(encoding="utf-8")
     groups = {value for name, value in vars(plugins).items() if name.isupper() and len(name) > 1}
-    assert len(groups) == 5
+    assert len(groups) == 6
     for group in groups:
         assert f"`{group}`" in text
 
