@@ -125,7 +125,7 @@ def _subspace_counted(facts: Any) -> Law:
     found: dict[Hashable, float] = {}
     for (place,), chance in noise_laws.top_pmf(worth, facts.eta, 1).items():
         count = facts.count(place)
-        law = count_law(count.outliers, count.sensitivity, count.calibration)
+        law = count_law(count.exact_outliers, count.exact_sensitivity, count.calibration)
         found.update({(place, number): chance * p for number, p in law.items()})
     return found
 
@@ -188,7 +188,7 @@ def _publish(question: Any, here: Any, there: Any) -> Iterator[Part]:
     plan, lots = here.plan, np.random.default_rng(0)
     places = [begin(plan), begin(plan)]
     silent = (0,) * plan.channels
-    for one, two in zip(here.days, there.days, strict=True):
+    for one, two in zip(here.exact_days, there.exact_days, strict=True):
         moved = [
             tuple(np.subtract(plan.encode(day.exact_joins), plan.encode(day.exact_leaves)).tolist())
             for day in (one, two)
