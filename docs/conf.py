@@ -28,7 +28,8 @@ extensions = [
 exclude_patterns = ["_build", "_extensions", "jupyter_execute"]
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"whitecrow\..*|Guarantee|PrivateClip|naive_loss|RecordsElsewhere"),  # named, not listed
+    # Named in docstrings, not listed in the reference.
+    ("py:.*", r"whitecrow\..*|Guarantee|PrivateClip|naive_loss|RecordsElsewhere"),
     ("py:class", r".* .*"),  # words before a colon, read as a type
 ]
 

@@ -17,7 +17,7 @@
 
     Which Python this is about
     [whitecrow.identify.mechanism.release], [whitecrow.screen.mechanism.release],
-    [whitecrow.place.law.flip]. The real numbers are those of Coq's standard library. *)
+    [whitecrow.anomaly.law.flip]. The real numbers are those of Coq's standard library. *)
 
 From Coq Require Import ZArith Reals Lra Lia List Permutation Bool.
 From Whitecrow Require Import Databases Discrepancy.

@@ -19,7 +19,7 @@
 
     Which Python this is about
     [is_anomaly], [discrepancy], [capped], [novelty_discrepancy] are the functions of these names in
-    [whitecrow.place.law]. They are executable; tests/proofs compares them with Python's. *)
+    [whitecrow.anomaly.law]. They are executable; tests/proofs compares them with Python's. *)
 
 From Coq Require Import ZArith Lia List Permutation Bool.
 From Whitecrow Require Import Databases.

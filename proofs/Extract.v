@@ -2,7 +2,7 @@
 
     Writes [law.ml]: the functions of Discrepancy.v as OCaml, over Coq's own binary integers, so that
     nothing is replaced by a machine number on the way. tests/proofs compares its values with those
-    of [whitecrow.place.law]. *)
+    of [whitecrow.anomaly.law]. *)
 
 From Coq Require Import ZArith.
 From Coq Require Extraction ExtrOcamlBasic.

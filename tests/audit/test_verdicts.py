@@ -88,7 +88,7 @@ def test_a_real_mechanism_run_at_a_higher_price_than_it_charges_is_caught():
     right = 1 / (1 + math.exp(-2.5))
 
     def draws():
-        from whitecrow.place.law import flip
+        from whitecrow.anomaly.law import flip
 
         return tuple(
             lambda truth=truth: truth != flip(1, Fraction(5, 2), None) for truth in (False, True)

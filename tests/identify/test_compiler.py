@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from whitecrow.anomaly.law import discrepancy, flip_probability, is_anomaly
 from whitecrow.errors import InvalidInput
 from whitecrow.identify.compiler import Base, compiled, optimal_base, randomized_response
 from whitecrow.noise.seeded import SeededSource
-from whitecrow.place.law import discrepancy, flip_probability, is_anomaly
 from whitecrow_audit.verify.compiler import cautious_threshold, rounding_base
 
 

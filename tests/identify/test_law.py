@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whitecrow import hazmat
-from whitecrow.errors import InvalidInput
-from whitecrow.place.law import (
+from whitecrow.anomaly.law import (
     capped,
     discrepancy,
     error_cap,
@@ -20,6 +19,7 @@ from whitecrow.place.law import (
     is_anomaly,
     novelty_discrepancy,
 )
+from whitecrow.errors import InvalidInput
 from whitecrow_audit.verify.sensitive import line
 
 counts = st.tuples(st.integers(0, 40), st.integers(0, 40)).map(lambda p: (p[0], p[0] + p[1]))

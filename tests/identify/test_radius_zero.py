@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
+from whitecrow.anomaly.law import flip_probability, is_anomaly
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.hazmat import identify
 from whitecrow.identify.facts import gather
 from whitecrow.identify.map import privacy_map
 from whitecrow.neighbours import open_engine
-from whitecrow.place.law import flip_probability, is_anomaly
 from whitecrow.screen.facts import gather as gather_screen
 
 CARD = Card("globe", (Column("lat", lower=-90, upper=90), Column("lon", lower=-180, upper=180)))

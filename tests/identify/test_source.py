@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import whitecrow as wc
+from whitecrow.anomaly import law
 from whitecrow.data import Card, Column, read
-from whitecrow.place import law
 from whitecrow.privacy import SensitivePrivacy
 
 # The analyst asks about x; nobody asks about y, and a record without it is left out.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from whitecrow.anomaly import law as place_law
 from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.histogram.facts import Bought
@@ -26,7 +27,6 @@ from whitecrow.monitor.facts import Weighted
 from whitecrow.monitor.showing import assembled, named
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise import laws as noise_laws
-from whitecrow.place import law as place_law
 from whitecrow.profile import mechanism as profiling
 from whitecrow.profile import values
 from whitecrow.publish.mechanism import begin, turn

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from whitecrow.anomaly import law
 from whitecrow.ledger import LINES, Budget, ChargeRequest, Ledger
 from whitecrow.ledger.verification import verify
-from whitecrow.place import law
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import (
     ConditionalPrivacy,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import whitecrow as wc
+from whitecrow.anomaly import law
 from whitecrow.data import Card, Column
 from whitecrow.ledger.account import Account
-from whitecrow.place import law
 from whitecrow.privacy import (
     ConditionalPrivacy,
     SensitivePrivacy,

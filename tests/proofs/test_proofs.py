@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from whitecrow.place import law
+from whitecrow.anomaly import law
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "proofs"))

@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whitecrow.anomaly.law import discrepancy
+    from whitecrow.anomaly.law import discrepancy, flip_probability
     from whitecrow.attack.naive import naive_release
     from whitecrow.counting.ball_cover import ball_cover
     from whitecrow.counting.smooth import smooth_sensitivity
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whitecrow.identify.unaccounted import identify
     from whitecrow.neighbours import count_related
     from whitecrow.noise.seeded import seeded
-    from whitecrow.place.law import flip_probability
 
 _WHERE = {
     "ball_cover": "whitecrow.counting.ball_cover",
@@ -28,7 +27,7 @@ _WHERE = {
     "count_related": "whitecrow.neighbours",
     "discrepancy": "whitecrow.anomaly.law",
     "exact_release_law": "whitecrow.explain.unaccounted",
-    "flip_probability": "whitecrow.place.law",
+    "flip_probability": "whitecrow.anomaly.law",
     "identify": "whitecrow.identify.unaccounted",
     "matching_contexts": "whitecrow.explain.unaccounted",
     "naive_release": "whitecrow.attack.naive",

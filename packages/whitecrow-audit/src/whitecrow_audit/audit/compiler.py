@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
+from whitecrow.anomaly.law import is_anomaly
 from whitecrow.identify.compiler import (
     Base,
     Compiled,
@@ -18,7 +19,6 @@ from whitecrow.identify.compiler import (
     randomized_response,
 )
 from whitecrow.noise import Source, bernoulli
-from whitecrow.place.law import is_anomaly
 from whitecrow_audit.audit.bounds import Loss
 from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, worst_pair
 from whitecrow_audit.audit.identify import Counts, Step, places

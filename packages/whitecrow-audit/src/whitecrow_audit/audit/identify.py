@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.law import is_anomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.identify.facts import IdentifyFacts
-from whitecrow.place.law import is_anomaly
 from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, worst_pair
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.verify.sensitive import Universe, line

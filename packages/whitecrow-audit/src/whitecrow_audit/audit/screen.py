@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.place.law import discrepancy, flip, flip_probability
+from whitecrow.anomaly.law import discrepancy, flip, flip_probability
 from whitecrow.screen import Screen
 from whitecrow.screen.facts import ScreenFacts
 from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, worst_pair

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from whitecrow.anomaly.law import discrepancy, is_anomaly
 from whitecrow.errors import InvalidInput
 from whitecrow.exhaustive import Check, Report
 from whitecrow.identify.compiler import (
@@ -19,7 +20,6 @@ from whitecrow.identify.compiler import (
     randomized_response,
 )
 from whitecrow.noise import Source
-from whitecrow.place.law import discrepancy, is_anomaly
 from whitecrow_audit.verify.identify import every_universe, settings
 from whitecrow_audit.verify.sensitive import Tally, Universe, flip_losses, line
 

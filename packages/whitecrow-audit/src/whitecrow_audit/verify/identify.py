@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.law import discrepancy
 from whitecrow.exhaustive import Check, Report
 from whitecrow.identify.question import Identify
-from whitecrow.place.law import discrepancy
 from whitecrow.place.recount import batch_price
 from whitecrow_audit.verify.sensitive import (
     Counts,

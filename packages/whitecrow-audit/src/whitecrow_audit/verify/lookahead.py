@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.law import is_anomaly
 from whitecrow.exhaustive import Check, Report, exhaust
 from whitecrow.lookahead.question import Lookahead
-from whitecrow.place.law import is_anomaly
 from whitecrow_audit.verify.universes import Histogram, databases, edges
 
 _FAR = 14

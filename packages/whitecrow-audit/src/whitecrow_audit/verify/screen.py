@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.law import discrepancy, novelty_discrepancy
 from whitecrow.exhaustive import Check, Report
-from whitecrow.place.law import discrepancy, novelty_discrepancy
 from whitecrow.screen.question import Screen
 from whitecrow_audit.verify.identify import every_universe
 from whitecrow_audit.verify.sensitive import Tally, flip_losses, line

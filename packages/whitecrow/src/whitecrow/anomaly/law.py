@@ -1,4 +1,4 @@
-"""When a record with few others near it is an anomaly, and how far the other answer is.
+"""When a record is an anomaly, how far the other answer is, and how often an answer is flipped.
 
 Everything here is a function of two numbers taken around the record ``i`` that is asked about:
 ``copies`` (the paper's ``x_i``) and ``neighbours``, which is ``B_x(i, r)`` where records near it
@@ -9,14 +9,19 @@ every edge of small universes.
 References
 ----------
 Asif, Vaidya, Papakonstantinou, "Identifying Anomalies while Preserving Privacy", Section 8:
-equations (4) and (5), Theorem 5.
+equations (4) and (5), Theorem 5, Construction 1.
 """
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
 from whitecrow.errors import invalid
+from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
+from whitecrow.privacy import exact
 
 
 def is_anomaly(copies: int, neighbours: int, *, beta: int) -> bool:
@@ -130,3 +135,55 @@ def _check(copies: int, neighbours: int, *, beta: int, k: int, own: int) -> None
     ):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise invalid("discrepancy", name, f"a whole number of at least {least}", value)
+
+
+def error_cap(epsilon: Fraction, floor: Fraction) -> int:
+    """Return the smallest useful cap ``c`` on λ: beyond it errors are rarer than ``floor``.
+
+    ``min(λ, c)`` is as private as λ (a constant keeps every property the proof uses), and
+    neighbours need to be counted only up to ``beta + c``.
+
+    Examples
+    --------
+    >>> error_cap(Fraction(1, 10), Fraction(1, 10**9))
+    209
+    """
+    steps = Fraction(math.log(floor.denominator) - math.log(floor.numerator)) / epsilon
+    return 1 + math.ceil(steps)
+
+
+def capped(bound: int | None, cap: int) -> int | None:
+    """Return ``min(bound, cap)``; an exact answer stays exact."""
+    return None if bound is None else min(bound, cap)
+
+
+def flip_probability(discrepancy: int | None, epsilon: object) -> float:
+    """Return the probability of a wrong answer, ``exp(-ε(λ-1)) / (1+exp(ε))``, as a float.
+
+    For people and plots only: answers are drawn exactly, without this number, because a
+    probability that underflows to 0 on one side of an edge would break the guarantee.
+
+    Examples
+    --------
+    >>> round(flip_probability(1, Fraction(1, 10)), 6)
+    0.475021
+    >>> flip_probability(None, 1)
+    0.0
+    """
+    if discrepancy is None:
+        return 0.0
+    if discrepancy < 1:
+        raise invalid("flip_probability", "discrepancy", "at least 1, or None", discrepancy)
+    rate = exact(epsilon, owner="flip_probability")
+    return math.exp(-float(rate * discrepancy)) / (1.0 + math.exp(-float(rate)))
+
+
+def flip(bound: int | None, step: Fraction, source: Source | None) -> bool:
+    """Draw whether an answer at this distance is flipped.
+
+    The probability is a product of two that are drawn exactly from rationals, so nothing
+    underflows: the wrong answer keeps its exact probability however small it is.
+    """
+    if bound is None:
+        return False
+    return bernoulli_exp(step * (bound - 1), source) and bernoulli_logistic(step, source)

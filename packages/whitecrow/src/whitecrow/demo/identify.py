@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import DistanceAnomaly, law
 from whitecrow.demo.stage import Asked, Chapter, Stage
 from whitecrow.identify import Identify
 from whitecrow.neighbours import count_all
-from whitecrow.place import law
 from whitecrow.rendering import Axis, Dot, Plot, figure, slider
 
 MODEL = DistanceAnomaly(beta=40, radius=12)

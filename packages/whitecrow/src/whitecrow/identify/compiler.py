@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from whitecrow.anomaly.law import discrepancy, error_cap, flip, flip_probability, is_anomaly
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
-from whitecrow.place.law import discrepancy, error_cap, flip, flip_probability, is_anomaly
 from whitecrow.place.question import FLOOR, checked_floor, whole
 from whitecrow.privacy import exact
 

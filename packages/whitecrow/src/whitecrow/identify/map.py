@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import DistanceAnomaly, law
 from whitecrow.errors import invalid
 from whitecrow.figures import new_figure
 from whitecrow.neighbours import count_all
 from whitecrow.neighbours.relation import embedded
-from whitecrow.place import law
 from whitecrow.place.question import FLOOR, checked_floor, whole
 from whitecrow.privacy import Facts, exact
 

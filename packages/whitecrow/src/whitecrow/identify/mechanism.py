@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from whitecrow.anomaly import law
 from whitecrow.identify.facts import IdentifyFacts
 from whitecrow.identify.question import Identify
 from whitecrow.noise import Source
-from whitecrow.place import law
 
 
 def release(question: Identify, facts: IdentifyFacts, source: Source | None = None) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from whitecrow.anomaly import law
+from whitecrow.anomaly.law import error_cap, flip_probability
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Maybe, Whole
-from whitecrow.place import law
-from whitecrow.place.law import error_cap, flip_probability
 from whitecrow.place.question import TIME, AtPlace, chance, several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Question, Said

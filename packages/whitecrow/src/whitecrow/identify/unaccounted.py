@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.law import error_cap
 from whitecrow.errors import invalid
 from whitecrow.identify.facts import IdentifyFacts
 from whitecrow.identify.mechanism import release
 from whitecrow.identify.question import Identify
 from whitecrow.neighbours import copies, count_close
 from whitecrow.noise import Source
-from whitecrow.place.law import error_cap
 from whitecrow.privacy import Exactly
 
 

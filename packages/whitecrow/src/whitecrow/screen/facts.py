@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from whitecrow.anomaly import law
 from whitecrow.data import Records
 from whitecrow.neighbours import Engine
-from whitecrow.place import law
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
 from whitecrow.screen.question import Screen

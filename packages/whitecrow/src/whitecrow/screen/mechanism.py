@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from whitecrow.anomaly.law import flip
 from whitecrow.noise import Source
-from whitecrow.place.law import flip
 from whitecrow.screen.facts import ScreenFacts
 from whitecrow.screen.question import Screen
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from whitecrow.anomaly import law
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Maybe, Whole
-from whitecrow.place import law
 from whitecrow.place.question import AtPlace
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Question, Said

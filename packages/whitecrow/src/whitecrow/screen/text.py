@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.place.law import error_cap, flip_probability
+from whitecrow.anomaly.law import error_cap, flip_probability
 from whitecrow.place.question import TIME, chance
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.anomaly.law import discrepancy, flip_probability
 from whitecrow.neighbours import count_close
-from whitecrow.place.law import discrepancy, flip_probability
 from whitecrow_research.papers.report import Context
 
 Matrix = NDArray[np.float64]

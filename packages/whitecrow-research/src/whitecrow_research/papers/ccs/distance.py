@@ -6,7 +6,7 @@ import math
 from itertools import product
 from pathlib import Path
 
-from whitecrow.place.law import discrepancy, flip_probability
+from whitecrow.anomaly.law import discrepancy, flip_probability
 from whitecrow_research.papers.report import Context, Row, Section, Table, Verdict
 
 Database = tuple[int, ...]
