@@ -29,8 +29,8 @@ import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
 from whitecrow.data import read
 from whitecrow.data.warehouse import open_remote
-from whitecrow.learn import Learn, gather
-from whitecrow.learn.mechanism import learn
+from whitecrow.learning import Learn, gather
+from whitecrow.learning.mechanism import learn
 from whitecrow.neighbours import LocalEngine, NeighbourRelation
 from whitecrow.neighbours._remote import RemoteEngine
 

@@ -29,8 +29,8 @@ from pyarrow import parquet
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table, times_of
 from whitecrow.data import read
-from whitecrow.learn import Learn, gather
-from whitecrow.learn.mechanism import learn
+from whitecrow.learning import Learn, gather
+from whitecrow.learning.mechanism import learn
 
 timed = partial(times_of, clock=time.process_time)
 

@@ -41,7 +41,7 @@ CACHES = {
     ("whitecrow/place/balls.py", "_sheet_name"): "a queried ball",
     ("whitecrow/histogram/noise_budget.py", "concentrated"): "a price",
     ("whitecrow/histogram/line.py", "root"): "a column's type and bounds",
-    ("whitecrow/learn/question.py", "rates"): "the question",
+    ("whitecrow/learning/question.py", "rates"): "the question",
     ("whitecrow/monitor/drift.py", "_spans"): "the horizon",
     ("whitecrow/monitor/drift.py", "sets"): "a released layout",
     ("whitecrow/monitor/drift.py", "weight"): "the horizon and a released layout",

@@ -21,7 +21,7 @@ from whitecrow.detector.grid import Grid
 from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, Noise
-from whitecrow.learn.training import train
+from whitecrow.learning.training import train
 
 GRIDS = (Grid("x", True, False, 0.0, 1.0), Grid("y", False, True, 0.0, 2.0))
 ROWS = np.array([[0.1, 0.0], [0.9, 1.0], [0.4, 2.0], [0.4, 2.0]])

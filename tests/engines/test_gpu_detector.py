@@ -16,7 +16,7 @@ import whitecrow as wc
 from whitecrow.data import Dataset
 from whitecrow.detector import on_gpu, scoring
 from whitecrow.detector.grid import grid_of
-from whitecrow.learn import cells as learn_cells
+from whitecrow.learning import cells as learn_cells
 from whitecrow.neighbours import devices, gpu
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, torch_device
 

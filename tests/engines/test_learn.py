@@ -12,9 +12,9 @@ import pytest
 from whitecrow.data import Card, Column
 from whitecrow.detector import scoring
 from whitecrow.histogram.facts import Bought
-from whitecrow.learn import Learn, gather
-from whitecrow.learn.cells import ByScore
-from whitecrow.learn.training import train
+from whitecrow.learning import Learn, gather
+from whitecrow.learning.cells import ByScore
+from whitecrow.learning.training import train
 
 Opening = Callable[..., tuple[Any, Any]]
 

@@ -25,7 +25,7 @@ from whitecrow.errors import InvalidInput
 from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.training import train
+from whitecrow.learning.training import train
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.privacy import DifferentialPrivacy
 

@@ -20,9 +20,9 @@ from whitecrow.anomaly import law as place_law
 from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.histogram.facts import Bought
-from whitecrow.learn import threshold
-from whitecrow.learn.cells import ByScore
-from whitecrow.learn.training import train
+from whitecrow.learning import threshold
+from whitecrow.learning.cells import ByScore
+from whitecrow.learning.training import train
 from whitecrow.monitor.facts import Weighted
 from whitecrow.monitor.showing import assembled, named
 from whitecrow.monitor.streams import Streams

@@ -12,8 +12,8 @@ import pytest
 import whitecrow as wc
 from whitecrow.data import read
 from whitecrow.histogram.counting import _added_up, counted_by
-from whitecrow.learn import Learn
-from whitecrow.learn.cells import ByColumn
+from whitecrow.learning import Learn
+from whitecrow.learning.cells import ByColumn
 from whitecrow.neighbours import parallel
 
 CARD = wc.Card("records", tuple(wc.Column(name, lower=-8, upper=8) for name in "ab"))

@@ -13,8 +13,8 @@ import whitecrow as wc
 from whitecrow.detector import kernels, scoring
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.detector.tables import SPAN
-from whitecrow.learn.marginals import look_of
-from whitecrow.learn.recipe import draw_tables, families
+from whitecrow.learning.marginals import look_of
+from whitecrow.learning.recipe import draw_tables, families
 
 MOST = sys.float_info.max
 CARDS = (

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import whitecrow as wc
-from whitecrow.learn import TYPE
+from whitecrow.learning import TYPE
 from whitecrow.testing import check_question
 
 CARD = wc.Card(

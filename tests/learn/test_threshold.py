@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn import threshold
+from whitecrow.learning import threshold
 from whitecrow.noise.laws import exponential_mechanism_pmf
 
 GAUSSIAN = Money("gaussian", concentrated(Fraction(1), Fraction(1, 10**6)), "add_remove", 1)

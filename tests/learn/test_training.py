@@ -15,10 +15,10 @@ from whitecrow.detector.model import Model
 from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.cells import ByTable
-from whitecrow.learn.marginals import learn_marginals
-from whitecrow.learn.recipe import draw_tables, families
-from whitecrow.learn.training import train
+from whitecrow.learning.cells import ByTable
+from whitecrow.learning.marginals import learn_marginals
+from whitecrow.learning.recipe import draw_tables, families
+from whitecrow.learning.training import train
 from whitecrow.noise.seeded import SeededSource
 
 PURE = Money("laplace", Fraction(2), "add_remove", 1)

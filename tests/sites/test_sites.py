@@ -13,7 +13,7 @@ import pytest
 import whitecrow as wc
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.noise_budget import Money
-from whitecrow.learn import Learn
+from whitecrow.learning import Learn
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.sites import Circle, Key, Meeting, Member, SharedMoney, learn_together, mask
 

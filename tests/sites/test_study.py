@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whitecrow as wc
-from whitecrow.learn import Learn
+from whitecrow.learning import Learn
 from whitecrow.sites import Circle, Meeting, learn_together
 
 DATA = Path(os.environ.get("WHITECROW_ADBENCH", "../shared/data/adbench"))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from whitecrow.client import Client
     from whitecrow.count import Count
     from whitecrow.curator import Curator, Policy
+    from whitecrow.curator.undescribed import learn
     from whitecrow.data import Card, Column, SqlQuery, read
     from whitecrow.detector import Detector
     from whitecrow.errors import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from whitecrow.explain import Explain
     from whitecrow.histogram.table import TableProfile
     from whitecrow.identify import Identify
-    from whitecrow.learn import Learn
+    from whitecrow.learning import Learn
     from whitecrow.lookahead import Lookahead
     from whitecrow.monitor import Monitor
     from whitecrow.privacy import (
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from whitecrow.tune import Tune
 
 _WHERE = {
+    # five lines, no card
+    "learn": "whitecrow.curator.undescribed",
     # the curator and what comes back
     "Curator": "whitecrow.curator",
     "Client": "whitecrow.client",
@@ -65,7 +68,7 @@ _WHERE = {
     "Publish": "whitecrow.publish",
     "Profile": "whitecrow.profile",
     "TableProfile": "whitecrow.histogram.table",
-    "Learn": "whitecrow.learn",
+    "Learn": "whitecrow.learning",
     "Monitor": "whitecrow.monitor",
     "Detector": "whitecrow.detector",
     # guarantees
@@ -125,6 +128,7 @@ __all__ = [
     "Unavailable",
     "WhitecrowError",
     "ZeroConcentrated",
+    "learn",
     "read",
 ]
 

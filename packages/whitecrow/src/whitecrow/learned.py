@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from whitecrow._estimator import PrivateEstimator, check_is_fitted
 from whitecrow.data import Card, Column
-from whitecrow.learn import Learn
-from whitecrow.learn.threshold import allotted
+from whitecrow.learning import Learn
+from whitecrow.learning.threshold import allotted
 from whitecrow.privacy import Exactly
 
 _REFERENCES = 10_000

@@ -37,7 +37,7 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
         "What is in the columns: bounds, quantiles, common values, how much is missing?",
     ),
     "learn": (
-        "whitecrow.learn",
+        "whitecrow.learning",
         "A detector that tells how strange a record is beside the data",
     ),
     "monitor": (

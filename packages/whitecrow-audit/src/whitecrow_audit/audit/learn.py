@@ -25,10 +25,10 @@ from whitecrow.detector.grid import Grid
 from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, Noise
-from whitecrow.learn import Learn, LearnFacts, threshold
-from whitecrow.learn.cells import ByColumn
-from whitecrow.learn.mechanism import learn
-from whitecrow.learn.training import train
+from whitecrow.learning import Learn, LearnFacts, threshold
+from whitecrow.learning.cells import ByColumn
+from whitecrow.learning.mechanism import learn
+from whitecrow.learning.training import train
 from whitecrow.noise.laws import exponential_mechanism_pmf
 from whitecrow.privacy import Unit
 from whitecrow_audit.audit import sites

@@ -29,7 +29,7 @@ from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import WhitecrowError
 from whitecrow.explain import Explain
 from whitecrow.identify import Identify
-from whitecrow.learn import Learn
+from whitecrow.learning import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.lookahead import Lookahead
 from whitecrow.monitor import Monitor

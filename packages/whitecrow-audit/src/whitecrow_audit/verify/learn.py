@@ -20,8 +20,8 @@ from whitecrow.exhaustive import Check, Report, exhaust
 from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money
-from whitecrow.learn import threshold
-from whitecrow.learn.training import train
+from whitecrow.learning import threshold
+from whitecrow.learning.training import train
 from whitecrow.privacy import Unit
 from whitecrow_audit.verify import shares
 from whitecrow_audit.verify.tape import Tape, histogram_checks, worst_of

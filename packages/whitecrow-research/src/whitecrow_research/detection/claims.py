@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from whitecrow.data import Card, Column, read
 from whitecrow.detector import Detector
-from whitecrow.learn import Learn, gather
-from whitecrow.learn.mechanism import learn
+from whitecrow.learning import Learn, gather
+from whitecrow.learning.mechanism import learn
 from whitecrow_research.detection.sets import Split, load, names, split
 
 Matrix = npt.NDArray[np.float64]

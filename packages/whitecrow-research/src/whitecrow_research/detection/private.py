@@ -16,7 +16,7 @@ from whitecrow.detector.model import Model
 from whitecrow.histogram.counting import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.training import train
+from whitecrow.learning.training import train
 from whitecrow_research.detection.sets import Split
 
 Vector = npt.NDArray[np.float64]

@@ -33,7 +33,7 @@ from whitecrow.detector import Detector
 from whitecrow.errors import AccountConflict, BudgetExhausted, InvalidInput
 from whitecrow.histogram.columns import Categories
 from whitecrow.histogram.table import TableProfile
-from whitecrow.learn import Learn
+from whitecrow.learning import Learn
 from whitecrow.ledger import Ledger
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import DifferentialPrivacy, rounded_down, rounded_up
@@ -121,9 +121,10 @@ def learn(
     --------
     >>> import numpy as np
     >>> import pyarrow
+    >>> import whitecrow as wc
     >>> draws = np.random.default_rng(1).normal(size=(900, 2))
     >>> people = pyarrow.table({"age": 50 + 9 * draws[:, 0], "pulse": 70 + 8 * draws[:, 1]})
-    >>> release = learn(people, epsilon=1, delta="1e-6")
+    >>> release = wc.learn(people, epsilon=1, delta="1e-6")
     >>> usual, strange = release.scores([{"age": 51, "pulse": 72}, {"age": 51, "pulse": 190}])
     >>> bool(usual < strange)
     True

@@ -22,7 +22,7 @@ from whitecrow.curator.dummy import simulated
 from whitecrow.data import Dataset
 from whitecrow.detector import Detector
 from whitecrow.explain.question import Explain
-from whitecrow.learn.question import Learn
+from whitecrow.learning.question import Learn
 from whitecrow.neighbours import count_all, count_close, open_engine, use_compiled
 from whitecrow.neighbours.cells import COMPILED, Lattice, Turn
 from whitecrow.neighbours.cellwork import Histogram, Nearby

@@ -1,6 +1,6 @@
 """A price as noise on histograms: how epsilon and delta become rho, and how stages share it.
 
-The proofs are in ``learn/proof.md`` 2 and 3.
+The proofs are in ``learning/proof.md`` 2 and 3.
 """
 
 from __future__ import annotations

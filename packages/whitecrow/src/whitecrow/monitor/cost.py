@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from whitecrow.data import Card
-from whitecrow.learn import Learn
-from whitecrow.learn.cost import CELLS_OF_TABLES
-from whitecrow.learn.cost import cost as cost_of_learning
+from whitecrow.learning import Learn
+from whitecrow.learning.cost import CELLS_OF_TABLES
+from whitecrow.learning.cost import cost as cost_of_learning
 from whitecrow.limits import Limits, in_turn
 from whitecrow.monitor.question import Monitor
 

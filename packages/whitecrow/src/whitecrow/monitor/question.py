@@ -12,8 +12,8 @@ from whitecrow.declaration import Declared, Delta, Epsilon, Exact, Maybe, Name, 
 from whitecrow.detector.grid import Grid
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, Noise
-from whitecrow.learn import Learn
-from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
+from whitecrow.learning import Learn
+from whitecrow.learning.recipe import MOST_TABLES, marginal_share, rounds
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.strategy import Strategy, strategy
 from whitecrow.monitor.streams import Draw, Reader

@@ -10,9 +10,9 @@ import numpy as np
 
 from whitecrow.card import Card
 from whitecrow.detector import Detector, Model
-from whitecrow.learn.cells import ByColumn, joined
-from whitecrow.learn.recipe import Family, families
-from whitecrow.learn.training import train
+from whitecrow.learning.cells import ByColumn, joined
+from whitecrow.learning.recipe import Family, families
+from whitecrow.learning.training import train
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.drift import Watch, groups, watched_columns
 from whitecrow.monitor.question import Monitor

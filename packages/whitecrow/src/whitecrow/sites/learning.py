@@ -10,8 +10,8 @@ from whitecrow.curator import Curator
 from whitecrow.curator.together import take_part
 from whitecrow.detector import Detector
 from whitecrow.errors import invalid
-from whitecrow.learn import Learn
-from whitecrow.learn.mechanism import learn
+from whitecrow.learning import Learn
+from whitecrow.learning.mechanism import learn
 from whitecrow.sites.circle import Member, SharedMoney
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
-from whitecrow.learn.quality import expected, worth_it
+from whitecrow.learning.quality import expected, worth_it
 from whitecrow.question import JSON
 
 if TYPE_CHECKING:
-    from whitecrow.learn.question import Learn
+    from whitecrow.learning.question import Learn
 
 
 def described(question: Learn, card: Card, records: int | None) -> tuple[str, dict[str, JSON]]:

@@ -7,11 +7,11 @@ from typing import Any
 from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.histogram.facts import Bought
 from whitecrow.histogram.noise_budget import Money
-from whitecrow.learn import threshold
-from whitecrow.learn.cells import ByScore
-from whitecrow.learn.facts import LearnFacts
-from whitecrow.learn.question import Learn
-from whitecrow.learn.training import train
+from whitecrow.learning import threshold
+from whitecrow.learning.cells import ByScore
+from whitecrow.learning.facts import LearnFacts
+from whitecrow.learning.question import Learn
+from whitecrow.learning.training import train
 from whitecrow.noise import Source
 from whitecrow.question import digest, statement
 

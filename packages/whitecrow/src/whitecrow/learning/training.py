@@ -11,9 +11,9 @@ from whitecrow.detector.grid import Grid
 from whitecrow.detector.model import Model
 from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
-from whitecrow.learn.cells import ByTable
-from whitecrow.learn.marginals import learn_marginals, look_of
-from whitecrow.learn.recipe import Family, draw_tables, families, marginal_share, weights_of
+from whitecrow.learning.cells import ByTable
+from whitecrow.learning.marginals import learn_marginals, look_of
+from whitecrow.learning.recipe import Family, draw_tables, families, marginal_share, weights_of
 
 
 def train(

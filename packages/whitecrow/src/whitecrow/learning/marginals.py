@@ -19,8 +19,8 @@ from whitecrow.detector.grid import CUTS, Grid
 from whitecrow.detector.model import PARTS
 from whitecrow.detector.tables import SPAN, UNIT
 from whitecrow.histogram.facts import Answers
-from whitecrow.learn.cells import ByColumn, joined
-from whitecrow.learn.recipe import rounds
+from whitecrow.learning.cells import ByColumn, joined
+from whitecrow.learning.recipe import rounds
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

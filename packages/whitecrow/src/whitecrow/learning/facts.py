@@ -9,9 +9,9 @@ from whitecrow.data import Card, Records
 from whitecrow.detector import on_gpu
 from whitecrow.histogram.counting import Counts, counted_by
 from whitecrow.histogram.facts import CellFacts
-from whitecrow.learn import threshold
-from whitecrow.learn.cells import ByColumn, ByScore, ByTable, Cells
-from whitecrow.learn.question import Learn
+from whitecrow.learning import threshold
+from whitecrow.learning.cells import ByColumn, ByScore, ByTable, Cells
+from whitecrow.learning.question import Learn
 from whitecrow.neighbours import Engine, device_of
 from whitecrow.noise import Source
 from whitecrow.privacy import Unit

@@ -24,8 +24,8 @@ from whitecrow.detector import Detector
 from whitecrow.detector.grid import Grid, grid_of
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learn.recipe import MOST_TABLES, marginal_share, rounds
-from whitecrow.learn.text import described
+from whitecrow.learning.recipe import MOST_TABLES, marginal_share, rounds
+from whitecrow.learning.text import described
 from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.question import Question, Said
 
