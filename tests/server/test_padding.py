@@ -249,12 +249,12 @@ def test_an_answer_that_is_ready_and_not_yet_due_is_told_nobody(
 
     service.ask(ana, "clinic", _slow(False, 1))  # it is there; its reply would wait for an hour
     assert newest() == ("open", None)
-    assert service.stored(ana, "clinic", _slow(False, 1)) is None
+    assert service.stored(service.prepare(ana, "clinic", _slow(False, 1))) is None
     service.settings = replace(service.settings, deadlines={"slowly": 0.001})
     service.ask(ana, "clinic", _slow(False, 2))
     time.sleep(0.01)
     assert newest()[0] == "answered"
-    assert service.stored(ana, "clinic", _slow(False, 2)) is not None
+    assert service.stored(service.prepare(ana, "clinic", _slow(False, 2))) is not None
 
 
 def test_reply_times_that_were_shortened_release_nothing_that_was_asked_before(
@@ -275,7 +275,7 @@ def test_reply_times_that_were_shortened_release_nothing_that_was_asked_before(
                 other.amend(custodian, "clinic", reason="a better card", card=card)
             told = [one["outcome"] for one in other.account(ana, "clinic")["questions"]]
             assert told == ["open", "answered"]
-        assert other.stored(ana, "clinic", _slow(False, 1)) is None
+        assert other.stored(other.prepare(ana, "clinic", _slow(False, 1))) is None
     finally:
         other.close()
 

@@ -195,7 +195,7 @@ def test_the_first_password_goes_to_a_file_where_output_is_no_terminal(
 def test_what_the_pages_say_custodians_may_do_is_what_they_may_do(house: House) -> None:
     """The page of roles, the page of people and the form for inviting agree with the service."""
     custodian = house.service.people.get("custodian")
-    assert house.service.askable(custodian, "clinic", identify()).kind == "identify"
+    assert house.service.prepare(custodian, "clinic", identify()).who == custodian
     root = Path(__file__).resolve().parents[2]
     pages = [
         *(root / "docs").glob("*.md"),

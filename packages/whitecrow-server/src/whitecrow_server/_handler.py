@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from whitecrow.errors import (
     retry_after,
     to_json,
 )
-from whitecrow.question import Question, Release
+from whitecrow.question import Release
 from whitecrow.questions import kinds
 from whitecrow_server import _schemas as schemas
 from whitecrow_server._buckets import Buckets
@@ -38,8 +38,7 @@ from whitecrow_server._overruns import overrun
 from whitecrow_server._people import Person
 from whitecrow_server._proxies import counted_address
 from whitecrow_server._scheduling import Schedule
-from whitecrow_server._service import Service
-from whitecrow_server._untrusted_input import Asked
+from whitecrow_server._service import Asking, Service
 
 T = TypeVar("T")
 
@@ -150,6 +149,7 @@ class RequestHandler:
         if known is not None:
             return known
         bearer = await BEARER(request)
+        request.state.token = None if bearer is None else bearer.credentials
         # Tokens that are not ours are the provider's, whose keys may have to be fetched.
         ours = bearer is None or bearer.credentials.startswith("wc_")
         lane = self.admission(request) if ours else self.provider(request)
@@ -203,64 +203,51 @@ class RequestHandler:
     async def ask(self, request: Request, name: str) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         who = await self.admit(request)
-        bearer = await BEARER(request)
         raw = await schemas.read(request, self.service.settings.largest_question)
-
-        def read() -> tuple[Question, float | None, Release | None]:
-            question = self.askable(who, name, schemas.question_in(request.headers, raw))
-            return question, *self.out(who, name, question)
 
         def reply(release: Release) -> Response:
             return Response(encoded(release.to_json()), media_type="application/json")
 
-        def answer() -> Response:
-            # Again: a token may have ended while its question waited.
-            still = who if bearer is None else self.service.bearer(bearer.credentials)
-            return reply(self.answered(request, still, name, question))
-
-        question, deadline, out = await self.prepared(who, read)
+        asking, out = await self.prepared(
+            who, lambda: self.prepare(who, name, schemas.question_in(request.headers, raw))
+        )
         if out is not None:
             return reply(out)
-        async with self.slot(request, who, name, kind_of(question), deadline):
-            return await self.in_slot(answer)
+        token: str | None = getattr(request.state, "token", None)
+
+        def still() -> Person:
+            return who if token is None else self.service.bearer(token)
+
+        async with self.slot(request, asking):
+            return await self.in_slot(lambda: reply(self.answered(request, asking, still)))
 
     async def prepared(self, who: Person, job: Callable[[], T]) -> T:
         """Find out what may be known of a question before it gets a slot."""
         return await self.lanes.preparing.of(who.name).run(job)
 
-    def out(self, who: Person, name: str, question: Asked) -> tuple[float | None, Release | None]:
-        """The reply time of a question, and its answer if that is out: it waits for nothing.
+    def prepare(
+        self, who: Person, name: str, written: Mapping[str, Any]
+    ) -> tuple[Asking, Release | None]:
+        """Read and price a question; return its answer too if that is out: it waits for nothing.
 
         What public facts refuse is refused here: a slot would be kept until its reply is due. Where
         replies are not padded a slot is given back at once, and asking refuses.
         """
-        deadline = self.service.deadline(who, name, question)
-        if deadline is None:
-            return None, None
-        with self._counted_refusals(question):
-            found = self.service.stored(who, name, question)
-        if found is not None:
-            self.metrics.asked(kind_of(question), "free")
-        return deadline, found
-
-    def askable(self, who: Person, name: str, question: Asked) -> Question:
-        """Refuse at once what public facts refuse: it needs no slot, and its time tells nothing."""
-        with self._counted_refusals(question):
-            return self.service.askable(who, name, question)
-
-    @contextmanager
-    def _counted_refusals(self, question: Asked) -> Iterator[None]:
         try:
-            yield
+            asking = self.service.prepare(who, name, written)
+            out = None if asking.deadline is None else self.service.stored(asking)
         except WhitecrowError as error:
-            self.metrics.asked(kind_of(question), public_name(error))
+            self.metrics.asked(_kind(written), public_name(error))
             raise
+        if out is not None:
+            self.metrics.asked(asking.inquiry.question.kind, "free")
+        return asking, out
 
     @asynccontextmanager
-    async def slot(
-        self, request: Request, who: Person, name: str, kind: str, deadline: float | None
-    ) -> AsyncIterator[None]:
+    async def slot(self, request: Request, asking: Asking) -> AsyncIterator[None]:
         """A slot for an ask, kept until its reply is due; what came of it is counted then."""
+        who, name = asking.who.name, asking.listing.name
+        kind, deadline = asking.inquiry.question.kind, asking.deadline
 
         def late() -> None:
             counting = self.lanes.reading.run(
@@ -270,7 +257,7 @@ class RequestHandler:
             task.add_done_callback(self._counting.discard)
 
         try:
-            async with self.schedule.slot(who.name, name, kind, deadline, request.receive, late):
+            async with self.schedule.slot(who, name, kind, deadline, request.receive, late):
                 request.state.began = datetime.now(UTC)
                 yield
         finally:
@@ -285,10 +272,11 @@ class RequestHandler:
         except WhitecrowError as error:
             return refusal(error)
 
-    def answered(self, request: Request, person: Person, name: str, question: Asked) -> Release:
+    def answered(self, request: Request, asking: Asking, who: Callable[[], Person]) -> Release:
         """Answer a question in the slot of a request, which counts what came of it."""
         try:
-            release = self.service.ask(person, name, question, began=request.state.began)
+            asking = self.service.renewed(asking, who)
+            release = self.service.answer(asking, began=request.state.began)
         except WhitecrowError as error:
             request.state.outcome = public_name(error)
             raise
@@ -312,11 +300,9 @@ async def _replied(
     return Response(body, status, media_type=media)
 
 
-def kind_of(question: Asked) -> str:
+def _kind(written: Mapping[str, Any]) -> str:
     """The kind a question says it is, if there is such a kind."""
-    if isinstance(question, Question):
-        return question.kind
-    kind = question.get("kind")
+    kind = written.get("kind")
     return kind if isinstance(kind, str) and kind in kinds() else "unknown"
 
 

@@ -7,20 +7,25 @@ the one for a thing that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator import Curator
+from whitecrow.curator.curator import Inquiry
 from whitecrow.curator.identity import keep_unit
 from whitecrow.data.intake import Intake
-from whitecrow.errors import InvalidInput, Taken, WhitecrowError
+from whitecrow.detector import Detector
+from whitecrow.errors import InvalidInput, NotKnown, Taken
 from whitecrow.ledger import Budget, Ledger, failures, verification
 from whitecrow.limits import Limits
 from whitecrow.neighbours import current_name, engine_names
 from whitecrow.place.balls import Balls
-from whitecrow.question import Release
+from whitecrow.question import Description, Question, Release
+from whitecrow_server import _padding as padding
 from whitecrow_server import _views as views
 from whitecrow_server._aside import Aside
 from whitecrow_server._catalogue import Catalogue, Listing
@@ -34,7 +39,6 @@ from whitecrow_server._members import Members, need
 from whitecrow_server._onboarding import Onboarding
 from whitecrow_server._overruns import counted
 from whitecrow_server._people import People, Person
-from whitecrow_server._replies import Replies
 from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
 from whitecrow_server._settings import Settings
@@ -44,9 +48,9 @@ from whitecrow_server._tables import migrate
 from whitecrow_server._told import Told
 from whitecrow_server._trail import Trail
 from whitecrow_server._untrusted_input import (
-    Asked,
     card_from,
     policy_from,
+    priced_question,
     question_from,
     well_formed,
 )
@@ -55,10 +59,43 @@ from whitecrow_server._witnessing import Witnessing
 MOST_ENTRIES = 1000
 """How many entries of a ledger, or questions of an analyst, are told at once."""
 
+MOST_QUESTIONS = 2000
+"""How long a plan may be."""
+
+_FEW_QUESTIONS = 8
+"""A plan of so few is quick: it needs no other process."""
+
+_CLOCKS_SECONDS = 1.0
+"""How much the clocks of several machines may differ."""
+
 _MANY_ENTRIES = 10_000  # after so many a check is worth a checkpoint
 
 
-class Service(Replies):
+@dataclass(frozen=True)
+class Asking:
+    """One question over HTTP, read, looked up and priced once.
+
+    Parameters
+    ----------
+    who, listing, curator : Person, Listing, Curator
+        Who asks, and of whom.
+    inquiry : Inquiry
+        The question, its code and its price.
+    deadline : float or None
+        Its published reply time; None where replies are not padded.
+    version : int
+        Of the service's tables when all this was found out.
+    """
+
+    who: Person
+    listing: Listing
+    curator: Curator
+    inquiry: Inquiry
+    deadline: float | None
+    version: int
+
+
+class Service:
     """A curator for many people.
 
     Parameters
@@ -162,26 +199,103 @@ class Service(Replies):
 
     # Asking
 
-    def ask(
-        self, who: Person, name: str, written: Asked, *, began: datetime | None = None
-    ) -> Release:
+    def prepare(self, who: Person, name: str, written: Mapping[str, Any] | Question) -> Asking:
+        """Find out what may be known of a question before it is asked, once for all its way.
+
+        Raises
+        ------
+        WhitecrowError
+            What public facts refuse: it needs no slot, and its time tells nothing.
+        """
+        need(who, "analyst", "custodian")
+        version = self.store.version()  # first: what is read afterwards is at least as new
+        listing, question = self.listing(who, name), question_from(written)
+        curator = self.pool.curator(listing)
+        inquiry = well_formed(lambda: curator.inquire(question, analyst=who.name))
+        deadline = well_formed(
+            lambda: self.settings.deadline(question.kind, curator.card, question)
+        )
+        return Asking(who, listing, curator, inquiry, deadline, version)
+
+    def renewed(self, asking: Asking, who: Callable[[], Person]) -> Asking:
+        """Look again when a question has waited: a token may have ended, access or data changed.
+
+        Nothing is read anew unless something has changed; ``who`` says then who asks.
+        """
+        credential = asking.who.credential
+        ended = credential is not None and credential.expires <= time.time()
+        if ended or self.store.version() != asking.version:
+            return self.prepare(who(), asking.listing.name, asking.inquiry.question)
+        if self.pool.curator(asking.listing) is not asking.curator:  # the records are loaded anew
+            return self.prepare(asking.who, asking.listing.name, asking.inquiry.question)
+        return asking
+
+    def stored(self, asking: Asking) -> Release | None:
+        """Return an answer that is out already, or refuse what public facts refuse.
+
+        Neither needs a slot, and neither need be hidden by a reply that waits.
+        """
+        return asking.curator.stored(asking.inquiry)
+
+    def answer(self, asking: Asking, *, began: datetime | None = None) -> Release:
         """Answer a question, or refuse it; the chain names whoever asked, custodians too.
 
         ``began`` is when its slot did; its reply, and all that comes of it, is due from then on.
         """
+        told_at = None
+        if asking.deadline is not None:
+            # An SQLite file is read on one machine only, by one clock.
+            margin = _CLOCKS_SECONDS if self.settings.ledger_file is None else 0.0
+            told_at = padding.told_at(began or datetime.now(UTC), asking.deadline, margin)
+        return asking.curator.ask(asking.inquiry, actor=asking.who.acting, told_at=told_at)
+
+    def ask(self, who: Person, name: str, written: Mapping[str, Any] | Question) -> Release:
+        """Answer a question that comes without a slot, from code inside the service."""
+        return self.answer(self.prepare(who, name, written))
+
+    def price(
+        self, who: Person, name: str, written: Mapping[str, Any], public: Mapping[str, Any]
+    ) -> Description:
+        """Say what a question would cost and how accurate it would be."""
         need(who, "analyst", "custodian")
         curator = self.curator(who, name)
+        return well_formed(lambda: curator.describe(question_from(written), **public))
+
+    def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Say what a batch would cost together."""
+        need(who, "analyst", "custodian")
+        curator = self.curator(who, name)
+        if len(written) > MOST_QUESTIONS:
+            raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
+        if len(written) <= _FEW_QUESTIONS:
+            batch = [priced_question(curator, one) for one in written]
+            return curator.plan(batch, analyst=who.name).to_json()
+        return self.aside.plan(curator, who.name, list(written))
+
+    def deadline(
+        self, who: Person, name: str, written: Mapping[str, Any] | Question
+    ) -> float | None:
+        """The published reply time of a question about a dataset."""
+        listing = self.listing(who, name)
+        card = views.card(listing, self.pool.state(listing))
         question = question_from(written)
-        try:
-            told_at = self.told_at(who, name, question, began or datetime.now(UTC))
-            return curator.ask(question, analyst=who.name, actor=who.acting, told_at=told_at)
-        except WhitecrowError:
-            raise
-        except Exception:
-            # Private execution lets no exception through, so this came from public code: was it the
-            # question that is malformed?
-            well_formed(lambda: curator.price(question))
-            raise
+        return well_formed(lambda: self.settings.deadline(question.kind, card, question))
+
+    def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
+        """Answer a question about made-up records: free, and no record of the data is near it."""
+        need(who, "analyst", "custodian")
+        listing = self.listing(who, name)
+        card = views.card(listing, self.pool.state(listing))
+        return self.dummies.answer(listing, card, written)
+
+    def detector(self, who: Person, name: str, entry: str) -> Detector:
+        """A detector that this person learned, by its entry; public since it was released."""
+        need(who, "analyst", "custodian")
+        self.listing(who, name)
+        analyst, answer = self.told.answer(name, entry) or ("", None)
+        if analyst == who.name and isinstance(answer, dict) and "detector" in answer:
+            return Detector.from_json(answer)
+        raise NotKnown(f"You learned no detector {entry[:80]!r} from this dataset.")
 
     def privacy_map(
         self,

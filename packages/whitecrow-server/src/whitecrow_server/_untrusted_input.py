@@ -13,13 +13,10 @@ from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.question import Question
 
-Asked = Mapping[str, Any] | Question
-"""A question as it was written, or as it was read from that before."""
-
 T = TypeVar("T")
 
 
-def question_from(written: Asked) -> Question:
+def question_from(written: Mapping[str, Any] | Question) -> Question:
     """Read a question that a stranger wrote; one that would keep a worker for long is refused."""
     if isinstance(written, Question):
         return written
@@ -34,7 +31,7 @@ def question_from(written: Asked) -> Question:
     return question
 
 
-def priced_question(curator: Curator, written: Asked) -> Question:
+def priced_question(curator: Curator, written: Mapping[str, Any] | Question) -> Question:
     """Read a question and try its price, so that what is malformed shows before the ledger."""
     question = question_from(written)
     well_formed(lambda: curator.price(question))

@@ -135,12 +135,12 @@ def add(site: Site) -> None:
 
     def ask(visit: Visit) -> Page | Go:
         """Step two: ask the very question that was priced."""
-        name, written = visit.part("name"), asked_of(visit)
+        name, state = visit.part("name"), visit.request.state
         try:
-            out: Release | WhitecrowError | None = visit.request.state.out
+            out: Release | WhitecrowError | None = state.out
             if isinstance(out, WhitecrowError):
                 raise out
-            release = out or site.handler.answered(visit.request, visit.who, name, written)
+            release = out or site.handler.answered(visit.request, state.asking, lambda: visit.who)
         except (BudgetExhausted, PolicyViolation) as error:
             return form_page(visit, status=http_status(error), refused=str(error))
         if type_of(question_from(release.question)).series is not None:

@@ -267,16 +267,16 @@ class Site:
                 written = strict_json(form.one("question").encode())
                 if not isinstance(written, dict) or written.get("kind") != kind:
                     raise InvalidInput("The form is stale; load the page again.")
-                deadline = None
                 try:
-                    deadline, request.state.out = await self.handler.prepared(
-                        who, lambda: self.handler.out(who, name, written)
+                    asking, request.state.out = await self.handler.prepared(
+                        who, lambda: self.handler.prepare(who, name, written)
                     )
                 except (BudgetExhausted, PolicyViolation) as error:  # the page of the form says so
                     request.state.out = error
                 if request.state.out is not None:
                     return await free.run(job)
-                async with self.handler.slot(request, who, name, kind, deadline):
+                request.state.asking = asking
+                async with self.handler.slot(request, asking):
                     return await self.handler.in_slot(job)
             except WhitecrowError as error:
                 return self._refused(request, error)
