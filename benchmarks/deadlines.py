@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import whitecrow as wc
 from benchmarks.common import emit, parser, print_table
-from whitecrow_server._deadlines import reply_time
+from whitecrow_server._scheduling import reply_time
 
 _COLUMNS = ("a", "b", "c", "d")
 

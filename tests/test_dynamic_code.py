@@ -61,7 +61,7 @@ LOOKUPS = {
     ("whitecrow/ledger/verification.py", "_misplaced"): "lines of LINES",
     ("whitecrow/neighbours/_store.py", "save"): "names of _TABLES",
     ("whitecrow_server/_handler.py", "share"): "values of _LANE_OF",
-    ("whitecrow_server/_untrusted_input.py", "question_from"): "names that a question declares",
+    ("whitecrow_server/_schemas.py", "question_from"): "names that a question declares",
     ("whitecrow/testing.py", "_declared"): "parameters of a question's own declaration",
 }
 """Functions that get or set an attribute, not of themselves, whose name is computed."""

@@ -16,7 +16,7 @@ import pytest
 from whitecrow.errors import TooMany
 from whitecrow_server import _security
 from whitecrow_server._handler import Lanes
-from whitecrow_server._lanes import Lane
+from whitecrow_server._scheduling import Lane
 
 from .conftest import Caller, House, identify
 

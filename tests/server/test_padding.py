@@ -19,7 +19,7 @@ from whitecrow import questions
 from whitecrow.data import Card
 from whitecrow.demo import CARD
 from whitecrow_server import Service
-from whitecrow_server._padding import due
+from whitecrow_server._scheduling import due
 
 from .conftest import House, identify, listening
 

@@ -27,9 +27,8 @@ from whitecrow.limits import Limits
 from whitecrow.place.balls import Balls
 from whitecrow.question import Progress, Question
 from whitecrow.questions import register
-from whitecrow_server._children import end_with_service
+from whitecrow_server._children import Wire, end_with_service
 from whitecrow_server._untrusted_input import priced_question
-from whitecrow_server._wire import Wire
 
 _MALFORMED = "The question is not well formed: a value is of the wrong type or size."
 

@@ -18,9 +18,8 @@ from whitecrow.errors import InvalidInput, NotKnown, Taken, WhitecrowError, inva
 from whitecrow.ledger.schema import datasets as accounts
 from whitecrow_server._people import good_name, is_name
 from whitecrow_server._settings import Settings
-from whitecrow_server._store import Store
+from whitecrow_server._store import Store, VersionedCache
 from whitecrow_server._tables import access, people, sources
-from whitecrow_server._versioned_cache import VersionedCache
 
 EVERY_ANALYST = "*"
 """In an access list: all analysts, those of the future too."""

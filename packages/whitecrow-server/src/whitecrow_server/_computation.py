@@ -36,9 +36,8 @@ from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
 from whitecrow.neighbours import READ_AGAIN, Engine, LocalEngine, open_data, open_engine
 from whitecrow.questions import read_question, register
-from whitecrow_server._children import end_with_service
+from whitecrow_server._children import Wire, end_with_service
 from whitecrow_server._maps import drawn
-from whitecrow_server._wire import Wire
 
 _SPARE_BYTES = 1 << 30
 """Memory beside a question's own: indexes, compiled code, what allocators keep."""

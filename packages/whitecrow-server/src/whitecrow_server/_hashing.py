@@ -17,8 +17,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from whitecrow.errors import NotReady
-from whitecrow_server._children import Child, end_with_service
-from whitecrow_server._wire import Wire
+from whitecrow_server._children import Child, Wire, end_with_service
 
 _LONGEST_SECONDS = 30.0
 _LOWER_PRIORITY = 10

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.opening import advanced
 from whitecrow_server._events import told
-from whitecrow_server._members import need
-from whitecrow_server._people import Person
+from whitecrow_server._people import Person, need
 
 if TYPE_CHECKING:
     from whitecrow_server._service import Service

@@ -16,10 +16,9 @@ from typing import Any
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Connection, insert, select
 
-from whitecrow_server._store import Store
+from whitecrow_server._store import Store, VersionedCache
 from whitecrow_server._tables import secrets
 from whitecrow_server._trail import Act, record
-from whitecrow_server._versioned_cache import VersionedCache
 
 _NAME = "cookies"
 

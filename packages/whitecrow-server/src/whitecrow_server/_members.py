@@ -6,18 +6,12 @@ from typing import Any
 
 from whitecrow.errors import Forbidden, InvalidInput
 from whitecrow_server._events import Events, told
-from whitecrow_server._people import People, Person, Token
+from whitecrow_server._people import People, Person, Token, need
 from whitecrow_server._people import unknown as nobody
 from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
 from whitecrow_server._settings import Settings
 from whitecrow_server._trail import Act, Trail
-
-
-def need(who: Person, *roles: str) -> None:
-    """Refuse whoever has none of these roles."""
-    if who.role not in roles:
-        raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
 
 
 class Members:

@@ -13,8 +13,7 @@ from whitecrow.curator.drafts import Draft, reviewed
 from whitecrow.curator.models import ModelAdvice, compared
 from whitecrow.errors import InvalidInput
 from whitecrow_server import _uploads as uploads
-from whitecrow_server._members import need
-from whitecrow_server._people import Person
+from whitecrow_server._people import Person, need
 from whitecrow_server._processes import sketched
 from whitecrow_server._untrusted_input import well_formed
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
 
 from whitecrow.errors import Forbidden, InvalidInput, NotKnown, NotSignedIn, Taken, invalid
-from whitecrow_server._store import Store
+from whitecrow_server._store import Store, VersionedCache
 from whitecrow_server._tables import (
     access,
     identities,
@@ -23,7 +23,6 @@ from whitecrow_server._tables import (
     tokens,
 )
 from whitecrow_server._trail import Act, record
-from whitecrow_server._versioned_cache import VersionedCache
 
 ROLES = ("custodian", "analyst", "auditor")
 """Who may do what: the custodian governs, the analyst asks, the auditor reads the ledger."""
@@ -103,6 +102,12 @@ class Token:
     def to_json(self) -> dict[str, Any]:
         """Return a plain JSON object; moments as seconds since 1970."""
         return dict(vars(self))
+
+
+def need(who: Person, *roles: str) -> None:
+    """Refuse whoever has none of these roles."""
+    if who.role not in roles:
+        raise Forbidden(f"This needs the role {' or '.join(roles)}; yours is {who.role}.")
 
 
 def is_name(name: str) -> bool:

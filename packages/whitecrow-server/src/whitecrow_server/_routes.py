@@ -18,7 +18,7 @@ from whitecrow.errors import (
 )
 from whitecrow_server import _schemas as schemas
 from whitecrow_server._documents import creating, replies
-from whitecrow_server._handler import RequestHandler, encoded, refusal
+from whitecrow_server._handler import AskRoute, RequestHandler, encoded, refusal
 from whitecrow_server._people import Person
 from whitecrow_server._people_routes import Bearer, add_people
 from whitecrow_server._readiness import Readiness
@@ -64,23 +64,6 @@ class WitnessRoute(StrictRoute):
     """The route of other instances, which tell something before each answer of theirs."""
 
     scope = "witness"
-
-
-class AskRoute(APIRoute):
-    """The route that is taken most: read by hand, documented like all others.
-
-    What FastAPI does for any signature costs more than the rest of a request.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        async def directly(request: Request) -> Response:
-            handler: RequestHandler = request.app.state.handler
-            try:
-                return await handler.ask(request, request.path_params["name"])
-            except WhitecrowError as error:
-                return refusal(error)
-
-        return directly
 
 
 def router_of(handler: RequestHandler) -> APIRouter:

@@ -2,18 +2,109 @@
 
 A padded ask keeps its slot until its reply is due. So whoever waits for a slot waits for published
 times and never for the time that somebody's computation took.
+
+Replies leave at published moments, so that their time says nothing of the computation. A deadline
+comes from public facts: the question's parameters, the card, the bounds. It must cover the
+computation for any records within these, on this machine, or its multiples tell something of them.
+The limits of a question count its steps for the worst records; what it takes on a machine like
+those that were measured follows from them, with a margin. ``python -m benchmarks.deadlines``
+compares the model with the clock.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import threading
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
+from whitecrow.data import Card
 from whitecrow.errors import TooMany, Unreachable
-from whitecrow.questions import question_type
-from whitecrow_server import _padding as padding
+from whitecrow.ledger.account import ToldAt
+from whitecrow.question import Question
+from whitecrow.questions import question_type, type_of
+
+
+def due(elapsed: float, deadline: float) -> float:
+    """Return when to reply: the first multiple of the deadline that is not yet over.
+
+    Examples
+    --------
+    >>> due(0.01, 0.25), due(0.3, 0.25)
+    (0.25, 0.5)
+    """
+    return deadline * max(1, math.ceil(elapsed / deadline))
+
+
+def reply_moment(began: datetime, deadline: float, margin: float) -> ToldAt:
+    """From when on others may be told what an ask wrote: when its reply is due.
+
+    Parameters
+    ----------
+    began : datetime
+        When the slot of the ask began.
+    deadline : float
+        Its published reply time.
+    margin : float
+        How many seconds the clocks of those who read may differ from this one.
+    """
+
+    def moment(written: datetime) -> datetime:
+        elapsed = (written - began).total_seconds()
+        return began + timedelta(seconds=due(elapsed, deadline) + margin)
+
+    return moment
+
+
+async def wait(started: float, deadline: float | None) -> None:
+    """Wait until the reply to a request that came at ``started`` (loop time) is due."""
+    if deadline is None:
+        return
+    loop = asyncio.get_running_loop()
+    # Fixed before sleeping: a late wake-up does not move the reply to the next multiple.
+    target = started + due(loop.time() - started, deadline)
+    while (left := target - loop.time()) > 0:
+        await asyncio.sleep(left)
+
+
+VALUES_A_DEADLINE = 10_000_000
+"""Records times columns, by the card: so many values more, and reading them takes longer."""
+
+_MARGIN = 2.5
+"""How many times as long as the slowest measured machine would take for the worst records."""
+
+
+def multiple(card: Card | None, records_at_most: int) -> int:
+    """How many times its least reply time a question over a large dataset gets."""
+    if card is None:  # not loaded yet: nothing can be asked
+        return 1
+    records = records_at_most if card.most_records is None else card.most_records
+    return max(1, -(-records * len(card.columns) // VALUES_A_DEADLINE))
+
+
+def reply_time(question: Question, card: Card, records_at_most: int) -> float:
+    """The published reply time of one question, in seconds."""
+    limits = type_of(question).limits(question, card, records_at_most)
+    least = question.reply_seconds * multiple(card, records_at_most)
+    return rounded(least if math.isinf(limits.seconds) else least + _MARGIN * limits.likely_seconds)
+
+
+def rounded(seconds: float) -> float:
+    """Round up to 1, 2.5 or 5 times a power of ten: few moments, easily told apart.
+
+    Examples
+    --------
+    >>> [rounded(one) for one in (0.25, 0.26, 3.0, 40.0)]
+    [0.25, 0.5, 5.0, 50.0]
+    """
+    power = 10.0 ** math.floor(math.log10(seconds))
+    return next(step for step in (power, 2.5 * power, 5 * power, 10 * power) if seconds <= step)
+
 
 Left = Callable[[], Awaitable[object]]
 """Returns when the client has closed its connection."""
@@ -98,7 +189,7 @@ class Schedule:
                 yield
             finally:
                 was_late = deadline is not None and loop.time() - started > deadline
-                await padding.wait(started, deadline)
+                await wait(started, deadline)
                 if late is not None and was_late:  # counted when it may be known
                     late()
 
@@ -136,3 +227,141 @@ async def _unless(left: Left | None, free: asyncio.Semaphore) -> None:
         raise
     finally:
         gone.cancel()
+
+
+# Lanes: threads for each sort of work, in which people take turns
+
+T = TypeVar("T")
+
+_AFTER_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class _Job:
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    work: Callable[[], Any]
+
+
+class Lane:
+    """Runs jobs in threads that end with the process, whatever they are doing.
+
+    Parameters
+    ----------
+    most : int
+        How many threads there are at the most; they are made when they are needed.
+    share : int
+        How many jobs of one person run at once.
+    waiting : int
+        How many jobs of one person may wait.
+    crowd : int
+        How many jobs of all together may wait.
+    """
+
+    def __init__(self, most: int, *, share: int, waiting: int, crowd: int = 1000) -> None:
+        self._most, self._share = most, share
+        self._waiting, self._crowd = waiting, crowd
+        self._made = self._idle = self._queued = 0
+        self._running: Counter[str] = Counter()
+        self._queues: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._changed = threading.Condition()
+
+    def of(self, who: str) -> Share:
+        """The share of a person, or of an address before sign-in."""
+        return Share(self, who)
+
+    async def run(self, who: str, work: Callable[[], T]) -> T:
+        """Run a job in a thread and return its result, or raise its error.
+
+        Raises
+        ------
+        TooMany
+            Too many jobs of this person, or of all together, wait already.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        with self._changed:
+            self._refuse_if_full(who)
+            self._queues.setdefault(who, deque()).append(_Job(loop, future, work))
+            self._queued += 1
+            if self._idle < self._queued and self._made < self._most:
+                self._made += 1
+                threading.Thread(target=self._work, name="whitecrow-lane", daemon=True).start()
+            self._changed.notify()
+        return await future
+
+    def refuse_if_full(self, who: str) -> None:
+        """Raise now what :meth:`run` would."""
+        with self._changed:
+            self._refuse_if_full(who)
+
+    def _refuse_if_full(self, who: str) -> None:
+        if len(self._queues.get(who, ())) >= self._waiting or self._queued >= self._crowd:
+            raise TooMany(after=_AFTER_SECONDS)
+
+    def _work(self) -> None:
+        while True:
+            who, job = self._next()
+            result: Any = None
+            error: BaseException | None = None
+            try:
+                if not job.future.cancelled():
+                    result = job.work()
+            except BaseException as raised:  # noqa: BLE001 - it is raised where the job came from
+                error = raised
+            with self._changed:
+                self._running[who] -= 1
+                if not self._running[who]:
+                    del self._running[who]
+                if who in self._queues:  # it may have waited for this share alone
+                    self._changed.notify()
+            if not job.loop.is_closed():
+                job.loop.call_soon_threadsafe(_settle, job.future, result, error)
+            del job, result, error  # nothing of a request is kept while waiting
+
+    def _next(self) -> tuple[str, _Job]:
+        """Wait for a job whose person has a share left; who came last in turn comes first."""
+        with self._changed:
+            while True:
+                for who in self._queues:
+                    if self._running[who] < self._share:
+                        break
+                else:
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                    continue
+                queue = self._queues[who]
+                job = queue.popleft()
+                self._queued -= 1
+                self._running[who] += 1
+                if queue:
+                    self._queues.move_to_end(who)
+                else:
+                    del self._queues[who]
+                return who, job
+
+
+@dataclass(frozen=True)
+class Share:
+    """One person's part of a lane."""
+
+    lane: Lane
+    who: str
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run a job when it is this person's turn."""
+        return await self.lane.run(self.who, work)
+
+    def refuse_if_full(self) -> None:
+        """Raise now what :meth:`run` would: before a body is read that would be refused."""
+        self.lane.refuse_if_full(self.who)
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():  # whoever waited for it was cancelled
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from whitecrow.errors import InvalidInput, TooMany, http_status, retry_after
 from whitecrow.questions import kinds, question_type
-from whitecrow_server._lanes import Share
+from whitecrow_server._scheduling import Share
 
 _DEEPEST = 32
 _LARGEST = 2**63

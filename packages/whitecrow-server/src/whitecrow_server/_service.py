@@ -25,7 +25,6 @@ from whitecrow.limits import Limits
 from whitecrow.neighbours import current_name, engine_names
 from whitecrow.place.balls import Balls
 from whitecrow.question import Description, Question, Release
-from whitecrow_server import _padding as padding
 from whitecrow_server import _views as views
 from whitecrow_server._aside import Aside
 from whitecrow_server._catalogue import Catalogue, Listing
@@ -35,10 +34,11 @@ from whitecrow_server._events import Events, sinks_of, told
 from whitecrow_server._hashing import Hasher
 from whitecrow_server._history import History
 from whitecrow_server._logs import LOG
-from whitecrow_server._members import Members, need
+from whitecrow_server._members import Members
 from whitecrow_server._onboarding import Onboarding
 from whitecrow_server._overruns import counted
-from whitecrow_server._people import People, Person
+from whitecrow_server._people import People, Person, need
+from whitecrow_server._scheduling import reply_moment
 from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
 from whitecrow_server._settings import Settings
@@ -246,7 +246,7 @@ class Service:
         if asking.deadline is not None:
             # An SQLite file is read on one machine only, by one clock.
             margin = _CLOCKS_SECONDS if self.settings.ledger_file is None else 0.0
-            told_at = padding.told_at(began or datetime.now(UTC), asking.deadline, margin)
+            told_at = reply_moment(began or datetime.now(UTC), asking.deadline, margin)
         return asking.curator.ask(asking.inquiry, actor=asking.who.acting, told_at=told_at)
 
     def ask(self, who: Person, name: str, written: Mapping[str, Any] | Question) -> Release:

@@ -13,9 +13,9 @@ from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.question import Question
 from whitecrow.questions import kinds, question_type
-from whitecrow_server._deadlines import multiple, reply_time
 from whitecrow_server._provider import Provider
 from whitecrow_server._proxies import networks
+from whitecrow_server._scheduling import multiple, reply_time
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine reaches."""
@@ -54,7 +54,7 @@ class Settings:
         multiple.
     by_cost : bool
         Whether replies to other kinds are padded too, each question to a time that follows from
-        its parameters and the card (:mod:`whitecrow_server._deadlines`).
+        its parameters and the card (:mod:`whitecrow_server._scheduling`).
     hosts : tuple of str
         The host names this service answers to; empty: any.
     secure : bool

@@ -23,9 +23,8 @@ from whitecrow_server._oidc import OpenId
 from whitecrow_server._people import Credential, People, Person, end_credentials, is_name, lock
 from whitecrow_server._sessions import Session, Sessions
 from whitecrow_server._settings import Settings
-from whitecrow_server._store import Store
+from whitecrow_server._store import Store, VersionedCache
 from whitecrow_server._tables import flows, identities, people
-from whitecrow_server._versioned_cache import VersionedCache
 
 _MINUTES = 10
 _OVER = "This sign-in was used already, has expired or began elsewhere; begin again."

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 
 from whitecrow.errors import InvalidInput, LedgerUnusable, invalid
-from whitecrow_server._lanes import Share
+from whitecrow_server._scheduling import Share
 from whitecrow_server._settings import Settings
 
 UPLOADS = "/console/register/upload"

@@ -16,8 +16,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from whitecrow.errors import Forbidden, InvalidInput, LedgerCorrupt, NotKnown, Taken
 from whitecrow.ledger.witness import Evidence, Mark, Statement
-from whitecrow_server._members import need
-from whitecrow_server._people import Person
+from whitecrow_server._people import Person, need
 from whitecrow_server._store import Store
 from whitecrow_server._tables import statements, witnessed, witnessed_marks
 
