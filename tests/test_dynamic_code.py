@@ -25,18 +25,15 @@ IMPORTS = {
     ("whitecrow/cli/__init__.py", "get_command"): "names of COMMANDS",
     ("whitecrow/questions.py", "_built_in"): "modules that BUILT_IN lists",
     (
-        "whitecrow_server/_computation.py",
-        "_opened",
-    ): "modules whose questions the parent process registered",
-    (
-        "whitecrow_server/_aside_process.py",
-        "main",
-    ): "modules whose questions the parent process registered",
+        "whitecrow_server/_added.py",
+        "register_added",
+    ): "modules whose questions and models the parent process registered",
     ("whitecrow/neighbours/devices.py", "_imported"): "called with cupy and torch",
 }
 """Functions that import a module whose name is computed."""
 
 LOOKUPS = {
+    ("whitecrow_server/_added.py", "register_added"): "models that the parent process registered",
     ("whitecrow/__init__.py", "__getattr__"): "a key of _WHERE",
     ("whitecrow/hazmat.py", "__getattr__"): "a key of _WHERE",
     (

@@ -104,7 +104,7 @@ def questions() -> dict[str, Any]:
 def told(kind: str, facts: Any) -> object:
     """What a question found out, in a form that can be compared."""
     if kind in ("identify", "screen"):
-        return facts.exact_neighbours
+        return facts.exact_truth, facts.exact_bound
     if kind == "count":
         return facts.exact_outliers, facts.exact_sensitivity
     if kind == "subspaces":

@@ -16,7 +16,7 @@ from whitecrow import screen
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column, read
 from whitecrow.errors import InvalidInput
-from whitecrow.identify import Identify, IdentifyFacts, gather, release
+from whitecrow.identify import Identify, PlaceFacts, gather, release
 from whitecrow.identify.unaccounted import identify
 from whitecrow.lookahead import Lookahead
 from whitecrow.neighbours import open_engine
@@ -221,7 +221,7 @@ def test_descriptions_hold_at_any_price(epsilon):
 
 
 def test_the_error_probability_is_a_fact_and_not_part_of_the_answer():
-    facts = IdentifyFacts(1, 3, Fraction(1))
+    facts = PlaceFacts(True, 3, Fraction(1))
     assert repr(facts) == str(facts) == "<facts withheld>"
     question = Identify({"age": 1}, model=MODEL, k=1, epsilon=1)
     assert type(release(question, facts, SeededSource(1))) is bool
@@ -251,7 +251,8 @@ def test_radius_zero_compares_for_equality_even_where_squares_underflow():
     dataset = clinic([30, 30, 31], free=[0.0, 1e-200, 1e-200])
     question = Identify({"free": 0}, model=DistanceAnomaly(5, 0), k=1, epsilon=1)
     facts = gather(question, dataset, open_engine(dataset))
-    assert (facts.exact_copies, facts.exact_neighbours) == (1, 1)
+    assert facts.exact_truth
+    assert facts.exact_bound == question.bound(1, 1, facts.step)
 
 
 def test_no_record_at_all():
@@ -276,7 +277,8 @@ def test_answers_are_turned_over_as_often_as_the_law_says(copies, neighbours, k,
     """False alarms: five standard deviations, below 1e-6 for each case."""
     model = DistanceAnomaly(5, 1.0)
     question = Identify({"age": 1}, model=model, k=k, epsilon="1/2", notion=notion)
-    facts = IdentifyFacts(copies, neighbours, question.epsilon)
+    counted = question.of_counts(copies, neighbours)
+    facts = PlaceFacts(*counted, question.epsilon)
     source, times = SeededSource(copies + 10 * neighbours), 20_000
     truth = copies >= 1 and neighbours <= 5
     found = frequency(lambda: release(question, facts, source) != truth, times)
@@ -295,7 +297,8 @@ def test_the_bare_mechanism_has_the_same_law():
 
 def test_an_exact_answer_at_radius_zero_never_errs():
     question = Identify({"age": 1}, model=DistanceAnomaly(20, 0), k=2, epsilon="1/1000")
-    facts = IdentifyFacts(1, 1, question.epsilon)
+    facts = PlaceFacts(*question.of_counts(1, 1), question.epsilon)
+    assert facts.exact_bound is None
     assert all(release(question, facts, SeededSource(s)) for s in range(200))
 
 

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import whitecrow as wc
-from whitecrow.anomaly.law import flip_probability, is_anomaly
+from whitecrow.anomaly.law import flip_probability
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.hazmat import identify
-from whitecrow.identify.facts import gather
 from whitecrow.identify.map import privacy_map
 from whitecrow.neighbours import open_engine
-from whitecrow.screen.facts import gather as gather_screen
+from whitecrow.place.mechanism import gather
 
 CARD = Card("globe", (Column("lat", lower=-90, upper=90), Column("lon", lower=-180, upper=180)))
 PLACES = [(10.0, 180.0), (10.0, -180.0), (10.0, 0.0), (90.0, 0.0), (90.0, 77.0), (0.0, -0.0)]
@@ -30,11 +29,8 @@ def dataset(records):
 def chance_of_yes(question, records) -> float:
     data = dataset(records)
     facts = gather(question, data, open_engine(data))
-    truth = is_anomaly(facts.exact_copies, facts.exact_neighbours, beta=question.model.beta)
-    wrong = flip_probability(
-        question.bound(facts.exact_copies, facts.exact_neighbours, facts.step), facts.step
-    )
-    return 1 - wrong if truth else wrong
+    wrong = flip_probability(facts.exact_bound, facts.step)
+    return 1 - wrong if facts.exact_truth else wrong
 
 
 def asked(place, *, radius=0.0, beta=3, k=2, metric="haversine"):
@@ -48,7 +44,7 @@ def test_within_0_is_the_metrics_own_predicate(radius):
     """The exact law on every edge that the promise covers, by its own words."""
     for place in PLACES:
         question = asked(place, radius=radius)
-        close = question.neighbour_relation(CARD).close
+        close = question.balls(CARD)[-1][1].close
         laws = {
             records: chance_of_yes(question, records)
             for size in range(5)
@@ -77,8 +73,8 @@ def test_two_names_of_one_place_get_one_answer(radius):
                     model=wc.DistanceAnomaly(3, radius, "haversine"),
                     epsilon=1,
                 )
-                found = gather_screen(screen, data, open_engine(data))
-                assert found.exact_neighbours == len(records)
+                found = gather(screen, data, open_engine(data))
+                assert found.exact_bound == screen.bound(0, len(records), found.step)
 
 
 def test_the_bare_mechanism_and_the_map_see_places_too():

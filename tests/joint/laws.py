@@ -55,29 +55,8 @@ def _yes(truth: bool, bound: int | None, step: Fraction) -> Law:
     return {truth: 1 - wrong, not truth: wrong}
 
 
-def _identify(question: Any, *both: Any) -> Iterator[Part]:
-    one, two = (
-        _yes(
-            place_law.is_anomaly(
-                facts.exact_copies, facts.exact_neighbours, beta=question.model.beta
-            ),
-            question.bound(facts.exact_copies, facts.exact_neighbours, facts.step),
-            facts.step,
-        )
-        for facts in both
-    )
-    yield one, two
-
-
-def _screen(question: Any, *both: Any) -> Iterator[Part]:
-    one, two = (
-        _yes(
-            facts.exact_neighbours < question.model.beta,
-            question.bound(facts.exact_neighbours, facts.step),
-            facts.step,
-        )
-        for facts in both
-    )
+def _about_a_place(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (_yes(facts.exact_truth, facts.exact_bound, facts.step) for facts in both)
     yield one, two
 
 
@@ -397,8 +376,8 @@ def shifted(noise: str, size: Fraction, away: int) -> Part:
 
 
 _LAWS: dict[str, Callable[..., Iterator[Part]]] = {
-    "identify": _identify,
-    "screen": _screen,
+    "identify": _about_a_place,
+    "screen": _about_a_place,
     "lookahead": _lookahead,
     "count": _count,
     "subspaces": _subspaces,

@@ -8,7 +8,7 @@ from typing import Any
 
 from whitecrow.curator import Curator
 from whitecrow.errors import NotReady, from_json
-from whitecrow.questions import added_modules
+from whitecrow_server._added import added
 from whitecrow_server._children import Child
 from whitecrow_server._settings import Settings
 
@@ -84,7 +84,7 @@ class Aside:
             self._child.wires[0].send(
                 {
                     "ledger": self._settings.database,
-                    "questions": added_modules(),
+                    "added": added(),
                     "bytes": _MOST_BYTES,
                 }
             )

@@ -7,7 +7,6 @@ priority, and holds no records.
 
 from __future__ import annotations
 
-import importlib
 import os
 import resource
 import socket
@@ -26,7 +25,7 @@ from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
 from whitecrow.place.balls import Balls
 from whitecrow.question import Progress, Question
-from whitecrow.questions import register
+from whitecrow_server._added import register_added
 from whitecrow_server._children import Wire, end_with_service
 from whitecrow_server._untrusted_input import priced_question
 
@@ -47,8 +46,7 @@ def main(wire: int, life: int) -> None:
     os.nice(10)
     end = Wire(socket.socket(fileno=wire))
     said = end.receive()
-    for module in said["questions"]:  # those that the service's own code registered
-        register(importlib.import_module(module).TYPE)
+    register_added(said["added"])
     bytes_ = int(said["bytes"])
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
     geometry = Balls(few=1)

@@ -9,7 +9,6 @@ none.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import math
 import os
@@ -35,7 +34,8 @@ from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
 from whitecrow.neighbours import READ_AGAIN, Engine, LocalEngine, open_data, open_engine
-from whitecrow.questions import read_question, register
+from whitecrow.questions import read_question
+from whitecrow_server._added import register_added
 from whitecrow_server._children import Wire, end_with_service
 from whitecrow_server._maps import drawn
 
@@ -214,8 +214,7 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
             last[:] = [(stage, percent)]
             wire.send({"stage": stage, "percent": percent})
 
-    for module in said["questions"]:  # those that the service's own code registered
-        register(importlib.import_module(module).TYPE)
+    register_added(said["added"])
     tell("reading", 0)
     where = said["source"]
     if "made_up" in where:

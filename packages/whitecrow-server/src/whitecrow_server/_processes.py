@@ -18,7 +18,7 @@ from whitecrow.data.intake import Intake
 from whitecrow.errors import ComputationFailed, InvalidInput, NotReady
 from whitecrow.limits import UNLIMITED, Limits
 from whitecrow.question import Progress, Question
-from whitecrow.questions import added_modules
+from whitecrow_server._added import added
 from whitecrow_server._catalogue import Listing
 from whitecrow_server._children import Child, environment
 
@@ -87,7 +87,7 @@ class DatasetProcess:
             "card": None if listing.card is None else listing.card.to_json(),
             "engine": listing.engine,
             "indexes": [list(columns) for columns in listing.indexes],
-            "questions": added_modules(),
+            "added": added(),
             "log": None if log is None else str(log),
             "records_at_most": records_at_most,
             "warm": self.warmed,

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:
-    from whitecrow.anomaly import DistanceAnomaly
+    from whitecrow.anomaly import (
+        AnomalyModel,
+        ContextualAnomaly,
+        CountingModel,
+        DistanceAnomaly,
+        KernelAnomaly,
+        KthNeighbourAnomaly,
+        SimilarityAnomaly,
+        register_model,
+    )
     from whitecrow.client import Client
     from whitecrow.count import Count
     from whitecrow.curator import Curator, Policy
@@ -56,8 +65,15 @@ _WHERE = {
     "Policy": "whitecrow.curator",
     "Description": "whitecrow.question",
     "Release": "whitecrow.question",
-    # the model and the questions
+    # what an anomaly is, and the questions
+    "AnomalyModel": "whitecrow.anomaly",
+    "CountingModel": "whitecrow.anomaly",
     "DistanceAnomaly": "whitecrow.anomaly",
+    "KernelAnomaly": "whitecrow.anomaly",
+    "KthNeighbourAnomaly": "whitecrow.anomaly",
+    "ContextualAnomaly": "whitecrow.anomaly",
+    "SimilarityAnomaly": "whitecrow.anomaly",
+    "register_model": "whitecrow.anomaly",
     "Identify": "whitecrow.identify",
     "Screen": "whitecrow.screen",
     "Lookahead": "whitecrow.lookahead",
@@ -91,16 +107,19 @@ _WHERE = {
     "WhitecrowError": "whitecrow.errors",
 }
 
-_MODULES = ("attack", "hazmat", "privacy", "sklearn")
+_MODULES = ("attack", "hazmat", "privacy", "sklearn", "testing")
 _MOVED = {"verify": "whitecrow_audit.verify"}
 
 __all__ = [
+    "AnomalyModel",
     "BudgetExhausted",
     "Card",
     "Client",
     "Column",
     "ConditionalPrivacy",
+    "ContextualAnomaly",
     "Count",
+    "CountingModel",
     "Curator",
     "DataChanged",
     "Description",
@@ -110,6 +129,8 @@ __all__ = [
     "Explain",
     "Identify",
     "InvalidInput",
+    "KernelAnomaly",
+    "KthNeighbourAnomaly",
     "Learn",
     "LedgerCorrupt",
     "Lookahead",
@@ -121,6 +142,7 @@ __all__ = [
     "Release",
     "Screen",
     "SensitivePrivacy",
+    "SimilarityAnomaly",
     "SqlQuery",
     "Subspaces",
     "TableProfile",
@@ -130,6 +152,7 @@ __all__ = [
     "ZeroConcentrated",
     "learn",
     "read",
+    "register_model",
 ]
 
 

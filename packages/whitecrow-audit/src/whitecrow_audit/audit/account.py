@@ -24,7 +24,7 @@ from whitecrow.neighbours.devices import NUMPY
 from whitecrow.neighbours.gpu import GpuEngine
 from whitecrow.place.balls import BALLS
 from whitecrow.questions import type_of
-from whitecrow.screen import Screen, ScreenFacts
+from whitecrow.screen import PlaceFacts, Screen
 from whitecrow_audit.audit.bounds import Claim
 from whitecrow_audit.audit.case import Case, Draw, Laws, claim_of, worst_pair
 from whitecrow_audit.audit.shipped import Asked, Records, table
@@ -182,7 +182,7 @@ def _person_laws(contribution: int, neighbours: int, factor: Fraction) -> Laws:
     return one, two
 
 
-def _for_one_record(facts: ScreenFacts) -> ScreenFacts:
+def _for_one_record(facts: PlaceFacts) -> PlaceFacts:
     """Paid as if nobody had more than one record."""
     return replace(facts, step=facts.step * PEOPLE.contribution)
 

@@ -12,7 +12,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.law import is_anomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
-from whitecrow.identify.facts import IdentifyFacts
+from whitecrow.place.mechanism import PlaceFacts
 from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, worst_pair
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.verify.sensitive import Universe, line
@@ -70,7 +70,7 @@ def _question(place: int, epsilon: Fraction, *, radius: int, **given: Any) -> Id
 
 def _yes(question: Identify, counts: Counts) -> float:
     wrong = question.wrong(*counts)
-    return 1 - wrong if is_anomaly(*counts, beta=question.model.beta) else wrong
+    return 1 - wrong if question.of_counts(*counts)[0] else wrong
 
 
 def _laws(
@@ -134,11 +134,15 @@ def _left_out() -> Case:
     claim = Asked(question, CARD, ({"x": []}, {"x": [0]})).claim
     step, _ = broken_pair(places(line(3, 1, 4), question.tau), laws, claim)
 
-    def spoiled(facts: IdentifyFacts) -> IdentifyFacts:
-        copies, neighbours = _without_itself((facts.exact_copies, facts.exact_neighbours))
-        return replace(facts, exact_copies=copies, exact_neighbours=neighbours)
+    asked_about = make(step.place, epsilon)
+    honest = {asked_about.of_counts(*seen): seen for seen in (step.before, step.after)}
 
-    asked = Asked(make(step.place, epsilon), CARD, step.records, spoiled=spoiled)
+    def spoiled(facts: PlaceFacts) -> PlaceFacts:
+        counts = honest[facts.exact_truth, facts.exact_bound]
+        truth, bound = asked_about.of_counts(*_without_itself(counts))
+        return replace(facts, exact_truth=truth, exact_bound=bound)
+
+    asked = Asked(asked_about, CARD, step.records, spoiled=spoiled)
     name = "broken twin: the record itself not counted"
     return Case("identify", name, claim, str(step), partial(laws, step), asked.draws, twin=True)
 

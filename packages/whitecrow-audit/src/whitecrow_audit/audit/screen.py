@@ -8,8 +8,8 @@ from functools import partial
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.law import discrepancy, flip, flip_probability
+from whitecrow.place.mechanism import PlaceFacts
 from whitecrow.screen import Screen
-from whitecrow.screen.facts import ScreenFacts
 from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, worst_pair
 from whitecrow_audit.audit.identify import CARD, Step, places
 from whitecrow_audit.audit.shipped import Asked
@@ -61,9 +61,11 @@ def _member_laws(step: Step, factor: Fraction) -> Laws:
     return one, two
 
 
-def _member_release(question: Screen, facts: ScreenFacts, source: None) -> bool:
-    truth = facts.exact_neighbours < BETA
-    return truth != flip(_member(facts.exact_neighbours), facts.step, source)
+def _member_release(question: Screen, facts: PlaceFacts, source: None) -> bool:
+    truth, bound = facts.exact_truth, facts.exact_bound
+    assert bound is not None
+    neighbours = BETA - bound if truth else BETA + bound - 1
+    return truth != flip(_member(neighbours), facts.step, source)
 
 
 def _twin() -> Case:

@@ -50,7 +50,7 @@ def loss_on_every_edge(epsilon: str, floor: str) -> Report:
 
 def _wrong(question: Screen, copies: int, neighbours: int) -> float:
     rate = float(question.epsilon)
-    bound = question.bound(neighbours, question.epsilon)
+    bound = question.bound(0, neighbours, question.epsilon) or math.inf
     return -rate * bound - math.log1p(math.exp(-rate))
 
 

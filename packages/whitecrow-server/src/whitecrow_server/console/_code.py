@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from whitecrow.declaration import Declared, Flag, Nested, typed
+from whitecrow.declaration import Flag, Nested, typed
 from whitecrow.errors import WhitecrowError
 from whitecrow.question import Question, digest
 from whitecrow.questions import BUILT_IN, question_type
@@ -58,7 +58,7 @@ def _python(asked: type[Question], short: Mapping[str, Any], dataset: str, url: 
         parameter = asked.parameters[name]
         written = repr(value)
         if isinstance(parameter, Nested):
-            written = _object(parameter.declared, value)
+            written = _object(parameter, value)
         if not parameter.kw_only and not named:
             placed.append(written)
         else:
@@ -82,12 +82,15 @@ def _method(kind: str) -> str:
     return f"{kind}(" if kind in BUILT_IN else f"ask_about(\n    {kind!r},"
 
 
-def _object(declared: type[Declared], value: Mapping[str, Any]) -> str:
+def _object(parameter: Nested[Any], value: Mapping[str, Any]) -> str:
+    declared = type(parameter.parse(value, ""))
+    if not declared.__module__.startswith("whitecrow."):
+        return repr(dict(value))  # of another package: as JSON it needs no import
     known = declared.parameters
     said = {
         name: one
         for name, one in value.items()
-        if known[name].required or one != known[name].dump_default()
+        if name in known and (known[name].required or one != known[name].dump_default())
     }
     return f"wc.{declared.__name__}({', '.join(f'{name}={one!r}' for name, one in said.items())})"
 

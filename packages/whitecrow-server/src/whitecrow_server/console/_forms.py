@@ -63,7 +63,7 @@ def _field(one: Input, card: Card) -> Field:
         "name": one.name,
         "label": parameter.label,
         "help": parameter.help,
-        "required": parameter.required,
+        "required": one.required,
         "default": "" if default is None else parameter.to_text(default),
     }
     if parameter.control == "flag":

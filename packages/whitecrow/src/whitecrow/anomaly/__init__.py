@@ -2,7 +2,6 @@
 
 from whitecrow.anomaly.model import (
     AnomalyModel,
-    CountingModel,
     model_type,
     models,
     read_model,
@@ -10,11 +9,11 @@ from whitecrow.anomaly.model import (
 )
 from whitecrow.anomaly.shipped import (
     ContextualAnomaly,
-    DistanceAnomaly,
     KernelAnomaly,
     KthNeighbourAnomaly,
     SimilarityAnomaly,
 )
+from whitecrow.anomaly.weights import CountingModel, DistanceAnomaly
 
 __all__ = [
     "AnomalyModel",

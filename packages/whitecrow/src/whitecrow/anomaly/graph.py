@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.anomaly.model import record_type
 from whitecrow.errors import invalid
 
 Counts = NDArray[np.int64]
@@ -169,8 +169,7 @@ Universe = Iterable[Hashable] | Mapping[str, Sequence[Hashable]]
 def records_of(universe: Universe) -> Database:
     """Return the records of a universe, each once; columns make all combinations."""
     if isinstance(universe, Mapping):
-        row = namedtuple("Record", universe, rename=True)  # type: ignore[misc]
-        universe = itertools.starmap(row, itertools.product(*universe.values()))
+        universe = itertools.starmap(record_type(universe), itertools.product(*universe.values()))
     found = tuple(dict.fromkeys(universe))
     if not found:
         raise invalid("check_model", "universe", "at least one record", found)

@@ -7,13 +7,13 @@ any model: Construction 1 of Asif et al. asks for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
 from whitecrow import plugins
-from whitecrow.anomaly import law
-from whitecrow.data import Card, Column
+from whitecrow.data import Card
 from whitecrow.declaration import Declared
 from whitecrow.errors import BrokenPlugin, InvalidInput
 from whitecrow.neighbours import NeighbourRelation
@@ -21,11 +21,13 @@ from whitecrow.neighbours import NeighbourRelation
 Ball = tuple[int, NeighbourRelation]
 """A weight and a relation: every record that is close adds the weight."""
 
-_MOST_PAIRS = 4096
-"""How many weights of pairs a model remembers, for universes that are looked at over and over."""
-
 Judgement = tuple[bool, int | None]
 """Whether a record is an anomaly, and λ."""
+
+
+def record_type(columns: Iterable[str]) -> Callable[..., Any]:
+    """Return what makes a record of its values: a tuple with the columns as attributes."""
+    return namedtuple("Record", columns, rename=True)
 
 
 class AnomalyModel(Declared):
@@ -104,124 +106,16 @@ class AnomalyModel(Declared):
         """Return the answer and λ, for everyone, to what ``i`` would be if it were added."""
         return self.judged([*records, i], i, None)
 
+    def says(self, verb: str, *, anomalous: bool = True, fully: bool = False) -> str:
+        """Say what a record is that is an anomaly, or is none, after a form of "to have"."""
+        verb = {"has": "is", "would have": "would be", "have": "be", "with": "and"}[verb]
+        if anomalous:
+            return f"{verb} an anomaly by the model {self.kind} ({self.means})"
+        return f"{verb} none by the model {self.kind} (it is not so that {self.means})"
+
     def zone(self, columns: Sequence[str], card: Card, k: int) -> tuple[int, float, str]:
         """Return tau, radius and the name of the measure: who is covered, for the ledger."""
         return 2, 0.0, f"sensitive to the model {self.kind} {self.to_json()} with k = {k}"
-
-
-class CountingModel(AnomalyModel):
-    """A record is an anomaly if the records near it weigh at most a threshold, itself included.
-
-    One rule for all: weights are whole numbers, none above what the record itself weighs; say
-    :meth:`weight` or :meth:`balls`, and label, λ and who is covered follow (``proof.md``).
-
-    Examples
-    --------
-    >>> class FewAgree(CountingModel):
-    ...     '''A record with which at most two, itself included, agree in two columns.'''
-    ...     kind, threshold = "few-agree", 2
-    ...     def weight(self, i, other):
-    ...         return int(sum(a == b for a, b in zip(i, other)) >= 2)
-    >>> records = [(1, 2, 3), (1, 2, 4), (7, 8, 9)]
-    >>> FewAgree().label(records, (1, 2, 3)), FewAgree().bound(records, (7, 8, 9), 1)
-    (True, 2)
-    """
-
-    own: ClassVar[int] = 1
-    """What the record itself weighs, and at least what any other does."""
-
-    threshold: ClassVar[int]
-    """What an anomaly weighs at most, itself included."""
-
-    def weight(self, i: Any, other: Any) -> int:
-        """Return what a record weighs for ``i``: from 0 to :attr:`own`, which is that of ``i``."""
-        known: dict[Hashable, int] = vars(self).setdefault("_weights", {})
-        if (i, other) not in known:
-            if len(known) >= _MOST_PAIRS:
-                known.clear()
-            a, b = ((one if isinstance(one, tuple) else (one,)) for one in (i, other))
-            columns = getattr(i, "_fields", tuple(f"column {n}" for n in range(len(a))))
-            numeric = [isinstance(value, int | float) for value in a]
-            card = Card("records", tuple(map(_column, columns, numeric)))
-            rows = (
-                [float(one) if number else float(one != own) for one, own, number in row]
-                for row in (zip(a, a, numeric, strict=True), zip(b, a, numeric, strict=True))
-            )
-            here, there = rows
-            known[i, other] = sum(
-                weight
-                for weight, relation in self.balls(columns, card)
-                if relation.close(here, there)
-            )
-        return known[i, other]
-
-    def label(self, records: Sequence[Any], i: Any) -> bool:
-        """Say whether the records weigh no more than the threshold."""
-        return sum(self.weight(i, one) for one in records) <= self.threshold
-
-    def bound(self, records: Sequence[Any], i: Any, k: int | None) -> int | None:
-        """Return λ* of the two numbers (:func:`~whitecrow.anomaly.law.discrepancy`)."""
-        weight = sum(self.weight(i, one) for one in records)
-        return self.of_counts(records.count(i), weight, k)[1]
-
-    def sensitive(self, records: Sequence[Any], i: Any, k: int) -> bool:
-        """Say whether ``k`` more copies would make it normal (Lemma 1)."""
-        return sum(self.weight(i, one) for one in records) >= self.tau(k)
-
-    def everyone(self, k: int) -> bool:
-        """Whether a record that is alone is covered already."""
-        return self.tau(k) <= self.own
-
-    def tau(self, k: int) -> int:
-        """A record around which so much weighs, itself included, is covered."""
-        return self.threshold + 1 - k * self.own
-
-    def foreseen(self, records: Sequence[Any], i: Any) -> Judgement:
-        """Return what ``i`` would be if it were added, at the exact distance."""
-        return self.if_added(sum(self.weight(i, one) for one in records))
-
-    def of_counts(self, copies: int, weight: int, k: int | None) -> Judgement:
-        """Return the answer and λ from how many copies there are and what all weigh."""
-        bound = law.discrepancy(
-            copies,
-            weight,
-            beta=self.threshold,
-            k=self.threshold if k is None else k,
-            radius_is_zero=self.alone,
-            tight=True,
-            own=self.own,
-        )
-        return law.is_anomaly(copies, weight, beta=self.threshold), bound
-
-    def if_added(self, weight: int) -> Judgement:
-        """Return what a record would be that is added where so much weighs."""
-        bound = law.novelty_discrepancy(weight, beta=self.threshold, own=self.own)
-        return weight + self.own <= self.threshold, bound
-
-    @property
-    def alone(self) -> bool:
-        """Whether nothing but copies weighs anything."""
-        return False
-
-    @property
-    def near(self) -> str:
-        """What an anomaly has at most, in words."""
-        return f"{self.threshold} records like it ({self.kind})"
-
-    def zone(self, columns: Sequence[str], card: Card, k: int) -> tuple[int, float, str]:
-        """Return tau, the widest radius, and the metric with what weighs how much."""
-        return self.tau(k), self._radius(columns, card), self.measure(columns, card)
-
-    def _radius(self, columns: Sequence[str], card: Card) -> float:
-        return max((relation.radius for _, relation in self.balls(columns, card)), default=0.0)
-
-    def measure(self, columns: Sequence[str], card: Card) -> str:
-        """Name how records are weighed: a text that no other way of weighing has."""
-        return f"weighed by the model {self.kind} {self.to_json()}"
-
-
-def _column(name: str, numeric: bool) -> Column:
-    return Column(name) if numeric else Column(name, "category", categories=("same", "other"))
 
 
 # The models there are
@@ -254,9 +148,9 @@ def models() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*_own, *_installed(), *_registered]))
 
 
-def added_models() -> list[str]:
-    """Name the modules of what :func:`register_model` added."""
-    return [model.__module__ for model in _registered.values()]
+def added_models() -> list[tuple[str, str]]:
+    """Name what :func:`register_model` added: its module, and its name there."""
+    return [(model.__module__, model.__qualname__) for model in _registered.values()]
 
 
 def model_type(kind: object) -> type[AnomalyModel]:

@@ -1,109 +1,27 @@
-"""The models of whitecrow's own: all weigh the records near one, by what engines count."""
+"""Four more models, which weigh the records near one by what engines count."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from whitecrow.anomaly.model import Ball, CountingModel, shipped
+from whitecrow.anomaly.model import Ball, shipped
+from whitecrow.anomaly.weights import (
+    BETA,
+    METRIC,
+    METRICS_ARE,
+    NEVER,
+    RADIUS,
+    CountingModel,
+    WithinRadius,
+)
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Names, Number, Numbers, Whole
 from whitecrow.declaration.lists import Weights
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import METRICS, NeighbourRelation, relation_on
 
-_BETA = "An anomaly has at most this many records near it, itself included."
-_RADIUS = "How near a neighbour is, in the metric's unit; 0 means the same place."
-_METRIC = "How far apart two records are."
-_METRICS = "See :class:`whitecrow.neighbours.NeighbourRelation`."
-_NEVER = "With beta 0 no record could ever be an anomaly."
 
-
-class _WithinRadius(CountingModel):
-    """Counts the records within one radius."""
-
-    if TYPE_CHECKING:  # parameters of those below
-
-        @property
-        def radius(self) -> float: ...
-        @property
-        def metric(self) -> str: ...
-
-    @property
-    def alone(self) -> bool:
-        """Whether neighbours are the records of one place."""
-        return self.radius == 0
-
-    @property
-    def near(self) -> str:
-        """What an anomaly has at most, in words."""
-        return f"{self.threshold} records, itself included, within {self.radius:g}"
-
-    def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
-        """Return the relation "within the radius" over some columns of a card.
-
-        Raises
-        ------
-        InvalidInput
-            The card does not have a column, or the metric cannot compare its values.
-        """
-        return relation_on(card, columns, self.metric, self.radius)
-
-    def balls(self, columns: Sequence[str], card: Card) -> tuple[Ball, ...]:
-        """Every record within the radius counts 1."""
-        return ((1, self.neighbour_relation(columns, card)),)
-
-    def measure(self, columns: Sequence[str], card: Card) -> str:
-        """Name the metric."""
-        return self.neighbour_relation(columns, card).metric_name
-
-
-class DistanceAnomaly(_WithinRadius):
-    """A record is an anomaly if at most ``beta`` records, itself included, lie within ``radius``.
-
-    This is the (β, r)-anomaly of Knorr and Ng; "fewer than k neighbours" is ``beta = k``.
-    Choose both from expert knowledge or public data: a choice made by looking at the private
-    records is itself a release.
-
-    Examples
-    --------
-    >>> DistanceAnomaly(beta=18, radius=0.148)
-    DistanceAnomaly(beta=18, radius=0.148)
-    >>> DistanceAnomaly(beta=0, radius=1)
-    Traceback (most recent call last):
-    ...
-    whitecrow.errors.InvalidInput: The 'beta' parameter of DistanceAnomaly must be a whole number
-    of at least 1. Got 0 instead. With beta 0 no record could ever be an anomaly.
-    """
-
-    kind = "distance"
-    beta: Whole = Whole(
-        help=_BETA, label="Most neighbours β", hint=_NEVER, group="model", kw_only=False
-    )
-    radius: Number = Number(
-        least=0,
-        must="a finite number of at least 0",
-        help=_RADIUS,
-        group="model",
-        kw_only=False,
-    )
-    metric: Choice[str] = Choice(
-        METRICS,
-        help=_METRIC,
-        more=_METRICS,
-        label="Distance",
-        default="euclidean",
-        group="model",
-        kw_only=False,
-    )
-
-    @property
-    def threshold(self) -> int:  # type: ignore[override]
-        """Most neighbours."""
-        return self.beta
-
-
-class KthNeighbourAnomaly(_WithinRadius):
+class KthNeighbourAnomaly(WithinRadius):
     """A record is an anomaly if its ``nth`` nearest other record is farther away than ``radius``.
 
     That is, fewer than ``nth`` others lie within the radius: the (β, r)-anomaly with β = ``nth``,
@@ -127,14 +45,14 @@ class KthNeighbourAnomaly(_WithinRadius):
     radius: Number = Number(
         least=0,
         must="a finite number of at least 0",
-        help=_RADIUS,
+        help=RADIUS,
         group="model",
         kw_only=False,
     )
     metric: Choice[str] = Choice(
         METRICS,
-        help=_METRIC,
-        more=_METRICS,
+        help=METRIC,
+        more=METRICS_ARE,
         label="Distance",
         default="euclidean",
         group="model",
@@ -175,8 +93,8 @@ class KernelAnomaly(CountingModel):
     heights: Numbers = Numbers(help="The weight within each, whole numbers.", group="model")
     metric: Choice[str] = Choice(
         METRICS,
-        help=_METRIC,
-        more=_METRICS,
+        help=METRIC,
+        more=METRICS_ARE,
         label="Distance",
         default="euclidean",
         group="model",
@@ -208,6 +126,11 @@ class KernelAnomaly(CountingModel):
         """What an anomaly has at most, in words."""
         return f"weight {self.most}, its own {self.own} included, {self._falls()}"
 
+    @property
+    def described(self) -> str:
+        """The same with the metric."""
+        return f"{self.near} ({self.metric})"
+
     def _falls(self) -> str:
         steps = zip(self.radii, reversed(self.heights), strict=True)
         return "where a record " + " and ".join(
@@ -228,7 +151,7 @@ class KernelAnomaly(CountingModel):
         return f"{widest.metric_name} {self._falls()}"
 
 
-class ContextualAnomaly(_WithinRadius):
+class ContextualAnomaly(WithinRadius):
     """A record is an anomaly if few of *its own group* are near it.
 
     At most ``beta`` records, itself included, that equal it in the columns of ``group`` (which are
@@ -248,12 +171,12 @@ class ContextualAnomaly(_WithinRadius):
 
     kind = "contextual"
     beta: Whole = Whole(
-        help=_BETA, label="Most neighbours β", hint=_NEVER, group="model", kw_only=False
+        help=BETA, label="Most neighbours β", hint=NEVER, group="model", kw_only=False
     )
     radius: Number = Number(
         least=0,
         must="a finite number of at least 0",
-        help=_RADIUS,
+        help=RADIUS,
         group="model",
         kw_only=False,
     )
@@ -274,7 +197,12 @@ class ContextualAnomaly(_WithinRadius):
     @property
     def near(self) -> str:
         """What an anomaly has at most, in words."""
-        return f"{super().near} and of its {' and '.join(self.group)}"
+        return f"{super().near} in its {' and '.join(self.group)}"
+
+    @property
+    def described(self) -> str:
+        """The same with the metric."""
+        return f"{super().near} of it in its {' and '.join(self.group)} ({self.metric})"
 
     def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
         """Return "within the radius, and of one group": another group is farther than that."""
@@ -294,10 +222,10 @@ class ContextualAnomaly(_WithinRadius):
 
     def measure(self, columns: Sequence[str], card: Card) -> str:
         """Name the metric and the group."""
-        return f"{self.metric} within the same {' and '.join(self.group)}"
+        return f"{self.metric} within the same {' and '.join(map(repr, self.group))}"
 
 
-class SimilarityAnomaly(_WithinRadius):
+class SimilarityAnomaly(WithinRadius):
     """A record is an anomaly if few records are similar, by weights you give to the columns.
 
     A column in which two records differ costs its weight if it has categories, and its weight
@@ -319,7 +247,7 @@ class SimilarityAnomaly(_WithinRadius):
 
     kind = "similarity"
     beta: Whole = Whole(
-        help=_BETA, label="Most neighbours β", hint=_NEVER, group="model", kw_only=False
+        help=BETA, label="Most neighbours β", hint=NEVER, group="model", kw_only=False
     )
     radius: Number = Number(
         least=0,
@@ -344,6 +272,11 @@ class SimilarityAnomaly(_WithinRadius):
         """What an anomaly has at most, in words."""
         return f"{super().near} by {self.measure((), None)}"
 
+    @property
+    def described(self) -> str:
+        """The same: there is nothing to add."""
+        return self.near
+
     def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
         """Return "the weighted differences add up to no more than the radius"."""
         if set(columns) != set(self.weights):
@@ -354,7 +287,7 @@ class SimilarityAnomaly(_WithinRadius):
 
     def measure(self, columns: Sequence[str], card: Card | None) -> str:
         """Name the weights."""
-        return "weights " + ", ".join(f"{name} {w!r}" for name, w in sorted(self.weights.items()))
+        return "weights " + ", ".join(f"{name!r} {w!r}" for name, w in self.weights.items())
 
 
 def _mixed(
@@ -368,4 +301,4 @@ def _mixed(
     return NeighbourRelation(tuple(columns), "mixed", radius, ranges, levels)
 
 
-shipped(DistanceAnomaly, KthNeighbourAnomaly, KernelAnomaly, ContextualAnomaly, SimilarityAnomaly)
+shipped(KthNeighbourAnomaly, KernelAnomaly, ContextualAnomaly, SimilarityAnomaly)

@@ -197,7 +197,7 @@ def _renamed(now: str, ctx: click.Context, option: click.Parameter, value: Any) 
 def _help(one: Input) -> str:
     parameter = one.parameter
     if parameter.required:
-        return f"{parameter.help}  [required]"
+        return f"{parameter.help}  [required]" if one.required else parameter.help
     default = parameter.dump_default()
     if default in (None, "", "0", 0, False):
         return parameter.help

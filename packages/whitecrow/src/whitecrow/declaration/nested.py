@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from whitecrow.declaration.parameter import Parameter
 from whitecrow.errors import invalid
@@ -25,7 +25,9 @@ class Nested(Parameter[D, D]):
         Parameters that have one value here and are not asked for.
     """
 
-    control = "group"
+    control = "object"
+    others: ClassVar[bool] = False
+    """Whether objects of other classes may be given, too."""
 
     def __init__(self, declared: type[D], *, fixed: Mapping[str, Any] | None = None, **words: Any):
         words.setdefault("group", "model")

@@ -51,7 +51,7 @@ class Parameter(Generic[T, G]):
     """
 
     control: ClassVar[str] = "text"
-    """How a form asks for it: text, number, select, flag, names, record, object or group."""
+    """How a form asks for it: text, number, select, flag, names, record or object."""
 
     written: ClassVar[str] = "object"
     """The type, as the reference writes it."""

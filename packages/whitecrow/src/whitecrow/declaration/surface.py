@@ -28,20 +28,26 @@ class Input:
         What it is.
     inside : str
         The parameter that it is a part of; empty for one of the question's own.
+    required : bool
+        Whether it must be given; parts need not, where another object may be given instead.
     """
 
     name: str
     parameter: Parameter[Any, Any]
     inside: str = ""
+    required: bool = False
 
 
 def inputs(declared: type[Declared]) -> Iterator[Input]:
     """List what a person is asked for, in the declaration's order."""
     for name, parameter in declared.parameters.items():
-        if isinstance(parameter, Nested):
-            yield from (Input(part, one, name) for part, one in parameter.parts.items())
-        else:
+        if not isinstance(parameter, Nested):
+            yield Input(name, parameter, required=parameter.required)
+            continue
+        if parameter.others:
             yield Input(name, parameter)
+        for part, one in parameter.parts.items():
+            yield Input(part, one, name, one.required and not parameter.others)
 
 
 def assembled(declared: type[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,6 +69,9 @@ def typed(declared: type[Declared], written: Mapping[str, Any]) -> dict[str, tup
     found = {}
     for one in inputs(declared):
         part = written.get(one.inside) if one.inside else written
-        if isinstance(part, Mapping) and part.get(one.name) is not None:
-            found[one.name] = (one, part[one.name])
+        value = part.get(one.name) if isinstance(part, Mapping) else None
+        if isinstance(one.parameter, Nested) and isinstance(value, Mapping):
+            value = {key: each for key, each in value.items() if key not in one.parameter.parts}
+        if value or value in (0, False):
+            found[one.name] = (one, value)
     return found

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import law
-from whitecrow.anomaly.law import error_cap, flip_probability
+from whitecrow.anomaly.model import Judgement
+from whitecrow.anomaly.weights import CountingModel
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Maybe, Whole
-from whitecrow.place.question import TIME, AtPlace, chance, several_records
+from whitecrow.place.question import TIME, AtPlace, foretold, several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Question, Said
 
@@ -84,24 +83,25 @@ class Identify(AtPlace, Question):
         )
 
     @property
-    def effective_k(self) -> int:
-        """The k the mechanism uses: beta, which covers everyone, under differential privacy."""
-        return min(self.k, self.model.beta) if self.notion == "sensitive" else self.model.beta
+    def covers_everyone(self) -> bool:
+        """Whether the promise is differential privacy: asked for, or because ``k >= beta``."""
+        return self.notion == "differential" or self.model.everyone(self.k)
+
+    @property
+    def level(self) -> int | None:
+        """The k of the promise; None where it covers everyone."""
+        return None if self.covers_everyone else self.k
 
     @property
     def tau(self) -> int:
-        """A record with this many records within the radius, itself included, is covered."""
-        return self.model.beta + 1 - self.effective_k
-
-    @property
-    def covers_everyone(self) -> bool:
-        """Whether the promise is differential privacy: asked for, or because ``k >= beta``."""
-        return self.tau <= 1
+        """A record around which so much weighs, itself included, is covered."""
+        if not isinstance(self.model, CountingModel) or self.covers_everyone:
+            return 1
+        return self.model.tau(self.k)
 
     def check(self, card: Card) -> None:
         """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
-        self.neighbour_relation(card)
-        self.place(card)
+        self.location(card)
         if card.contribution > 1 and not self.covers_everyone:
             raise several_records(card, "Identify", 'notion="differential"')
 
@@ -110,71 +110,41 @@ class Identify(AtPlace, Question):
         self.check(card)
         if self.covers_everyone:
             return DifferentialPrivacy(self.epsilon)
-        return SensitivePrivacy.of(
-            self.epsilon,
-            beta=self.model.beta,
-            k=self.k,
-            radius=self.model.radius,
-            metric=self.neighbour_relation(card).metric_name,
-            columns=self.columns,
-            card=card.fingerprint(),
-        )
+        zone = self.model.zone(self.columns, card, self.k)
+        return SensitivePrivacy(self.epsilon, *zone, self.columns, card=card.fingerprint())
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         guess = self.guesses.from_json(guesses).typical_neighbours
-        return identify_words(self, card.contribution, guess)
+        counting = isinstance(self.model, CountingModel)
+        near = "within the radius" if counting else "in the data"
+        absent = f"for a record that is absent with nothing {'near it' if counting else near}"
+        cases = {
+            "error_if_alone": (self.imagined(1), f"for a record alone {near}"),
+            "error_if_absent": (self.imagined(0), absent),
+        }
+        words, figures = foretold(self, card.contribution, cases, guess)
+        words = f"Is this record in the data {self.model.says('with', fully=True)}? {words}"
+        if counting and self.covers_everyone and self.notion == "sensitive":
+            words += " Since k is at least beta, sensitive privacy covers everyone here."
+        return f"{words} {TIME}", figures
 
     def says(self, answer: Any) -> Said:
         """Say yes or no."""
-        near = f"{self.model.beta} records within {self.model.radius:g}"
         if answer:
-            detail = f"The mechanism says it is in the data and has at most {near}."
+            detail = f"The mechanism says it is in the data and {self.model.says('has')}."
             return Said("Yes, an anomaly", detail)
-        return Said("No", f"The mechanism says it is not in the data, or has more than {near}.")
+        normal = self.model.says("has", anomalous=False)
+        return Said("No", f"The mechanism says it is not in the data, or {normal}.")
 
-    def bound(self, copies: int, neighbours: int, step: Fraction) -> int | None:
-        """Return the λ that the mechanism uses for given counts; None for an exact answer."""
-        found = law.discrepancy(
-            copies,
-            neighbours,
-            beta=self.model.beta,
-            k=self.effective_k,
-            radius_is_zero=self.model.radius == 0,
-            tight=True,
-        )
-        return law.capped(found, law.error_cap(step, self.error_floor))
+    def of_counts(self, copies: int, weight: int) -> Judgement:
+        """Return the answer about a record and λ*, or the exact distance at radius 0."""
+        assert isinstance(self.model, CountingModel)
+        return self.model.of_counts(copies, weight, self.level)
+
+    def of_records(self, records: Sequence[Any], i: Any) -> Judgement:
+        """Return the answer about a record of a database, and the model's λ."""
+        return self.model.judged(records, i, self.level)
 
     def wrong(self, copies: int, neighbours: int, contribution: int = 1) -> float:
         """Return the error probability for guessed counts: a public function of the guess."""
-        step = self.epsilon / contribution
-        return law.flip_probability(self.bound(copies, neighbours, step), step)
-
-
-def identify_words(
-    question: Identify, contribution: int, typical: int | None
-) -> tuple[str, dict[str, Any]]:
-    """Say what ``identify`` will release and how often it will be wrong."""
-    model, step = question.model, question.epsilon / contribution
-    figures: dict[str, Any] = {
-        "worst_error": flip_probability(1, step),
-        "error_if_alone": question.wrong(1, 1, contribution),
-        "error_if_absent": question.wrong(0, 0, contribution),
-        "error_floor": flip_probability(error_cap(step, question.error_floor), step),
-    }
-    words = (
-        f"Is this record in the data with at most {model.beta} records, itself included, within "
-        f"{model.radius:g} of it ({model.metric})? The answer is yes or no. It is wrong with "
-        f"probability at most {chance(figures['worst_error'])}, the worst case at the boundary; "
-        f"for a record alone within the radius {chance(figures['error_if_alone'])}, for a record "
-        f"that is absent with nothing near it {chance(figures['error_if_absent'])}."
-    )
-    if typical is not None:
-        figures["typical_neighbours"] = typical
-        figures["expected_error"] = question.wrong(1, typical, contribution)
-        words += (
-            f" With {typical} records near it (your public guess) it is wrong with probability "
-            f"{chance(figures['expected_error'])}."
-        )
-    if question.covers_everyone and question.notion == "sensitive":
-        words += " Since k is at least beta, sensitive privacy covers everyone here."
-    return f"{words} {TIME}", figures
+        return self.chance_of_error(self.of_counts(copies, neighbours), contribution)

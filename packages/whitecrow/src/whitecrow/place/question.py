@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import (
+    AnomalyModel,
+    CountingModel,
+    DistanceAnomaly,
+    model_type,
+    models,
+    read_model,
+)
+from whitecrow.anomaly.law import capped, error_cap, flip_probability
+from whitecrow.anomaly.model import Ball, Judgement, record_type
 from whitecrow.card import Card
 from whitecrow.declaration import (
     Declared,
@@ -19,9 +29,9 @@ from whitecrow.declaration import (
     Value,
     Whole,
 )
+from whitecrow.declaration.lists import json_object
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.limits import Limits, sorting, worst_case
-from whitecrow.neighbours import NeighbourRelation, relation_on
+from whitecrow.limits import UNLIMITED, Limits, sorting, worst_case
 from whitecrow.place.balls import Location, ball
 
 FLOOR = Fraction(1, 10**12)
@@ -64,6 +74,52 @@ class Order(Names):
         )
 
 
+class ModelChoice(Nested[AnomalyModel]):
+    """What an anomaly is: any registered model, a distance model where nothing else is said."""
+
+    others = True
+    written = "AnomalyModel"
+
+    def __init__(self) -> None:
+        help = 'What an anomaly is, if not by --beta and --radius alone: a name, or {"kind": ...}.'
+        super().__init__(DistanceAnomaly, help=help, label="Another model")
+
+    def parse(self, value: object, owner: str) -> AnomalyModel:
+        if isinstance(value, str):
+            value = {"kind": value}
+        if isinstance(value, Mapping):
+            return read_model(value)
+        if not isinstance(value, AnomalyModel):
+            must = "an AnomalyModel, such as DistanceAnomaly(beta=..., radius=...)"
+            raise invalid(owner, self.name, must, value)
+        if value.kind not in models() or model_type(value.kind) is not type(value):
+            raise InvalidInput(
+                f"The model {type(value).__name__} is not registered: see register_model. "
+                "Without an account, hazmat.identify takes any."
+            )
+        return value
+
+    def dump(self, value: AnomalyModel) -> dict[str, Any]:
+        # A distance model has no kind: so it was written before there were others.
+        kind = {} if type(value) is DistanceAnomaly else {"kind": value.kind}
+        return {**kind, **value.to_json()}
+
+    def schema(self) -> dict[str, Any]:
+        others = [kind for kind in models() if kind != DistanceAnomaly.kind]
+        return {
+            "anyOf": [
+                DistanceAnomaly.json_schema(),
+                *(model_type(kind).json_schema(kind=kind) for kind in others),
+            ]
+        }
+
+    def from_text(self, text: str, owner: str) -> object:
+        return json_object(text, self.flag) if text.lstrip().startswith("{") else {"kind": text}
+
+    def to_text(self, written: Any) -> str:
+        return written["kind"] if set(written) == {"kind"} else json.dumps(written)
+
+
 def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
     """Refuse sensitive privacy where one person may have several records.
 
@@ -79,7 +135,7 @@ def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
 def in_order(
     record: Mapping[str, Value],
     order: Sequence[str] | None,
-    model: DistanceAnomaly,
+    model: AnomalyModel,
     owner: str,
 ) -> tuple[dict[str, Value], tuple[str, ...] | None]:
     """Return the record in its one order, and the order to write down where it means something.
@@ -97,7 +153,7 @@ def in_order(
     """
     if order is not None and sorted(order) != sorted(record):
         raise invalid(owner, "order", "the record's columns, in their order", list(order))
-    if model.metric != "haversine":
+    if getattr(model, "metric", "") != "haversine":
         return {name: record[name] for name in sorted(record)}, None
     names = tuple(order or record)
     return {name: record[name] for name in names}, names
@@ -107,11 +163,21 @@ class _AboutOnePlace(Protocol):
     @property
     def columns(self) -> tuple[str, ...]: ...
 
+    @property
+    def model(self) -> AnomalyModel: ...
+
 
 def cost(question: _AboutOnePlace, card: Card, records: int) -> Limits:
-    """The worst case of a question about one place: an index of the records, or a pass over all."""
+    """The worst case of a question about one place: an index of the records, or a pass over all.
+
+    How long the code of others takes that reads the records, nobody knows.
+    """
+    balls = question.model.balls(question.columns, card)
+    if not balls:
+        return UNLIMITED
     width = len(question.columns)
-    return worst_case(sorting(records, width), values=records * width, kept=records)
+    steps = len(balls) * sorting(records, width)
+    return worst_case(steps, values=records * width, kept=records)
 
 
 class AtPlace(Declared):
@@ -122,7 +188,7 @@ class AtPlace(Declared):
         more="For haversine the first is the latitude and the second the longitude.",
         kw_only=False,
     )
-    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    model: ModelChoice = ModelChoice()
     epsilon: Epsilon = Epsilon()
     error_floor: Exact = ErrorFloor(default=FLOOR)
     order: Maybe[tuple[str, ...], Sequence[str]] = Maybe(Order(), default=None, former="columns")
@@ -138,25 +204,115 @@ class AtPlace(Declared):
         """The columns that are compared."""
         return tuple(self.record)
 
-    def neighbour_relation(self, card: Card) -> NeighbourRelation:
-        """Return the relation "within the radius" on this card."""
-        return relation_on(card, self.columns, self.model.metric, self.model.radius)
+    def step(self, contribution: int) -> Fraction:
+        """Return the loss of one record by which answers are turned over: ε, or a part of it."""
+        return self.epsilon / (contribution * self.model.alpha)
+
+    def balls(self, card: Card) -> tuple[Ball, ...]:
+        """Return what an engine counts, the widest ball last; empty where records are read."""
+        return self.model.balls(self.columns, card)
+
+    counts_copies: ClassVar[bool] = True
+    """Whether the answer depends on how many records equal the one asked about."""
+
+    def of_counts(self, copies: int, weight: int) -> Judgement:
+        """Return the answer and λ from what an engine counted, or from a guess of it."""
+        raise NotImplementedError
+
+    def of_records(self, records: Sequence[Any], i: Any) -> Judgement:
+        """Return the answer and λ on a database."""
+        raise NotImplementedError
+
+    def on_records(self, records: Sequence[Any], i: Any) -> Judgement:
+        """Return :meth:`of_records`, whatever the model's code does there.
+
+        What it raises depends on private values, so it is an answer: no, as far from the other as
+        is always right. The check of a model lets it raise.
+        """
+        try:
+            truth, bound = self.of_records(records, i)
+        except (MemoryError, ImportError):
+            raise  # says nothing of the values
+        except Exception:  # noqa: BLE001
+            return False, 1
+        whole = isinstance(bound, int) and bound >= 1
+        return bool(truth), bound if bound is None or whole else 1
+
+    def imagined(self, records: int) -> Judgement:
+        """Return answer and λ where the data have so many copies of the record and nothing else."""
+        if isinstance(self.model, CountingModel):
+            return self.of_counts(records, records * self.model.own)
+        i = record_type(self.columns)(*self.record.values())
+        return self.on_records([i] * records, i)
+
+    def bound(self, copies: int, neighbours: int, step: Fraction) -> int | None:
+        """Return the λ that the mechanism uses for given counts; None for an exact answer."""
+        return capped(self.of_counts(copies, neighbours)[1], error_cap(step, self.error_floor))
+
+    def chance_of_error(self, judgement: Judgement, contribution: int) -> float:
+        """Return how often an answer is wrong: a public function of a guess."""
+        step = self.step(contribution)
+        bound = capped(judgement[1], error_cap(step, self.error_floor))
+        return flip_probability(bound, step)
 
     def place(self, card: Card) -> list[float]:
         """Return the record's coordinates as the data hold them."""
         return card.encode(self.record, owner=type(self).__name__)
 
-    def location(self, card: Card) -> Location:
-        """Return the ball the answer depends on, for spatial accounting."""
-        known: tuple[Card, Location] | None = vars(self).get("_found")
+    def location(self, card: Card) -> Location | None:
+        """Return the ball the answer depends on, for spatial accounting; None if on all records."""
+        known: tuple[Card, Location | None] | None = vars(self).get("_found")
         if known is None or known[0] is not card:  # checked, priced and charged with one card
-            known = card, ball(self.neighbour_relation(card), self.place(card), card)
+            balls = self.balls(card)
+            place = self.place(card)
+            known = card, ball(balls[-1][1], place, card) if balls else None
             vars(self)["_found"] = known
         return known[1]
 
 
 TIME = "Response time can leak. Use the service if analysts can time answers."
 """Said of every answer whose counting stops early: where more neighbours would change nothing."""
+
+
+def foretold(
+    question: AtPlace, contribution: int, cases: Mapping[str, Any], typical: int | None
+) -> tuple[str, dict[str, Any]]:
+    """Say how often an answer will be wrong, from public facts, and return the figures.
+
+    Parameters
+    ----------
+    question : AtPlace
+        What is asked.
+    contribution : int
+        How many records a person may have.
+    cases : mapping
+        For each figure the answer and λ in a clear case, and the case in words.
+    typical : int or None
+        A guess of how much weighs around an anomaly.
+    """
+    step = question.step(contribution)
+    figures: dict[str, Any] = {
+        "worst_error": flip_probability(1, step),
+    }
+    clear = []
+    for name, (judgement, case) in cases.items():
+        figures[name] = question.chance_of_error(judgement, contribution)
+        clear.append(f"{case} {chance(figures[name])}")
+    figures["error_floor"] = flip_probability(error_cap(step, question.error_floor), step)
+    words = (
+        f"The answer is yes or no. It is wrong with probability at most "
+        f"{chance(figures['worst_error'])}, the worst case at the boundary; {', '.join(clear)}."
+    )
+    if typical is not None:
+        copies = 1 if question.counts_copies else 0
+        figures["typical_neighbours"] = typical
+        guessed = question.of_counts(copies, typical)
+        figures["expected_error"] = question.chance_of_error(guessed, contribution)
+        words += (
+            f" With {typical} records near it (your public guess) it is wrong with probability "
+            f"{chance(figures['expected_error'])}."
+        )
+    return words, figures
 
 
 def chance(probability: float) -> str:

@@ -77,6 +77,8 @@ def clause(zone: Zone, *, which_card: bool = False) -> str:
     names = (one if isinstance(one, str) else " ".join(one) for one in zone.columns)
     over = f" over {', '.join(names)}" if zone.columns else ""
     under = f", {_reading(zone)}" if which_card else ""
+    if zone.metric.startswith(("sensitive to", "weighed by")):  # a model of somebody else's
+        return f"enough records like it: at least {zone.tau}, {zone.metric}{over}{under}"
     return (
         f"at least {zone.tau} records that pass the card (itself included) within "
         f"{unrounded(zone.radius)} of it ({zone.metric}{over}{under})"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import law
+from whitecrow.anomaly.model import Judgement
+from whitecrow.anomaly.weights import CountingModel
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Maybe, Whole
-from whitecrow.place.question import AtPlace
+from whitecrow.place.question import TIME, AtPlace, foretold
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Question, Said
-from whitecrow.screen.text import screen_words
 
 
 class Screen(AtPlace, Question):
@@ -45,6 +44,7 @@ class Screen(AtPlace, Question):
     )
     reply_seconds = 0.25
     light = True
+    counts_copies = False
     coin = ("expected_error", "error_if_alone")
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "expected_error": ("wrong with probability, for your guess", "chance"),
@@ -75,22 +75,28 @@ class Screen(AtPlace, Question):
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         guess = self.guesses.from_json(guesses).typical_neighbours
-        return screen_words(self, card.contribution, guess)
+        cases = {"error_if_alone": (self.imagined(0), "with no record near it")}
+        words, figures = foretold(self, card.contribution, cases, guess)
+        anomaly = self.model.says("have", fully=True)
+        words = f"Would this record, added to the data, {anomaly}? {words}"
+        return f"{words} {TIME}", figures
 
     def says(self, answer: Any) -> Said:
         """Say yes or no."""
-        near = f"{self.model.beta} records, itself included, within {self.model.radius:g}"
         if answer:
-            detail = f"Beside the data it would have at most {near}."
+            detail = f"Beside the data it {self.model.says('would have')}."
             return Said("Yes, it would be an anomaly", detail)
-        return Said("No", f"Beside the data it would have more than {near}.")
+        return Said("No", f"Beside the data it {self.model.says('would have', anomalous=False)}.")
 
-    def bound(self, neighbours: int, step: Fraction) -> int:
-        """Return the λ that the mechanism uses for a given count."""
-        found = law.novelty_discrepancy(neighbours, beta=self.model.beta)
-        return min(found, law.error_cap(step, self.error_floor))
+    def of_counts(self, copies: int, weight: int) -> Judgement:
+        """Return what the record would be, at the exact distance; copies do not matter."""
+        assert isinstance(self.model, CountingModel)
+        return self.model.if_added(weight)
+
+    def of_records(self, records: Sequence[Any], i: Any) -> Judgement:
+        """Return what the record would be in a database, and the model's λ."""
+        return self.model.foreseen(records, i)
 
     def wrong(self, neighbours: int, contribution: int = 1) -> float:
         """Return the error probability for a guessed count: a public function of the guess."""
-        step = self.epsilon / contribution
-        return law.flip_probability(self.bound(neighbours, step), step)
+        return self.chance_of_error(self.of_counts(0, neighbours), contribution)

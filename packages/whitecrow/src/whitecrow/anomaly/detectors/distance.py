@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whitecrow.anomaly.detectors.base import Values
-from whitecrow.anomaly.shipped import DistanceAnomaly
+from whitecrow.anomaly.weights import DistanceAnomaly
 from whitecrow.errors import invalid
 
 
