@@ -73,7 +73,6 @@ CACHES = {
     ("whitecrow/publish/plan.py", "_floats"): "the plan",
     ("whitecrow/publish/plan.py", "_json"): "the plan",
     ("whitecrow/publish/plan.py", "_stages"): "the plan",
-    ("whitecrow/publish/plan.py", "best_mechanism"): "kind of noise and horizon of the series",
     ("whitecrow/publish/plan.py", "bound"): "the plan",
     ("whitecrow/publish/plan.py", "first"): "the plan",
     ("whitecrow/publish/plan.py", "levels"): "the plan",

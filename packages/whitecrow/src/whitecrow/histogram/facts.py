@@ -73,12 +73,8 @@ class Answers(Protocol):
     """Noisy counts, each for a part of a price: drawn now, or read again."""
 
     @property
-    def law(self) -> str:
-        """The law of the noise."""
-
-    @property
-    def total(self) -> Fraction:
-        """The epsilon or the rho of everything together."""
+    def money(self) -> Money:
+        """What all of it is paid with."""
 
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None
@@ -102,16 +98,6 @@ class Bought:
     facts: CellFacts
     money: Money
     source: Source | None = None
-
-    @property
-    def law(self) -> str:
-        """The law of the noise."""
-        return self.money.law
-
-    @property
-    def total(self) -> Fraction:
-        """The epsilon or the rho of everything together."""
-        return self.money.total
 
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None

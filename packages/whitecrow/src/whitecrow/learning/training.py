@@ -45,7 +45,8 @@ def train(
     wanted : callable, optional
         Which tables there are for a released number of records; the recipe's unless given.
     """
-    first = marginal_share(answers.law, answers.total)
+    money = answers.money
+    first = marginal_share(money.law, money.total)
     fixed = None if layout is None else layout.grids
     marginals = learn_marginals(grids, answers, share * first, size=size, fixed=fixed)
     records = marginals.records
@@ -54,7 +55,7 @@ def train(
             look_of(grid, part, records, marginals.noise)
             for grid, part in zip(marginals.grids, marginals.shares, strict=True)
         )
-        chosen = wanted(records) if wanted else families(answers.law, records, answers.total)
+        chosen = wanted(records) if wanted else families(money.law, records, money.total)
         tables = draw_tables(len(grids), chosen, seed)
     else:
         looks, tables = layout.looks, layout.tables

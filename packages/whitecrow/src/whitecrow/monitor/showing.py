@@ -81,8 +81,9 @@ def assembled(question: Monitor, card: Card, reader: Reader, layout: Model | Non
     def wanted(records: float) -> tuple[tuple[Family, int], ...]:
         """Choose tables for as many records as there may be at the end, and the noise then."""
         worse = Fraction(reader.strategy.deviation(0, horizon, user=reader.user))
-        worse = worse if reader.law == "laplace" else worse * worse
-        return families(reader.law, records * horizon, reader.total / worse)
+        money = reader.money
+        worse = worse if money.law == "laplace" else worse * worse
+        return families(money.law, records * horizon, money.total / worse)
 
     share, seed = 1 - question.drift_share, question.seed
     model = train(question.grids(card), reader, share, seed=seed, layout=layout, wanted=wanted)

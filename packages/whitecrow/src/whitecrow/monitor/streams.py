@@ -118,16 +118,6 @@ class Reader:
     drawn: list[Ints] = field(default_factory=list)
     _asked: int = 0
 
-    @property
-    def law(self) -> str:
-        """The law of the noise."""
-        return self.money.law
-
-    @property
-    def total(self) -> Fraction:
-        """The epsilon or the rho of all steps together."""
-        return self.money.total
-
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Ints | None = None
     ) -> tuple[Floats, float]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,14 +79,6 @@ def counter_for(mechanism: str, view: str, length: int, bound: int) -> Counter:
     return Buffered(length, fitted(length), bits)
 
 
-def _worst(mechanism: str, length: int) -> float:
-    """The largest deviation of Laplace noise within a horizon, in units of bound/epsilon."""
-    counter = counter_for(mechanism, "to_date", length, 1)
-    last = length if mechanism != "tree" else max(1, (1 << (length + 1).bit_length() - 1) - 1)
-    return counter.reach(1)[0] * float(counter.deviations([last])[0])
-
-
-@lru_cache(maxsize=256)
 def best_mechanism(noise: str, horizon: int | None) -> str:
     """Return the mechanism with the least worst-case error, a function of public facts alone.
 
@@ -107,7 +99,9 @@ def best_mechanism(noise: str, horizon: int | None) -> str:
     if noise == "gaussian":
         return "endless" if horizon is None else "buffered"
     length = 1 << 20 if horizon is None else horizon
-    return min(("tree", "independent"), key=lambda name: _worst(name, length))
+    # In units of bound/epsilon: the levels times the root of the most nodes in a sum, and the root.
+    levels, nodes = length.bit_length(), (length + 1).bit_length() - 1
+    return "tree" if levels * levels * nodes <= length else "independent"
 
 
 def _finite(above: int, below: int) -> float:
