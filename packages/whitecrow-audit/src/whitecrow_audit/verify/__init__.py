@@ -17,8 +17,8 @@ from whitecrow.questions import BUILT_IN
 __all__ = ["MECHANISMS", "Check", "Report", "checks", "exhaust", "loss"]
 
 _HERE = {module.name for module in pkgutil.iter_modules(__path__)}
-MECHANISMS = ("privacy", "compiler", *(kind for kind in BUILT_IN if kind in _HERE))
-"""Two that several questions share, and every question that has a module here."""
+MECHANISMS = ("privacy", "models", "compiler", *(kind for kind in BUILT_IN if kind in _HERE))
+"""Three that several questions share, and every question that has a module here."""
 
 
 def checks(names: Sequence[str] = ()) -> list[Check]:
