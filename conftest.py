@@ -39,6 +39,7 @@ hypothesis.settings.load_profile("without a clock")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--study", action="store_true", help="run the long studies too")
+    parser.addoption("--stream", default="", help="another stream of noise, for every test")
 
 
 class RepeatableNoise:
@@ -72,7 +73,8 @@ type(_SYSTEM).octets = lambda self, count: NOISE.octets(count)  # type: ignore[m
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     fresh = item.get_closest_marker("fresh_noise")
-    NOISE.begin(None if fresh else item.path.relative_to(ROOT).as_posix())
+    stream = f"{item.config.getoption('--stream')}{item.path.relative_to(ROOT).as_posix()}"
+    NOISE.begin(None if fresh else stream)
 
 
 FIRST = ("engines", "docs", "proofs", "console", "joint", "curator", "server")

@@ -17,8 +17,9 @@ SCRIPT = "from whitecrow.noise import system_source; print(system_source().bits(
 
 
 @pytest.mark.parametrize("time", [1, 2])
-def test_each_test_begins_the_stream_of_its_file(time: int) -> None:
-    stream = SeededSource(Path(__file__).relative_to(ROOT).as_posix())
+def test_each_test_begins_the_stream_of_its_file(time: int, request: pytest.FixtureRequest) -> None:
+    chosen = request.config.getoption("--stream")
+    stream = SeededSource(f"{chosen}{Path(__file__).relative_to(ROOT).as_posix()}")
     assert [system_source().bits(64) for _ in range(1000)] == [
         stream.bits(64) for _ in range(1000)
     ], time
