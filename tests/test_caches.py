@@ -84,6 +84,9 @@ CACHES = {
     ("whitecrow/publish/fitted.py", "_parsed"): "the plan",
     ("whitecrow/publish/plan.py", "_scales"): "the plan",
     ("whitecrow/question.py", "_sentence"): "a price",
+    ("whitecrow/screening/law.py", "_chances"): "a public law",
+    ("whitecrow/screening/law.py", "_chosen"): "a model and a price",
+    ("whitecrow/screening/law.py", "table"): "a public law",
     ("whitecrow/_estimator.py", "_common_ledger"): "nothing",
 }  # fmt: skip
 """Where something is remembered, and what it is known by."""

@@ -30,6 +30,14 @@ LISTED = {
         "whitecrow/curator/curator.py",
         "whitecrow.publish",
     ): "the code of a question is loaded when asked",
+    (
+        "whitecrow/asks.py",
+        "whitecrow.screening.opened",
+    ): "the code of a question is loaded when asked",
+    (
+        "whitecrow/curator/series.py",
+        "whitecrow.curator.transcripts",
+    ): "the code of a question is loaded when asked",
     ("whitecrow/curator/curator.py", "whitecrow.curator.models"): "advice is loaded when asked for",
     ("whitecrow/curator/curator.py", "whitecrow.curator.dummy"): "made-up records, when asked for",
     ("whitecrow/data/intake.py", "whitecrow.data.warehouse"): _CYCLE,

@@ -30,6 +30,7 @@ EXAMPLES = {
     "lookahead": wc.Lookahead(["ward"], model=wc.DistanceAnomaly(5, 0), k=5, epsilon=1),
     "profile": wc.Profile(["age"], epsilon=1, delta="1e-6", weights={"age": 2}),
     "learn": wc.Learn(["age"], epsilon=1, delta="1e-6"),
+    "screening": wc.Screening({"age": 61}, model=MODEL, epsilon=1, delta="1e-6"),
     "monitor": wc.Monitor(["age"], time="day", start="2024-01-01", horizon=12, epsilon=1),
     "tune": wc.Tune(["age"], share="0.1", radii=[1, 2], beta=3, epsilon=1),
 }

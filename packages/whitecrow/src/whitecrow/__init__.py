@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from whitecrow.publish import Publish
     from whitecrow.question import Description, Release
     from whitecrow.screen import Screen
+    from whitecrow.screening import Screening
     from whitecrow.subspaces import Subspaces
     from whitecrow.tune import Tune
 
@@ -76,6 +77,7 @@ _WHERE = {
     "register_model": "whitecrow.anomaly",
     "Identify": "whitecrow.identify",
     "Screen": "whitecrow.screen",
+    "Screening": "whitecrow.screening",
     "Lookahead": "whitecrow.lookahead",
     "Count": "whitecrow.count",
     "Subspaces": "whitecrow.subspaces",
@@ -141,6 +143,7 @@ __all__ = [
     "Publish",
     "Release",
     "Screen",
+    "Screening",
     "SensitivePrivacy",
     "SimilarityAnomaly",
     "SqlQuery",

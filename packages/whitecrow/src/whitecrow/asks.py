@@ -6,10 +6,13 @@ Each is a plain function; a class that has ``ask`` and ``plan`` takes them as it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from whitecrow.question import Progress, Question, Release
 from whitecrow.questions import question_type
+
+if TYPE_CHECKING:
+    from whitecrow.screening.opened import Answerer, OpenScreening
 
 
 class Asker(Protocol):
@@ -71,6 +74,16 @@ def identify(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Relea
 def screen(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Release:
     """Ask :class:`whitecrow.Screen` about a record."""
     return ask_about(self, "screen", record, **parameters)
+
+
+def screening(self: Answerer, **parameters: Any) -> OpenScreening:
+    """Open :class:`whitecrow.Screening`, or go on with it: one price, any number of records.
+
+    ``analyst`` and ``progress`` go to :meth:`ask`, the rest to the question.
+    """
+    from whitecrow.screening.opened import OpenScreening
+
+    return OpenScreening.of(self, parameters)
 
 
 def explain(self: Asker, record: Mapping[str, Any], **parameters: Any) -> Release:

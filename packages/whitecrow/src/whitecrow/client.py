@@ -80,7 +80,7 @@ class Client:
     identify, screen, explain = asks.identify, asks.screen, asks.explain
     lookahead, count, subspaces = asks.lookahead, asks.count, asks.subspaces
     tune, profile, learn = asks.tune, asks.profile, asks.learn
-    monitor, publish = asks.monitor, asks.publish
+    monitor, publish, screening = asks.monitor, asks.publish, asks.screening
 
     def __init__(
         self,

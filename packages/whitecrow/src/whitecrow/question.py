@@ -39,6 +39,7 @@ __all__ = [
     "Said",
     "Series",
     "Shortcuts",
+    "Transcript",
     "Wording",
     "Words",
     "coin_warning",
@@ -223,6 +224,19 @@ class Series(Generic[Q, F]):
 
 
 @dataclass(frozen=True)
+class Transcript(Generic[Q, F]):
+    """How a question goes on that is paid once and answered record by record.
+
+    Parameters
+    ----------
+    resume : callable
+        ``resume(question, facts, kept, source)``: the next answers, from what was released so far.
+    """
+
+    resume: Callable[[Q, F, Mapping[str, JSON], Source | None], Mapping[str, JSON]]
+
+
+@dataclass(frozen=True)
 class QuestionType(Generic[Q, F, A]):
     """A kind of question with the code that answers it.
 
@@ -237,7 +251,7 @@ class QuestionType(Generic[Q, F, A]):
     cost : callable, optional
         ``cost(question, card, records)``: the :class:`~whitecrow.limits.Limits` that no records
         within the public bounds can reach. Without one nothing limits the question.
-    series : Series, optional
+    series : Series or Transcript, optional
         How it goes on, where it is paid once and answered step by step.
     """
 
@@ -245,7 +259,7 @@ class QuestionType(Generic[Q, F, A]):
     gather: Callable[[Q, Records, Engine, Progress | None], F]
     release: Callable[[Q, F, Source | None], A]
     cost: Callable[[Q, Card, int], Limits] | None = None
-    series: Series[Q, F] | None = None
+    series: Series[Q, F] | Transcript[Q, F] | None = None
 
     def limits(self, question: Q, card: Card, records: int | None = None) -> Limits:
         """Return what a question may use, for any records within the public bounds.

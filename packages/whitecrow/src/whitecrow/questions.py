@@ -24,6 +24,10 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
         "whitecrow.screen",
         "Would this new record be an anomaly beside the data?",
     ),
+    "screening": (
+        "whitecrow.screening",
+        "Would these new records be anomalies beside the data? Any number, at one price",
+    ),
     "count": ("whitecrow.count", "How many outliers are there?"),
     "subspaces": ("whitecrow.subspaces", "In which columns do outliers live?"),
     "explain": ("whitecrow.explain", "In which context is this record an outlier?"),

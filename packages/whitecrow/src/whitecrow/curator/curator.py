@@ -193,7 +193,7 @@ class Curator:
     identify, screen, explain = asks.identify, asks.screen, asks.explain
     lookahead, count, subspaces = asks.lookahead, asks.count, asks.subspaces
     tune, profile, learn = asks.tune, asks.profile, asks.learn
-    monitor, publish = asks.monitor, asks.publish
+    monitor, publish, screening = asks.monitor, asks.publish, asks.screening
 
     def __repr__(self) -> str:
         return f"<Curator of {self.name!r} for {self.analyst!r}>"

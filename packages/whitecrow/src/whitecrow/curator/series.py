@@ -20,7 +20,7 @@ from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
 from whitecrow.ledger.states import States
-from whitecrow.question import Progress, Question, series_digest
+from whitecrow.question import Progress, Question, Series, Transcript, digest, series_digest
 
 if TYPE_CHECKING:
     from whitecrow.curator.curator import Curator, Inquiry
@@ -43,8 +43,13 @@ def series_order(curator: Curator, inquiry: Inquiry) -> ChargeRequest:
 
     What is no step of a series is charged by itself.
     """
-    if inquiry.code.series is None:
-        return inquiry.request
+    series, request = inquiry.code.series, inquiry.request
+    if series is None:
+        return request
+    if isinstance(series, Transcript):  # of these records, whoever asks about which new ones
+        paid = inquiry.question.paid_as()
+        name = digest(paid, curator.card, curator.revision)
+        return replace(request, question=json.loads(paid.canonical), digest=name)
     _, kept = _kept(curator, inquiry.question)
     shown = _shown(curator, inquiry, kept)
     return _spends(curator, inquiry, _runs(curator, kept, shown))[-1]
@@ -58,7 +63,7 @@ def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
 def _shown(curator: Curator, inquiry: Inquiry, kept: Kept) -> Any:
     """Return the answer at the question's step; None where it is not closed yet."""
     series, question = inquiry.code.series, inquiry.question
-    assert series is not None
+    assert isinstance(series, Series)
     show = partial(series.show, question, curator.card, kept)
     shown = behind(question.kind, curator._log, lambda: Answer(show()))
     if shown is None:
@@ -106,6 +111,10 @@ def next_step(
     answer, AccountSnapshot, bool
         The last says whether this step paid for the series, or for a further run of it.
     """
+    if isinstance(inquiry.code.series, Transcript):
+        from whitecrow.curator.transcripts import next_answers
+
+        return next_answers(curator, inquiry, series_order(curator, inquiry), progress)
     ledger, name, question = curator.ledger, curator.name, inquiry.question
     lost, charged = 0, False
     while lost < _TRIES:
@@ -158,7 +167,7 @@ def _closed(
 ) -> Kept:
     """Close the first step that is not closed; a failure is that of the spend, if there is one."""
     series, question = inquiry.code.series, inquiry.question
-    assert series is not None
+    assert isinstance(series, Series)
 
     def compute() -> Answer | None:
         step = series.following(question, kept)

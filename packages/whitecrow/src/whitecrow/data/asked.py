@@ -51,19 +51,19 @@ class Asked:
 
 
 def read_asked(
-    path: str | Path,
+    source: object,
     card: Card,
     *,
     key: str | None = None,
     columns: Sequence[str] | None = None,
     leave_out: bool = False,
 ) -> Asked:
-    """Read records from CSV, Parquet or JSON lines.
+    """Read records from CSV, Parquet or JSON lines, or from a frame.
 
     Parameters
     ----------
-    path : path
-        Ends in ``.csv``, ``.parquet``, ``.pq``, ``.jsonl`` or ``.ndjson``.
+    source : path, data frame or Arrow table
+        A path ends in ``.csv``, ``.parquet``, ``.pq``, ``.jsonl`` or ``.ndjson``.
     card : Card
         Of the data that are asked.
     key : str, optional
@@ -78,13 +78,13 @@ def read_asked(
     InvalidInput
         The file has columns that the card does not list, or rows that cannot be read.
     """
-    file = Path(path)
-    if not file.is_file():
+    file = Path(source) if isinstance(source, str | Path) else Path("the frame")
+    if isinstance(source, str | Path) and not file.is_file():
         raise InvalidInput(f"There is no file {str(file)!r} with records.")
     if file.suffix.lower() in _LINES:
         table: Any = _from_lines(file)
     else:
-        table = open_source(file)
+        table = open_source(file if isinstance(source, str | Path) else source)
     names = list(table.schema.names)
     if key is not None and key not in names:
         raise InvalidInput(f"The file {file.name!r} has no column {key!r} to be the key.")

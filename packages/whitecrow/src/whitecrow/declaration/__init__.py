@@ -1,7 +1,7 @@
 """Declaring parameters once; what checks, writes, asks for and documents them follows."""
 
 from whitecrow.declaration.declared import Declared, summary
-from whitecrow.declaration.lists import NameLists, Numbers, Record, Value, Weights
+from whitecrow.declaration.lists import NameLists, Numbers, Record, RecordList, Value, Weights
 from whitecrow.declaration.nested import Nested
 from whitecrow.declaration.parameter import (
     REQUIRED,
@@ -36,6 +36,7 @@ __all__ = [
     "Numbers",
     "Parameter",
     "Record",
+    "RecordList",
     "Relation",
     "Value",
     "Weights",

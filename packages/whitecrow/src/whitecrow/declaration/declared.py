@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from whitecrow.declaration.lists import NameLists, Numbers, Record
+from whitecrow.declaration.lists import NameLists, Numbers, Record, RecordList
 from whitecrow.declaration.nested import Nested
 from whitecrow.declaration.parameter import (
     REQUIRED,
@@ -47,6 +47,7 @@ from whitecrow.errors import InvalidInput
         Numbers,
         Parameter,
         Record,
+        RecordList,
         Relation,
         Whole,
     ),

@@ -37,6 +37,40 @@ class Record(Parameter[Mapping[str, Value], Mapping[str, Any]]):
         return json.dumps(written, ensure_ascii=False)
 
 
+class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str, Any]]]):
+    """Several records."""
+
+    control = "object"
+    written = "sequence of mappings of column to value"
+
+    def __init__(self, *, most: int, **words: Any) -> None:
+        super().__init__(**words)
+        self.most = most
+
+    def parse(self, value: object, owner: str) -> tuple[Mapping[str, Value], ...]:
+        if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+            raise invalid(owner, self.name, "a list of records", value)
+        if len(value) > self.most:
+            raise invalid(owner, self.name, f"at most {self.most:,} records", len(value))
+        return tuple(canonical(one, owner=owner, parameter=self.name) for one in value)
+
+    def dump(self, value: tuple[Mapping[str, Value], ...]) -> list[dict[str, Value]]:
+        return [dict(one) for one in value]
+
+    def schema(self) -> dict[str, Any]:
+        inner = Record(help="").schema()
+        return {"type": "array", "items": inner, "minItems": 1, "maxItems": self.most}
+
+    def from_text(self, text: str, owner: str) -> object:
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise invalid(owner, self.name, "a JSON list of records", text) from None
+
+    def to_text(self, written: Any) -> str:
+        return json.dumps(written, ensure_ascii=False)
+
+
 def canonical(record: object, *, owner: str, parameter: str = "record") -> dict[str, Value]:
     """Return a record with plain values, in the order in which they are given.
 

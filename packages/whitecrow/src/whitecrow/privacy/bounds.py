@@ -62,6 +62,20 @@ def log_inverse_upper(delta: Fraction) -> Fraction:
     return -Fraction(context.next_minus(_decimal(delta, ROUND_FLOOR).ln(context)))
 
 
+def log_upper(x: Fraction) -> Fraction:
+    """Return a rational at least ``ln(x)`` for a positive rational.
+
+    Examples
+    --------
+    >>> 0 < log_upper(Fraction(2)) - Fraction(693147180559945309, 10**18) < Fraction(1, 10**17)
+    True
+    """
+    if x == 1:  # as above
+        return Fraction(0)
+    context = _context(ROUND_CEILING)
+    return Fraction(context.next_plus(_decimal(x, ROUND_CEILING).ln(context)))
+
+
 def sqrt_upper(x: Fraction) -> Fraction:
     """Return a rational at least ``sqrt(x)``, by at most 2^-64 relative to the scale of x.
 

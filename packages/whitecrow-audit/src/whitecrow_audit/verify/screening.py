@@ -1,0 +1,284 @@
+"""Screening, checked: every adaptive way to ask, on small universes.
+
+Whoever asks chooses the next place from all answers so far. The worst of all such strategies is
+found by going backwards: what is left to be gained depends on the past through the counters alone,
+so the best place to ask next does, too. So one number covers every strategy, of which there are
+4^63 with six questions about four places. Random strategies are walked through besides, answer by
+answer, for the (ε, δ) that is promised.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
+from itertools import combinations_with_replacement, pairwise, product
+
+import numpy as np
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.data import Card, Column, Dataset
+from whitecrow.exhaustive import Check, Report
+from whitecrow.neighbours import open_engine
+from whitecrow.screening.facts import ActiveCounts, ActiveRecords
+from whitecrow.screening.law import ONE, Law, keeps, table
+from whitecrow.screening.question import Screening
+
+PLACES = 4
+ROUNDS = 6
+CARD = Card("small", (Column("x", lower=0, upper=PLACES),))
+
+Database = tuple[int, ...]
+"""How many records stand at each place of a line; balls reach the places beside."""
+State = tuple[int, ...]
+"""How many flags the records of each place have counted."""
+Chance = Callable[[int], float]
+
+
+def near(place: int) -> range:
+    """The places in the ball around one."""
+    return range(max(0, place - 1), min(PLACES, place + 2))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How answers are given, and what they change: the model's own, or a mutant's.
+
+    Parameters
+    ----------
+    chance : callable
+        Of "anomaly", by the count.
+    limit : int
+        After so many flags a record is left out.
+    twice : bool
+        Mutant: records that are left out are subtracted once more.
+    by_data : int or None
+        Mutant: a flag counts only where the ball held at least so many records.
+    again : int
+        Mutant: how often the state is that of the beginning once more.
+    openings : int
+        Mutant: how many openings have a state of their own.
+    """
+
+    chance: Chance
+    limit: int
+    twice: bool = False
+    by_data: int | None = None
+    again: int = 0
+    openings: int = 1
+
+    def count(self, x: Database, state: State, place: int) -> int:
+        active = sum(x[p] for p in near(place) if state[p] < self.limit)
+        if self.twice:
+            gone = sum(x[p] for p in near(place) if state[p] >= self.limit)
+            return max(0, active - gone)
+        return active
+
+    def flagged(self, x: Database, state: State, place: int) -> State:
+        if self.by_data is not None and self.count(x, state, place) < self.by_data:
+            return state
+        return tuple(min(self.limit, f + 1) if p in near(place) else f for p, f in enumerate(state))
+
+
+def worst_game(rules: Rules, x: Database, y: Database, order: int) -> float:
+    """Return the largest ln E[(y's chance / x's chance)^order] that any strategy reaches."""
+
+    @cache
+    def gain(left: int, again: int, mine: tuple[State, ...], other: tuple[State, ...]) -> float:
+        if not left:
+            return 1.0
+        best = gain(left, again - 1, start, start) if again else 1.0
+        for opening, place in product(range(rules.openings), range(PLACES)):
+            p, q = (
+                rules.chance(rules.count(one, state[opening], place))
+                for one, state in ((x, mine), (y, other))
+            )
+            after = [
+                tuple(
+                    rules.flagged(one, each, place) if number == opening else each
+                    for number, each in enumerate(state)
+                )
+                for one, state in ((x, mine), (y, other))
+            ]
+            no, yes = gain(left - 1, again, mine, other), gain(left - 1, again, *after)
+            best = max(
+                best, (1 - p) * ((1 - q) / (1 - p)) ** order * no + p * (q / p) ** order * yes
+            )
+        return best
+
+    start = ((0,) * PLACES,) * rules.openings
+    return math.log(gain(ROUNDS, rules.again, start, start))
+
+
+def databases(most: int) -> Iterator[Database]:
+    for size in range(most + 1):
+        for records in combinations_with_replacement(range(PLACES), size):
+            yield tuple(records.count(place) for place in range(PLACES))
+
+
+def pairs(most: int, person: int = 1) -> Iterator[tuple[Database, Database]]:
+    """Databases with and without one person, who has up to so many records."""
+    for x in databases(most):
+        for held in range(1, person + 1):
+            for records in combinations_with_replacement(range(PLACES), held):
+                yield x, tuple(n + records.count(place) for place, n in enumerate(x))
+
+
+def every_strategy(law: Law, change: Callable[[Rules], Rules], most: int = 3) -> Report:
+    """The worst of all adaptive strategies, both ways, beside the theorem's bound."""
+    rules = change(Rules(law.chance, law.limit))
+    bound = law.flags * -math.log(law.weight)
+    worst, where, tried = 0.0, "", 0
+    for x, y in pairs(most, law.contribution):
+        for one, other in ((x, y), (y, x)):
+            tried += 1
+            found = worst_game(rules, one, other, law.order)
+            if found > worst:
+                worst, where = found, f"{one} ~ {other}"
+    return Report(len(list(databases(most))), tried, worst, bound, where, "loss: ln E[R^order]")
+
+
+def as_shipped(law: Law) -> Report:
+    """The shipped counters beside the rules above, after any flags: 1 where they differ."""
+    rules, worst, where, tried = Rules(law.chance, law.limit), 0.0, "", 0
+    question = Screening(model=DistanceAnomaly(law.beta, 1), epsilon=1, delta="1e-6")
+    every = np.arange(PLACES, dtype=np.float64)[:, None]
+    xs = list(databases(3))
+    for x in xs:
+        records = np.repeat(np.arange(PLACES, dtype=np.float64), x)
+        data = Dataset(CARD, {"x": records})
+        active = ActiveRecords(data, open_engine(data), question.neighbour_relation(CARD))
+        for flags in combinations_with_replacement(range(PLACES), 3):
+            counters, state = active.fresh(law.limit), (0,) * PLACES
+            counters.replay(np.array(flags, dtype=np.float64)[:, None])
+            for place in flags:
+                state = rules.flagged(x, state, place)
+            found = ActiveCounts(active, counters, every, law.most).counts()
+            for place in range(PLACES):
+                tried += 1
+                if found[place] != rules.count(x, state, place):
+                    worst, where = 1.0, f"{x} after flags at {flags}, asked about {place}"
+    return Report(len(xs), tried, worst, 0.0, where, "loss: 1 where a count differs")
+
+
+def random_strategies(law: Law, delta: Fraction, games: int) -> Report:
+    """Walk through random adaptive strategies, answer by answer: what exceeds the promised ε."""
+    rules, draw = Rules(law.chance, law.limit), random.Random(13)
+    edges, odds = list(pairs(4, law.contribution)), math.exp(law.promise(delta))
+    worst, where = 0.0, ""
+    for _ in range(games):
+        x, y = draw.choice(edges)
+        over = [0.0, 0.0]
+        # Where the strategy goes after each past is drawn when the past is met.
+        walk = [(ROUNDS, (0,) * PLACES, 1.0, 1.0)]
+        while walk:
+            left, state, p, q = walk.pop()
+            if not left:
+                over = [over[0] + max(0.0, p - odds * q), over[1] + max(0.0, q - odds * p)]
+                continue
+            place = draw.randrange(PLACES)
+            one, other = (rules.chance(rules.count(z, state, place)) for z in (x, y))
+            after = rules.flagged(x, state, place)
+            walk.append((left - 1, after, p * one, q * other))
+            walk.append((left - 1, state, p * (1 - one), q * (1 - other)))
+        if max(over) > worst:
+            worst, where = max(over), f"{x} ~ {y}"
+    note = "loss: how much of the chance exceeds the promised epsilon"
+    return Report(len(edges), games, worst, float(delta), where, note)
+
+
+def hypothesis(law: Law, beside: Callable[[int, int], int]) -> Report:
+    """The theorem's inequality between every two neighbouring entries, in whole numbers."""
+    below, above = table(law.order, law.weight)
+    entries = (*below[::-1], *above)
+    chances = [int(one) for one in law.chances]
+    used = [*zip(chances, chances[law.contribution :], strict=False)]
+    tried = [(p, beside(p, q)) for p, q in (*pairwise(entries), *used)]
+    wrong = [pair for pair in tried if not keeps(*pair, law.order, law.weight)]
+    where = f"{wrong[0][0] / ONE} beside {wrong[0][1] / ONE}" if wrong else ""
+    note = "loss: how many break the inequality"
+    return Report(1, len(tried), float(len(wrong)), 0.0, where, note)
+
+
+def _law(beta: int, limit: int, order: int = 3, weight: str = "1/2", person: int = 1) -> Law:
+    return Law(beta, order, Fraction(weight), limit, person)
+
+
+def _one_direction(rules: Rules, law: Law) -> Rules:
+    """Chances that keep only the first of the two inequalities: far too steep on one side."""
+    entries = [ONE - (ONE >> 12)]
+    for _ in range(8):  # the lowest that the second inequality alone allows
+        low, high = 1, entries[-1]
+        while high - low > max(1, high >> 20):
+            middle = (low + high) // 2
+            yes, no = middle ** (law.order - 1), (ONE - middle) ** (law.order - 1)
+            p, z = entries[-1], law.weight
+            sides = (ONE - p) ** law.order * yes * z.denominator + p**law.order * no * z.numerator
+            low, high = (low, middle) if sides <= ONE * yes * no * z.denominator else (middle, high)
+        entries.append(high)
+    return Rules(lambda count: entries[min(count, len(entries) - 1)] / ONE, rules.limit)
+
+
+LAWS = {
+    "one flag": _law(2, 1),
+    "two flags": _law(2, 2, order=2, weight="2/3"),
+    "two flags, a sharp law": _law(1, 2, order=4, weight="1/8"),
+    "persons of two records": _law(2, 1, person=2),
+}
+_BROKEN = _law(2, 1, order=2, weight="2/3")
+_CHOSEN = Law.chosen(beta=2, epsilon=Fraction(1, 2), delta=Fraction(1, 20), limit=1)
+
+MUTANTS: dict[str, Callable[[Rules], Rules]] = {
+    "flags that count by the data": lambda rules: Rules(rules.chance, rules.limit, by_data=2),
+    "who is left out is subtracted twice": lambda rules: Rules(
+        rules.chance, rules.limit, twice=True
+    ),
+    "left out one flag later": lambda rules: Rules(rules.chance, rules.limit + 1),
+    "one direction only": lambda rules: _one_direction(rules, _BROKEN),
+    "the state of an old backup": lambda rules: Rules(rules.chance, rules.limit, again=1),
+    "two openings, each with a state": lambda rules: Rules(rules.chance, rules.limit, openings=2),
+}
+
+CHECKS = (
+    *(
+        Check("screening", f"every strategy: {name}", partial(every_strategy, law, lambda r: r))
+        for name, law in LAWS.items()
+    ),
+    *(
+        Check("screening", f"counters as shipped: {name}", partial(as_shipped, law))
+        for name, law in LAWS.items()
+        if law.contribution == 1
+    ),
+    Check(
+        "screening",
+        "5,000 random strategies, answer by answer",
+        partial(random_strategies, _CHOSEN, Fraction(1, 20), 5000),
+    ),
+    Check(
+        "screening",
+        "the inequality of every entry",
+        partial(
+            hypothesis,
+            Law.chosen(beta=200, epsilon=Fraction(1), delta=Fraction(1, 10**6), contribution=3),
+            lambda p, q: q,
+        ),
+    ),
+    Check(
+        "screening",
+        "mutant: entries one part in a thousand apart more",
+        partial(hypothesis, _CHOSEN, lambda p, q: q - (q >> 10) if q < p else q),
+        must_fail=True,
+    ),
+    *(
+        Check(
+            "screening",
+            f"mutant: {name}",
+            partial(every_strategy, _BROKEN, change, 2),
+            must_fail=True,
+        )
+        for name, change in MUTANTS.items()
+    ),
+)

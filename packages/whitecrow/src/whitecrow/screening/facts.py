@@ -1,0 +1,230 @@
+"""What ``screening`` must know of the data: how many *active* records lie in a ball.
+
+A record is active until ``limit`` answers "anomaly" were given about balls that hold it. So the
+counters, two bytes a record, are a function of the records and of answers that were given: they are
+kept in memory and computed anew from the flags, which are public, wherever they are missing. No
+order of records matters to them, and nothing of them is ever stored.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.data import Records
+from whitecrow.errors import InvalidInput
+from whitecrow.neighbours import Engine, NeighbourRelation
+from whitecrow.neighbours.plans import count_records
+from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM, Form, measures
+from whitecrow.privacy import Facts
+from whitecrow.question import Progress
+from whitecrow.screening.question import Screening
+
+Places = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+_SLACK = 256
+"""How many records that are left out while a batch is answered do not make it count again."""
+_SERIES = 8
+"""How many series keep their counters in memory, for one dataset."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScreeningFacts(Facts):
+    """Who counts active records, and for whom flags count."""
+
+    active: ActiveRecords
+
+
+class ActiveRecords:
+    """The records of a dataset, and the counters of the series that were asked of them. Private.
+
+    Parameters
+    ----------
+    records, engine : Records, Engine
+        What is counted, and who counts.
+    relation : NeighbourRelation
+        Who lies in a ball.
+    """
+
+    def __init__(self, records: Records, engine: Engine, relation: NeighbourRelation) -> None:
+        self.card, self.width = records.card, len(relation.columns)
+        self._records, self._relation = records, relation
+        form = relation.form()
+        self.form = form.same_place() if relation.radius == 0 else form
+        self._engine_counts = engine.copies if relation.radius == 0 else engine.neighbours
+        with _MAKING:
+            self._cache = _CACHES.setdefault(records, CounterCache())
+        self.lock = self._cache.lock
+
+    def fresh(self, limit: int) -> Counters:
+        """Return counters before the first flag."""
+        matrix: Any = getattr(self._records, "matrix", None)
+        if matrix is None:
+            raise InvalidInput("Screening needs records in memory.")
+        values: Places = matrix(list(self._relation.columns))
+        return Counters(self.form.placed(values), self.form, limit)
+
+    def counters(self, series: str, limit: int) -> Counters:
+        """Return the counters of a series; without any flag if they are not at hand."""
+        return self._cache.get(series, lambda: self.fresh(limit))
+
+    def count(self, asked: Places, cap: int | None) -> Counts:
+        """Count all records near each place, active or not, up to a cap."""
+        return self._engine_counts(asked, self._relation, cap)
+
+
+class Counters:
+    """Who is active after some flags, and how many of them lie in a ball. Private.
+
+    Parameters
+    ----------
+    values : float64 matrix
+        The records, as the measure compares them.
+    form : Form
+        The measure and its threshold.
+    limit : int
+        After so many flags a record is left out.
+    """
+
+    def __init__(self, values: Places, form: Form, limit: int) -> None:
+        self._form, self._limit, self._reach = form, limit, _reach(form)
+        # In the order of the column that spreads most, a ball is within a run of records.
+        spread = values.std(axis=0) if len(values) else np.zeros(values.shape[1])
+        self._first = int(np.argmax(spread))
+        values = values[np.argsort(values[:, self._first], kind="stable")]
+        self._columns = np.ascontiguousarray(values.T)
+        self._flags = np.zeros(len(values), dtype=np.uint16)
+        self._left_out: list[npt.NDArray[np.intp]] = []
+        self.replayed = 0
+
+    def _near(self, place: Places) -> npt.NDArray[np.intp]:
+        """Return the active records in the ball around a place."""
+        line, here = self._columns[self._first], place[self._first]
+        start = int(np.searchsorted(line, here - self._reach, side="left"))
+        end = int(np.searchsorted(line, here + self._reach, side="right"))
+        inside = measures(self._form, self._columns[:, start:end], place) <= self._form.threshold
+        inside &= self._flags[start:end] < self._limit
+        return np.flatnonzero(inside) + start
+
+    def flag(self, place: Places) -> tuple[npt.NDArray[np.intp], Places]:
+        """Note an answer "anomaly"; return whom it counts for, and the records it leaves out."""
+        rows = self._near(place)
+        self._flags[rows] += 1
+        gone = rows[self._flags[rows] == self._limit]
+        if len(gone):
+            self._left_out.append(gone)
+        return rows, np.ascontiguousarray(self._columns[:, gone].T)
+
+    def take_back(self, flagged: list[tuple[npt.NDArray[np.intp], Places]]) -> None:
+        """Undo the latest flags, all that are given."""
+        for rows, gone in reversed(flagged):
+            self._flags[rows] -= 1
+            if len(gone):
+                self._left_out.pop()
+
+    def replay(self, places: Places) -> None:
+        """Take in flags that were given, in their order."""
+        for place in places:
+            self.flag(place)
+        self.replayed += len(places)
+
+    def left_out(self) -> Places:
+        """Return the records that are left out."""
+        rows = np.concatenate([np.empty(0, dtype=np.intp), *self._left_out])
+        return np.ascontiguousarray(self._columns[:, rows].T)
+
+    def near_left_out(self, places: Places, gone: Places) -> Counts:
+        """Count, for each place, records among those that are left out."""
+        if not len(gone):
+            return np.zeros(len(places), dtype=np.int64)
+        return count_records(gone, self._form, places, len(gone))
+
+
+class ActiveCounts:
+    """The number of active records near each place of a batch, while it is being answered.
+
+    Parameters
+    ----------
+    active, counters : ActiveRecords, Counters
+        The records, and who of them is active.
+    asked : float64 matrix
+        The places, as the card encodes them.
+    most : int
+        Counts above it are as good as it.
+    """
+
+    def __init__(self, active: ActiveRecords, counters: Counters, asked: Places, most: int) -> None:
+        self._active, self._counters, self._asked, self._most = active, counters, asked, most
+        self.places = active.form.placed(asked)
+        gone = counters.left_out()
+        self._cap = most + len(gone) + _SLACK
+        self._all = active.count(asked, self._cap)
+        self._gone = counters.near_left_out(self.places, gone)
+
+    def counts(self, first: int = 0) -> Counts:
+        """Return the counts of the places from one on, up to the most that matters."""
+        active = self._all[first:] - self._gone[first:]
+        unsure = np.flatnonzero((self._all[first:] >= self._cap) & (active < self._most)) + first
+        if len(unsure):  # very many were left out since: the cap was too low
+            self._all[unsure] = self._active.count(self._asked[unsure], None)
+            active = self._all[first:] - self._gone[first:]
+        capped: Counts = np.minimum(active, self._most)
+        return capped
+
+    def leave_out(self, gone: Places, first: int) -> None:
+        """Take records out of the counts of the places from one on."""
+        self._gone[first:] += self._counters.near_left_out(self.places[first:], gone)
+
+
+class CounterCache:
+    """The counters of the series of one dataset; those unused for longest make room."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._kept: dict[str, Counters] = {}
+
+    def get(self, series: str, make: Callable[[], Counters]) -> Counters:
+        """Return the counters of a series, made if they are not at hand."""
+        counters = self._kept.pop(series, None) or make()
+        self._kept[series] = counters
+        while len(self._kept) > _SERIES:
+            del self._kept[next(iter(self._kept))]
+        return counters
+
+
+def _reach(form: Form) -> float:
+    """How far a record in a ball may be from its centre in one column, and a little more."""
+    if form.kind in (SUM, LARGEST):
+        return form.threshold * (1 + 1e-9) + 1e-150
+    if form.kind == SQUARES:
+        return float(np.sqrt(form.threshold)) * (1 + 1e-9) + 1e-150
+    return np.inf
+
+
+_CACHES: WeakKeyDictionary[Records, CounterCache] = WeakKeyDictionary()
+_MAKING = threading.Lock()
+
+
+def gather(
+    question: Screening, dataset: Records, engine: Engine, progress: Progress | None = None
+) -> ScreeningFacts:
+    """Return what counts active records; nothing is counted yet."""
+    relation = question.neighbour_relation(dataset.card)
+    return ScreeningFacts(ActiveRecords(dataset, engine, relation))
+
+
+def kept_places(kept: Mapping[str, Any], name: str, width: int) -> Places:
+    """Read places that were written by :func:`written_places`."""
+    return np.frombuffer(bytes.fromhex(kept[name]), dtype="<f8").reshape(-1, width)
+
+
+def written_places(places: Places) -> str:
+    """Write places as text, bit by bit."""
+    return places.astype("<f8").tobytes().hex()

@@ -1,0 +1,296 @@
+"""With which chance an answer is "anomaly", and what any number of answers promises together.
+
+The chance falls with the number of active records in the ball. What the theorem of ``proof.md``
+needs of it is one inequality between the chances at neighbouring counts, so the table below is the
+steepest one that keeps it, made by whole numbers alone and of whole numbers: an answer is drawn
+exactly by comparing 64 random bits with its entry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from whitecrow.errors import invalid
+from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, log_upper
+
+BITS = 64
+ONE = 1 << BITS
+"""Chances are whole numbers of 2^-64."""
+
+_RAREST = ONE >> 30
+"""Chances nearer to 0 or 1 than this are not worth counting further for: about one in 10^9."""
+_PLACES = 192
+"""Bits behind the point where powers are bounded."""
+_WEIGHT_BITS = 48
+_ORDERS = range(2, 257)
+MOST_FLAGS = 2**16 - 1
+"""A record's counter takes two bytes."""
+_FEWEST_FLAGS = 80
+_ONE_PERCENT = 4.1
+"""About so many times 1/rate above beta the chance of a false alarm is down to 1 %."""
+
+
+def keeps(p: int, q: int, order: int, weight: Fraction) -> bool:
+    """Say whether two chances may stand at neighbouring counts: the hypothesis of the theorem.
+
+    With ``z = weight``, both ``(1-p)^(1-a) (1-q)^a + p^(1-a) q^a z <= 1`` and the same with p and
+    q exchanged, for the order ``a``. In whole numbers, every rounding upwards: what is accepted
+    holds.
+
+    Examples
+    --------
+    >>> half = ONE // 2
+    >>> keeps(half, half, 18, Fraction(9, 10)), keeps(half, half // 2, 18, Fraction(9, 10))
+    (True, False)
+    """
+    return _side(p, q, order, weight) <= ONE and _side(q, p, order, weight) <= ONE
+
+
+def _side(p: int, q: int, order: int, weight: Fraction) -> int:
+    """Return at least ``((1-q)/(1-p))^(a-1) (1-q) + (q/p)^(a-1) q z``, in units of 2^-64."""
+    no = _power_upper(ONE - q, ONE - p, order - 1) * (ONE - q)
+    yes = _power_upper(q, p, order - 1) * q * weight.numerator
+    return -(-no >> _PLACES) - (-yes // (weight.denominator << _PLACES))
+
+
+def _power_upper(numerator: int, denominator: int, exponent: int) -> int:
+    """Return at least a power of a quotient, in units of 2^-192."""
+    square, found = -((-numerator << _PLACES) // denominator), 1 << _PLACES
+    while exponent:
+        if exponent & 1:
+            found = -(-found * square >> _PLACES)
+        square, exponent = -(-square * square >> _PLACES), exponent >> 1
+    return found
+
+
+def _excess(p: float, q: float, rest: tuple[float, float], order: int, weight: float) -> float:
+    """By how much the larger side exceeds 1, as floats see it; ``rest`` is (1 - p, 1 - q)."""
+
+    def one_way(p: float, q: float, no: float, still: float) -> float:
+        other = order * math.log(still) - (order - 1) * math.log(no)
+        return math.expm1(min(other, 700.0)) + weight * p * math.exp(
+            min(order * math.log(q / p), 700.0)
+        )
+
+    return max(one_way(p, q, *rest), one_way(q, p, *rest[::-1]))
+
+
+def _farthest(known: int, order: int, weight: Fraction, *, above: bool) -> int:
+    """Return the chance farthest from a known one that may stand beside it, nearly.
+
+    What may is an interval, for both conditions are convex. Floats find its end, and step back by
+    more than they can be wrong; whether it may stand is then decided in whole numbers.
+
+    Parameters
+    ----------
+    known : int
+        The distance of the known chance from 0 if ``above`` (counts rise), else from 1.
+    """
+    here, z = known / ONE, float(weight)
+
+    def exceeds(share: float) -> bool:
+        there = here * share
+        p, q = (here, there) if above else (1 - there, 1 - here)
+        rest = (1 - here, 1 - there) if above else (there, here)
+        return _excess(p, q, rest, order, z) > 0
+
+    low, high = 0.0, 1.0
+    for _ in range(45):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle < 1e-15 or exceeds(middle) else (low, middle)
+    for bits in range(40, 0, -1):
+        found = max(1, math.ceil(known * (high + 2.0**-bits)))
+        pair = (known, found) if above else (ONE - found, ONE - known)
+        if found < known and keeps(*pair, order, weight):
+            return found
+    raise AssertionError("No chance may stand beside this one.")
+
+
+@lru_cache(maxsize=64)
+def table(order: int, weight: Fraction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the chances from the threshold on: as counts fall below it, and as they rise.
+
+    Each is as far from the one before as the theorem allows, up to the last bits, until errors are
+    rarer than one in 10^9; from there on it stays. :func:`keeps` holds for every two neighbours.
+
+    Examples
+    --------
+    >>> below, above = table(18, Fraction(21, 25))
+    >>> below[0] + above[0] == ONE, below[1] > below[0] > above[0] > above[1]
+    (True, True)
+    """
+    half, step = ONE // 2, ONE // 4
+    while step:
+        half -= step if keeps(ONE - half + step, half - step, order, weight) else 0
+        step //= 2
+    above, rest = [half], [half]
+    while above[-1] > _RAREST:
+        above.append(_farthest(above[-1], order, weight, above=True))
+    while rest[-1] > _RAREST:
+        rest.append(_farthest(rest[-1], order, weight, above=False))
+    return tuple(ONE - one for one in rest), tuple(above)
+
+
+@dataclass(frozen=True)
+class Law:
+    """The chance of "anomaly" by the number of active records, and when a record is left out.
+
+    Parameters
+    ----------
+    beta : int
+        A new record is an anomaly with fewer records than this in its ball.
+    order : int
+        The order of the Rényi divergence that is bounded.
+    weight : Fraction
+        ``exp(-theta)``, where theta is what an "anomaly" costs the records of its ball.
+    limit : int
+        After so many of them a record is left out.
+    contribution : int, default=1
+        How many records one person may have.
+
+    Examples
+    --------
+    >>> law = Law.chosen(beta=200, epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    >>> law.order, law.limit, law.chance(0) > 0.999, law.chance(199) > 0.5 > law.chance(200)
+    (20, 80, True, True)
+    """
+
+    beta: int
+    order: int
+    weight: Fraction
+    limit: int
+    contribution: int = 1
+
+    @classmethod
+    def chosen(
+        cls,
+        *,
+        beta: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        contribution: int = 1,
+        limit: int | None = None,
+    ) -> Law:
+        """Choose the sharpest law for a total, from public facts.
+
+        Unless ``limit`` is given it is the largest for which a record with a quarter more than beta
+        records near it is flagged falsely at most once in a hundred, and at least 80.
+
+        Raises
+        ------
+        InvalidInput
+            No law keeps such a promise.
+        """
+        return _chosen(beta, epsilon, delta, contribution, limit)
+
+    def promise(self, delta: Fraction) -> Fraction:
+        """Return an epsilon that any number of answers keeps at this delta, rounded up."""
+        return _promise(self.order, self.flags * log_inverse_upper(self.weight), delta)
+
+    @property
+    def flags(self) -> int:
+        """How many answers "anomaly" may touch a record of one person, all together."""
+        return self.limit * self.contribution
+
+    @property
+    def chances(self) -> npt.NDArray[np.uint64]:
+        """The chance of "anomaly", in units of 2^-64, for counts from 0 to :attr:`most`."""
+        return _chances(self)
+
+    @property
+    def most(self) -> int:
+        """From this count on the chance stays: no more records need be counted."""
+        return self.beta + (len(table(self.order, self.weight)[1]) - 1) * self.contribution
+
+    def chance(self, count: int) -> float:
+        """Return the chance of "anomaly" at a count, for people and pictures."""
+        return int(self.chances[min(count, self.most)]) / ONE
+
+    def within(self, error: float) -> tuple[int, int]:
+        """Return how far below, and above, the threshold answers are wrong no more often."""
+        below, above = table(self.order, self.weight)
+        misses = next((i for i, p in enumerate(below) if ONE - p <= error * ONE), len(below))
+        alarms = next((i for i, p in enumerate(above) if p <= error * ONE), len(above))
+        return misses * self.contribution, alarms * self.contribution
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain JSON object."""
+        return {**asdict(self), "weight": str(self.weight)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Law:
+        """Build what :meth:`to_json` wrote."""
+        return cls(**{**data, "weight": Fraction(data["weight"])})
+
+
+@lru_cache(maxsize=64)
+def _chances(law: Law) -> npt.NDArray[np.uint64]:
+    below, above = (np.array(part, dtype=np.uint64) for part in table(law.order, law.weight))
+    steps = (np.arange(law.most + 1) - law.beta) // law.contribution
+    low, high = -1 - np.clip(steps, -len(below), -1), np.clip(steps, 0, len(above) - 1)
+    found: npt.NDArray[np.uint64] = np.where(steps < 0, below[low], above[high])
+    return found
+
+
+def _promise(order: int, loss: Fraction, delta: Fraction) -> Fraction:
+    """The epsilon of E[R^order] <= exp(loss), rounded up (``proof.md`` 3)."""
+    rest = loss + log_inverse_upper(delta) + log_upper(Fraction(1, order))
+    return rest / (order - 1) + log_upper(Fraction(order - 1, order))
+
+
+@lru_cache(maxsize=256)
+def _chosen(
+    beta: int, epsilon: Fraction, delta: Fraction, contribution: int, limit: int | None
+) -> Law:
+    if not 0 < delta < 1:
+        hint = 'Without one, answers "normal" would have to be paid for, too. Try 1e-6.'
+        raise invalid("Screening", "delta", "above 0 and below 1", str(delta), hint)
+    room = {order: epsilon - _promise(order, Fraction(0), delta) for order in _ORDERS}
+    orders = {order: (order - 1) * left for order, left in room.items() if left > 0}
+    if not orders:
+        hint = "At this delta no number of answers can be promised so little."
+        raise invalid("Screening", "epsilon", "a larger price", str(epsilon), hint)
+    if limit is None:
+        limit = _most_flags(beta, orders, contribution)
+    theta = {order: total / (limit * contribution) for order, total in orders.items()}
+    order = max(orders, key=lambda one: (_rate(one, float(theta[one])), -one))
+    # Rounded up, so that theta is rounded down: the total is never more than was asked for.
+    weight = exp_upper(-theta[order])
+    weight = Fraction(math.ceil(weight * 2**_WEIGHT_BITS), 2**_WEIGHT_BITS)
+    if weight >= 1:
+        raise invalid("Screening", "limit", "a smaller number for this price", limit)
+    law = Law(beta, order, weight, limit, contribution)
+    assert law.promise(delta) <= epsilon
+    return law
+
+
+def _most_flags(beta: int, orders: Mapping[int, Fraction], contribution: int) -> int:
+    """The most answers "anomaly" that a record can take part in while the law is sharp enough."""
+    limit = max(1, _FEWEST_FLAGS // contribution)
+    while (more := limit + max(1, limit // 4)) <= MOST_FLAGS:
+        flags = more * contribution
+        rate = max(_rate(order, float(total / flags)) for order, total in orders.items())
+        if _ONE_PERCENT / rate * contribution > beta / 4:
+            break
+        limit = more
+    return limit
+
+
+def _rate(order: int, theta: float) -> float:
+    """By how much the chance of a false alarm falls with each further record, far above beta.
+
+    The solution u of ``1 - a u = (1 - u)^a exp(-theta)``. It chooses a law, and proves nothing.
+    """
+    low, high = 0.0, 1.0 / order
+    for _ in range(40):
+        u = (low + high) / 2
+        low, high = (u, high) if 1 - order * u >= (1 - u) ** order * math.exp(-theta) else (low, u)
+    return low
