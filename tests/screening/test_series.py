@@ -88,7 +88,7 @@ def test_another_process_goes_on_where_it_was_whatever_the_order_of_the_records(
 
 
 def active_records(question, execution):
-    return gather(question, execution._dataset, execution._engine).active
+    return gather(question, execution._dataset, execution._engine).exact_active
 
 
 def flags_of(curator, execution):

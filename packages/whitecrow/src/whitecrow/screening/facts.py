@@ -39,7 +39,7 @@ _SERIES = 8
 class ScreeningFacts(Facts):
     """Who counts active records, and for whom flags count."""
 
-    active: ActiveRecords
+    exact_active: ActiveRecords
 
 
 class ActiveRecords:

@@ -74,7 +74,7 @@ def resume(
     """
     if not kept:
         return {"anomalies": []}
-    law, active = Law.from_json(kept["law"]), facts.active
+    law, active = Law.from_json(kept["law"]), facts.exact_active
     with active.lock:
         counters = active.counters(kept["series"], law.limit)
         flags, since = kept_places(kept, "flags", active.width), int(kept["since"])
@@ -88,7 +88,7 @@ def resume(
 
 def release(question: Screening, facts: ScreeningFacts, source: Source | None = None) -> Any:
     """Answer a question as the first of its series: nothing was asked before."""
-    active = facts.active
+    active = facts.exact_active
     law, asked = question.law(active.card), question.places(active.card)
     answers = answered(law, active, active.fresh(law.limit), asked, source)
     return shaped(question, law, answers.tolist())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.place.text import TIME, chance
+from whitecrow.place.question import TIME, chance
 from whitecrow.release import Said
 from whitecrow.screening.law import Law
 
