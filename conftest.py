@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -91,6 +93,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "study" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def _forget_models() -> Iterator[None]:
+    """What a test or a page registers is gone after it: a later service would look for it."""
+    before = set(_models())
+    yield
+    for kind in set(_models()) - before:
+        del _models()[kind]
+
+
+def _models() -> dict[str, object]:
+    module = sys.modules.get("whitecrow.anomaly.model")
+    return {} if module is None else module._registered  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="session")
