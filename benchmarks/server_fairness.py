@@ -194,7 +194,8 @@ def _attacked(port: int, load: str, held: Credentials) -> Iterator[Synchronized[
     sent: Synchronized[int] = context.Value("i")
     process = context.Process(target=_be_hostile, args=(port, load, held, sent), daemon=True)
     process.start()
-    time.sleep(2.0)  # it has imported everything, and is at it
+    while not sent.value:  # it imports, which is not the service's doing either
+        time.sleep(0.01)
     try:
         yield sent
     finally:

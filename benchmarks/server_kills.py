@@ -37,7 +37,7 @@ __all__ = ["Finding", "studied"]
 ANALYSTS = tuple(f"analyst-{i}" for i in range(6))
 _MODEL = wc.DistanceAnomaly(beta=5, radius=4.0)
 _OPTIONS = ("--deadline", "screen=0.05", "--workers", "2", "--rate", "0", "--no-console")
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS, _START_SECONDS = 60.0, 300.0
 
 
 def _question(who: int, i: int) -> wc.Screen:
@@ -86,7 +86,7 @@ class _Study:
         people = [threading.Thread(target=self._ask, args=(who,)) for who in range(len(ANALYSTS))]
         people.append(threading.Thread(target=self._review))
         try:
-            self._service.wait_until_ready()
+            self._service.wait_until_ready(_START_SECONDS)
             for person in people:
                 person.start()
             plan = ["kill"] * kills + ["stop"] * stops

@@ -64,9 +64,9 @@ class Running:
         """The process that all others belong to."""
         return self._process.pid
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, seconds: float = _START_SECONDS) -> None:
         """Wait until it answers."""
-        until = time.monotonic() + _START_SECONDS
+        until = time.monotonic() + seconds
         while time.monotonic() < until:
             try:
                 with urllib.request.urlopen(f"{self.url}/healthz", timeout=5):

@@ -39,8 +39,8 @@ class Hasher:
         self._child: Child | None = None
 
     def begin(self) -> None:
-        """Hash in a process of its own from now on, started when it is first needed."""
-        self._serving = True
+        """Hash in a process of its own from now on."""
+        self._serving, self._child = True, Child("whitecrow_server._hashing", 1)
 
     def hash(self, password: str) -> str:
         """The hash of a password, with a salt of its own."""

@@ -7,10 +7,12 @@ import json
 import time
 import traceback
 import urllib.parse
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whitecrow.custodian import write_down
@@ -18,6 +20,7 @@ from whitecrow_server._events import Events
 from whitecrow_server._logs import LOG
 from whitecrow_server._metrics import Metrics
 from whitecrow_server._people import is_name
+from whitecrow_server._proxies import counted_address
 from whitecrow_server._settings import Settings
 from whitecrow_server._uploads import UPLOADS
 
@@ -46,6 +49,37 @@ _BROKEN = "The service failed. The custodian's log has the cause."
 """All that anybody outside learns of a fault of ours."""
 
 
+class _Turns:
+    """Requests of one address begin one after the other, with a step of all others in between.
+
+    Sixty that come in one moment would otherwise be read, routed and refused in one go, while
+    everybody else waits for the loop.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def wait(self, address: str) -> None:
+        loop = asyncio.get_running_loop()
+        if address in self._waiting:
+            turn = loop.create_future()
+            self._waiting[address].append(turn)
+            await turn
+        else:
+            self._waiting[address] = deque()
+            loop.call_soon(self._next, loop, address)
+
+    def _next(self, loop: asyncio.AbstractEventLoop, address: str) -> None:
+        waiting = self._waiting[address]
+        while waiting and waiting[0].done():  # whoever hung up
+            waiting.popleft()
+        if not waiting:
+            del self._waiting[address]
+            return
+        waiting.popleft().set_result(None)
+        loop.call_soon(self._next, loop, address)
+
+
 class SecurityMiddleware:
     """ASGI middleware, outermost.
 
@@ -65,7 +99,7 @@ class SecurityMiddleware:
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, events: Events
     ) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._events = events
+        self._events, self._turns = events, _Turns()
         named = dict(HEADERS)
         if settings.provider is not None:
             # Signing out leads on to the provider, and browsers hold forms to where they lead.
@@ -81,6 +115,7 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        await self._turns.wait(counted_address(HTTPConnection(scope)))
         started = time.perf_counter()
         self._metrics.began()
         status = 500
