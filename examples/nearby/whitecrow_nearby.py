@@ -72,7 +72,7 @@ class Nearby(Question):
 class NearbyFacts(Facts):
     """The exact count, and the price of one record. Private."""
 
-    count: int
+    exact_count: int
     step: Fraction
 
 
@@ -88,7 +88,7 @@ def gather(
 
 def release(question: Nearby, facts: NearbyFacts, source: Source | None = None) -> int:
     """The crossing: the count leaves with exact discrete noise. No float decides anything."""
-    return facts.count + discrete_laplace(1 / facts.step, source)
+    return facts.exact_count + discrete_laplace(1 / facts.step, source)
 
 
 NEARBY = QuestionType(Nearby, gather, release)
