@@ -68,7 +68,7 @@ def test_after_warming_no_question_about_many_records_in_a_warehouse_compiles(
             "from whitecrow.neighbours.relation import lower\n"
             "assert size > COMPILED\n"
             "values, form = draw.random((size, 2)), lower('euclidean', 0.1, (), 2)\n"
-            "lattice = Lattice(form, np.zeros(2), 0.05, 2, 20)\n"
+            "lattice = Lattice(form, np.zeros(2), 0.05, 2, (1 << 20, 1 << 20))\n"
             "with refusing:\n"
             + "".join(f"    curator.ask({LARGE[name]})\n" for name in asked)
             + "    part, = Histogram(lattice, size)(iter([values]))\n"

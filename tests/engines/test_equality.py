@@ -188,7 +188,7 @@ def agree(kind: str, case: Case, opening: Opening, bounds: Bounds) -> None:
 def test_cells_are_numbered_alike_with_and_without_the_compiler() -> None:
     """Borders of cells, one step to either side of them, and values far beyond the lattice."""
     form = lower("euclidean", 0.3, (), 2)
-    lattice = Lattice(form, np.array([-7.7, 0.1]), 0.1, 3, 8)
+    lattice = Lattice(form, np.array([-7.7, 0.1]), 0.1, 3, (256, 256))
     borders = np.concatenate([low + 0.1 * np.arange(-3, 300, 7) for low in lattice.lowest])
     ends = np.array([0.0, 5e-324, 1e300, -1e300, 1.7e308])
     line = np.concatenate([borders, np.nextafter(borders, 9), np.nextafter(borders, -9), ends])

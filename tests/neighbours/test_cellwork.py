@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whitecrow.neighbours import count_close
 from whitecrow.neighbours._work import Group
-from whitecrow.neighbours.cells import COMPILED, Lattice, lay_out
+from whitecrow.neighbours.cells import COMPILED, Lattice, lay_out, lay_over
 from whitecrow.neighbours.cellwork import Cells, CountingNear, Histogram, Nearby, Within, added
 from whitecrow.neighbours.relation import lower
 
@@ -42,7 +42,8 @@ def laid_out(values: Matrix, radius: float = 1.0, most: int = 40_000) -> Lattice
 @pytest.mark.parametrize("columns", [1, 2, 3, 5])
 def test_compiled_code_numbers_and_finds_cells_as_numpy_does(columns: int) -> None:
     values = records(COMPILED + 3, columns)
-    lattice = Lattice(lower("euclidean", 0.3, (), columns), np.full(columns, -7.7), 0.1, 3, 8)
+    form, pitches = lower("euclidean", 0.3, (), columns), (256,) * columns
+    lattice = Lattice(form, np.full(columns, -7.7), 0.1, 3, pitches)
     borders = -7.7 + 0.1 * np.arange(250)
     for place, line in enumerate((borders, np.nextafter(borders, 9), np.nextafter(borders, -9))):
         values[1000 * (place + 1) : 1000 * (place + 1) + 250] = line[:, None]
@@ -107,8 +108,26 @@ def test_groups_of_cells_hold_about_as_many_records_as_are_packed_together() -> 
 
 def test_near_cells_follow_one_another() -> None:
     """Cells of a square, in order, stay within quarters of it."""
-    lattice = Lattice(lower("euclidean", 1.0, (), 2), np.zeros(2), 1.0, 1, 8)
+    lattice = Lattice(lower("euclidean", 1.0, (), 2), np.zeros(2), 1.0, 1, (256, 256))
     keys = np.array([(x << 8) + y for x in range(4) for y in range(4)])
     order = keys[np.argsort(lattice.along(keys))]
     quarters = (order >> 9) * 2 + (order >> 1 & 1)
     assert len(np.flatnonzero(np.diff(quarters))) == 3
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_tables_and_fingers_judge_cells_alike(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = records(20_000, columns)
+    lattice = lay_over(values[4:], lower("euclidean", 1.0, (), columns), 1 << 14)
+    assert lattice is not None
+    keys, counts = np.unique(lattice.keys(values), return_counts=True)
+    found = []
+    for table in (lattice.total, lattice.total - 1):
+        monkeypatch.setattr("whitecrow.neighbours.cells.TABLE", table)
+        judged = lattice.judged(keys, counts, 60)
+        (turn,) = judged.turns(len(values))
+        found.append((judged.asking.tolist(), turn.near.tolist()))
+    assert found[0] == found[1]
+    assert 0 < len(found[0][0]) < len(keys)

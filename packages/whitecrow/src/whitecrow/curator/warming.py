@@ -75,7 +75,7 @@ def _counting(values: NDArray[np.float64]) -> None:
 
 def _in_cells(values: NDArray[np.float64]) -> None:
     """The cells of a lattice, as workers of a warehouse count in them."""
-    lattice = Lattice(Form(SQUARES, 1.0, (1.0,)), np.zeros(1), 2.0**-6, 64, 20)
+    lattice = Lattice(Form(SQUARES, 1.0, (1.0,)), np.zeros(1), 2.0**-6, 64, (1 << 24,))
     many = np.tile(values, (-(-COMPILED // len(values)), 1))
     ((keys, counts),) = (
         part.T.astype(np.int64) for part in Histogram(lattice, 1 << 20)(iter([many]))

@@ -1,9 +1,9 @@
-"""Settling records from a histogram of cells, where the records themselves are elsewhere.
+"""Settling records from a histogram of cells, wherever the records are.
 
-The warehouse counts the records of each inhabited cell; the histogram, which is small, says which
-cells are certified and which cells the others touch (`proof.md`, "Cells"). Unlike the grid of
-:mod:`~whitecrow.neighbours._grid`, which lies over records at hand, this lattice reaches far beyond
-the bulk of the data at no cost: only inhabited cells are listed.
+The records of each inhabited cell are counted, here or in a warehouse; the histogram, which is
+small, says which cells are certified and which cells the others touch (`proof.md`, "Cells"): a cell
+is certified when the cells that lie wholly within the radius of all its points hold `cap` records.
+Its own records have then reached the cap, and no distance was computed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,14 @@ _LARGE = 1 << 24
 for each record: what they certify, and what they show to be far, need not be counted."""
 COMPILED = 1 << 16
 """From so many records on, loading the compiled kernels pays."""
+_FINEST_TABLE = 24
+"""The same where all keys have a table."""
+TABLE = 1 << 22
+"""So many keys have one."""
 _BITS = 52
 """A key is a whole number that a double holds."""
 _MOST_BITS = 24
+_APART = 4
 _MOST_STEPS = 1 << 30
 _MARGIN = 2.0**-20
 """How much wider or narrower than its side a cell may be, by rounding: see `proof.md`."""
@@ -53,70 +58,104 @@ class Lattice:
         Of a cell.
     fineness : int
         Sides in a radius.
-    bits : int
-        Of a key, for each column.
+    pitches : tuple of int
+        Keys along each column, of which the last ``fineness + 2`` are of no cell: so no run of
+        cells around one reaches into the next row.
     """
 
     form: Form
     lowest: Matrix
     side: float
     fineness: int
-    bits: int
+    pitches: tuple[int, ...]
+
+    @cached_property
+    def _spans(self) -> Counts:
+        """Places along each column."""
+        return np.array(self.pitches) - (self.fineness + 2)
+
+    @cached_property
+    def _strides(self) -> list[int]:
+        """How far apart in keys neighbours along each column are."""
+        return [math.prod(self.pitches[c + 1 :]) for c in range(len(self.pitches))]
 
     @property
-    def _span(self) -> int:
-        """Places along a column; the rest is free, so that no shift reaches the next row's."""
-        return (1 << self.bits) - 2 * (self.fineness + 2)
+    def total(self) -> int:
+        """How many keys there are."""
+        return math.prod(self.pitches)
 
-    def _ends(self) -> Matrix:
-        return self.lowest + (self._span - 0.5) * self.side
+    def _places(self, keys: Counts) -> list[Counts]:
+        """Return the place of cells along each column."""
+        return [keys // s % p for s, p in zip(self._strides, self.pitches, strict=True)]
 
     def along(self, keys: Counts) -> Counts:
         """Return numbers by which near cells come near each other: their bits, interleaved."""
-        columns, total = len(self.lowest), np.zeros(len(keys), np.int64)
-        for bit in range(self.bits):
-            for c in range(columns):
-                total |= (keys >> (self.bits * c + bit) & 1) << (columns * bit + c)
+        places, total, shift = self._places(keys), np.zeros(len(keys), np.int64), 0
+        for bit in range(max(self.pitches).bit_length()):
+            for place, pitch in zip(places, self.pitches, strict=True):
+                if pitch >> bit:
+                    total |= (place >> bit & 1) << shift
+                    shift += 1
         return total
+
+    def inner(self, keys: Counts) -> NDArray[np.bool_]:
+        """Say which cells are not outermost: those reach to infinity, and vouch for nobody."""
+        found = np.ones(len(keys), bool)
+        for place, span in zip(self._places(keys), self._spans, strict=True):
+            found &= (place > 0) & (place < span - 1)
+        return found
 
     def keys(self, values: Matrix) -> Counts:
         """Return the keys of records at hand."""
-        least, ends = self.side * 2.0**-60, self._ends()
+        least, ends = self.side * 2.0**-60, self.lowest + (self._spans - 0.5) * self.side
+        paces = np.array(self.pitches, np.float64)
         if len(values) >= COMPILED:
             from whitecrow.neighbours._kernels.cells import number
 
             keys = np.empty(len(values), np.int64)
             rows = np.ascontiguousarray(values)
-            number(rows, self.lowest, ends, self.side, least, float(1 << self.bits), keys)
+            number(rows, self.lowest, ends, self.side, least, paces, keys)
             return keys
         total = np.zeros(len(values))
         for c, (low, high) in enumerate(zip(self.lowest, ends, strict=True)):
             above = np.maximum(np.clip(values[:, c], low, high) - low, least)
-            total = total * (1 << self.bits) + np.floor(above / self.side)
+            total = total * paces[c] + np.floor(above / self.side)
         return total.astype(np.int64)
 
     def judged(self, keys: Counts, counts: Counts, cap: int) -> Judged:
-        """Say which cells are certified, from the inhabited cells and their counts."""
-        order = np.argsort(keys)
-        keys, counts = keys[order], counts[order]
-        inner = np.ones(len(keys), bool)
-        for c in range(len(self.lowest)):
-            place = keys >> (self.bits * c) & ((1 << self.bits) - 1)
-            # The outermost cells reach to infinity: they vouch for nobody.
-            inner &= (place > 0) & (place < self._span - 1)
-        held = self._around(keys, np.where(inner, counts, 0), self._runs(1.0 + _MARGIN, 1))
-        return Judged(self, keys, counts, np.flatnonzero(~(inner & (held >= cap))))
+        """Say which cells are certified, from the inhabited cells, ascending, and their counts."""
+        inner = self.inner(keys)
+        vouching, runs = np.where(inner, counts, 0), self._runs(1.0 + _MARGIN, 1)
+        if self.total > TABLE:
+            certified = self._around(keys, vouching, runs) >= cap
+        else:
+            from whitecrow.neighbours._kernels.cells import certify
+
+            sums = np.zeros(self.total + 1, np.int64)
+            sums[keys + 1] = vouching
+            np.cumsum(sums, out=sums)
+            certified = np.zeros(len(keys), bool)
+            spans = parallel.chunks(len(keys), 4096)
+            parallel.run([partial(certify, sums, keys, *runs, cap, certified, *s) for s in spans])
+        return Judged(self, keys, counts, np.flatnonzero(~(inner & certified)))
 
     def touched(self, keys: Counts, chosen: Counts) -> NDArray[np.bool_]:
         """Say which cells may hold neighbours of the records of the chosen places, ascending."""
         runs = self._runs(1.0 - _MARGIN, -1)
+        if self.total <= TABLE:
+            from whitecrow.neighbours._kernels.cells import mark
+
+            ends = np.zeros(self.total + 1, np.int32)
+            mark(keys[chosen], *runs, ends)
+            touched: NDArray[np.bool_] = np.cumsum(ends)[keys] > 0
+            return touched
         far = int(np.max(np.abs(runs[0]) + runs[1]))
         first = int(np.searchsorted(keys, keys[chosen[0]] - far))
         last = int(np.searchsorted(keys, keys[chosen[-1]] + far, side="right"))
-        mark = np.zeros(last - first, np.int64)
-        mark[chosen - first] = 1
+        weights = np.zeros(last - first, np.int64)
+        weights[chosen - first] = 1
         found = np.zeros(len(keys), bool)
-        found[first:last] = self._around(keys[first:last], mark, runs) > 0
+        found[first:last] = self._around(keys[first:last], weights, runs) > 0
         return found
 
     def steps(self) -> int:
@@ -140,7 +179,7 @@ class Lattice:
         return found
 
     def _runs(self, width: float, more: int) -> tuple[Counts, Counts]:
-        """Return shifts and reaches of the runs of cells that are close to a cell.
+        """Return shifts and reaches of the runs of cells that are close to a cell, near ones first.
 
         Records k cells apart differ by at most ``k + 1`` sides (``more`` is 1: cells of which all
         records are close) and by at least ``k - 1`` (``more`` is -1: of which any may be), with a
@@ -156,13 +195,11 @@ class Lattice:
         lengths = (total <= self.form.threshold).sum(axis=-1) - 1
         both = range(-reach, reach + 1)
         shifts, reaches = [], []
-        for offsets in itertools.product(both, repeat=columns - 1):
+        every = itertools.product(both, repeat=columns - 1)
+        for offsets in sorted(every, key=lambda those: sum(o * o for o in those)):
             length = int(lengths[tuple(map(abs, offsets))])
             if length >= 0:
-                shift = 0
-                for offset in offsets:
-                    shift = (shift + offset) << self.bits
-                shifts.append(shift)
+                shifts.append(sum(o * s for o, s in zip(offsets, self._strides, strict=False)))
                 reaches.append(length)
         return np.array(shifts, np.int64), np.array(reaches, np.int64)
 
@@ -230,29 +267,67 @@ class Judged:
                 )
 
 
+def _radius(form: Form, columns: int) -> float | None:
+    """Return the radius of a form that cells can be laid out for; None if they cannot."""
+    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
+    fit = columns <= MOST_COLUMNS and form.kind != MIXED and 1e-100 < radius < 1e100
+    return radius if fit else None
+
+
+def _fits(lattice: Lattice) -> bool:
+    """Say whether the cells' ends are rounded by no more than a part of a side."""
+    return bool((np.abs(lattice.lowest) <= lattice.side * 2.0**48).all())
+
+
 def lay_out(sample: Matrix, form: Form, size: int, most: int) -> Lattice | None:
     """Choose the finest lattice with about ``most`` inhabited cells; None if none would do.
 
-    The sample decides only how well the lattice works.
+    It reaches far beyond the bulk of the records at no cost: only inhabited cells are listed. The
+    sample decides only how well the lattice works.
     """
     columns = sample.shape[1]
-    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
-    if columns > MOST_COLUMNS or form.kind == MIXED or not 1e-100 < radius < 1e100:
+    radius = _radius(form, columns)
+    if radius is None:
         return None
-    bits = min(_MOST_BITS, _BITS // columns)
+    pitch = 1 << min(_MOST_BITS, _BITS // columns)
     # Halved: the sum of two values in the middle may be beyond the largest number.
     middle = 2.0 * np.median(sample / 2.0, axis=0)
     finest = _FINEST[columns - 1]
     for fineness in range(finest if size < _LARGE else 2 * finest, 1, -1):
         side = radius / fineness
-        lowest = middle - side * (1 << (bits - 1))
-        if (np.abs(lowest) > side * 2.0**48).any():
-            return None  # The cells' ends would be rounded by more than a part of a side.
-        found = Lattice(form, lowest, side, fineness, bits)
+        lowest = middle - side * (pitch >> 1)
+        found = Lattice(form, lowest, side, fineness, (pitch,) * columns)
+        if not _fits(found):
+            return None
         cells = min(size, _inhabited(found.keys(sample)))
         steps = _MOST_STEPS if fineness <= finest else min(_MOST_STEPS, size // 2)
         if cells <= most and cells * found.steps() <= steps:
             return found
+    return None
+
+
+def lay_over(sample: Matrix, form: Form, most: int) -> Lattice | None:
+    """Choose the finest lattice over a sample with at most ``most`` cells; None if none would do.
+
+    All its keys fit a table. The outermost values of the sample are left out, so that a few far
+    records do not make the lattice coarse; they fall into its outermost cells.
+    """
+    radius = _radius(form, sample.shape[1])
+    if radius is None:
+        return None
+    ordered = np.sort(sample, axis=0)
+    out = min(_APART, (len(sample) - 1) // 2)
+    low, high = ordered[out], ordered[-1 - out]
+    for fineness in range(_FINEST_TABLE, 1, -1):
+        side = radius / fineness
+        with np.errstate(over="ignore"):  # an infinite number of cells is merely too many
+            spans = (high - low) / side
+            few = np.prod(spans + 4.0) <= most
+        if few:
+            pitches = tuple(int(span) + 4 + fineness + 2 for span in spans)
+            found = Lattice(form, low - side, side, fineness, pitches)
+            if found.total <= TABLE:
+                return found if _fits(found) else None
     return None
 
 
@@ -261,3 +336,12 @@ def _inhabited(keys: Counts) -> float:
     _, counts = np.unique(keys, return_counts=True)
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     return float(len(counts) + once * max(0, once - 1) / (2.0 * (twice + 1)))
+
+
+def in_order(ranks: NDArray[np.integer]) -> Counts:
+    """List rows by the ranks of their cells, a row's place being its number."""
+    from whitecrow.neighbours._kernels.cells import line_up
+
+    order = np.empty(len(ranks), np.int64)
+    line_up(ranks.astype(np.int64), order)
+    return order

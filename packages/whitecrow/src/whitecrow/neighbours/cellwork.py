@@ -13,7 +13,7 @@ from whitecrow.data.warehouse import gathered
 from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours._work import GATHERED, Group, numbered
-from whitecrow.neighbours.cells import COMPILED, Lattice, Turn
+from whitecrow.neighbours.cells import COMPILED, Lattice, Turn, in_order
 from whitecrow.neighbours.plans import count_in_part
 
 Matrix = NDArray[np.float64]
@@ -182,11 +182,7 @@ class Nearby:
 
     def order(self, places: Counts) -> Counts:
         """List records that are at these places, cell by cell."""
-        from whitecrow.neighbours._kernels.cells import line_up
-
-        order = np.empty(len(places), np.int64)
-        line_up(places, self.rank, order)
-        return order
+        return in_order(self.rank[places])
 
     def grouping(self, held: Counts) -> Grouping:
         """Divide the cells, which hold so many records, into groups to be worked on together."""

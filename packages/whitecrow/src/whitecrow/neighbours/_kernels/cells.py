@@ -10,6 +10,7 @@ from whitecrow.neighbours._kernels.inner import inner, kernel
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Slots = NDArray[np.int32]
+Flags = NDArray[np.bool_]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -37,15 +38,52 @@ def around(keys: Ints, sums: Ints, shifts: Ints, reaches: Ints, found: Ints) -> 
 
 
 @kernel
+def certify(
+    sums: Ints,
+    keys: Ints,
+    shifts: Ints,
+    reaches: Ints,
+    cap: int,
+    certified: Flags,
+    first: int,
+    last: int,
+) -> None:
+    """Mark those of some cells around which runs hold at least ``cap`` records, near runs first.
+
+    ``sums[k]`` is the total of all cells with keys below k.
+    """
+    for i in range(first, last):
+        found = 0
+        for run in range(len(shifts)):
+            middle = keys[i] + shifts[run]
+            low = min(max(middle - reaches[run], 0), len(sums) - 1)
+            high = min(max(middle + reaches[run] + 1, 0), len(sums) - 1)
+            found += sums[high] - sums[low]
+            if found >= cap:
+                certified[i] = True
+                break
+
+
+@kernel
+def mark(keys: Ints, shifts: Ints, reaches: Ints, ends: Slots) -> None:
+    """Add 1 where each run of cells around some cells begins, and take it off where it ends."""
+    for i in range(len(keys)):
+        for run in range(len(shifts)):
+            middle = keys[i] + shifts[run]
+            ends[min(max(middle - reaches[run], 0), len(ends) - 1)] += 1
+            ends[min(max(middle + reaches[run] + 1, 0), len(ends) - 1)] -= 1
+
+
+@kernel
 def number(
-    rows: Floats, lowest: Floats, ends: Floats, side: float, least: float, pace: float, keys: Ints
+    rows: Floats, lowest: Floats, ends: Floats, side: float, least: float, paces: Floats, keys: Ints
 ) -> None:
     """Write the key of each row's cell: the operations of ``Lattice.key``, one by one."""
     for i in range(len(rows)):
         key = 0.0
         for c in range(len(lowest)):
             above = min(max(rows[i, c], lowest[c]), ends[c]) - lowest[c]
-            key = key * pace + np.floor(max(above, least) / side)
+            key = key * paces[c] + np.floor(max(above, least) / side)
         keys[i] = np.int64(key)
 
 
@@ -104,13 +142,16 @@ def find(keys: Ints, slots: Slots, bits: int, wanted: Ints, places: Ints) -> Non
 
 
 @kernel
-def line_up(places: Ints, rank: Ints, order: Ints) -> None:
-    """List rows cell by cell, by the rank of the cell at each row's place."""
-    starts = np.zeros(len(rank) + 1, np.int64)
-    for i in range(len(places)):
-        starts[rank[places[i]] + 1] += 1
-    for k in range(len(rank)):
+def line_up(ranks: Ints, order: Ints) -> None:
+    """List rows by their ranks, which are whole numbers from 0 on."""
+    most = 0
+    for i in range(len(ranks)):
+        most = max(most, ranks[i])
+    starts = np.zeros(most + 2, np.int64)
+    for i in range(len(ranks)):
+        starts[ranks[i] + 1] += 1
+    for k in range(most):
         starts[k + 1] += starts[k]
-    for i in range(len(places)):
-        order[starts[rank[places[i]]]] = i
-        starts[rank[places[i]]] += 1
+    for i in range(len(ranks)):
+        order[starts[ranks[i]]] = i
+        starts[ranks[i]] += 1
