@@ -120,7 +120,7 @@ def test_tables_and_fingers_judge_cells_alike(
     columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = records(20_000, columns)
-    lattice = lay_over(values[4:], lower("euclidean", 1.0, (), columns), 1 << 14)
+    lattice = lay_over(values[4:], lower("euclidean", 2.0, (), columns), 1 << 16)
     assert lattice is not None
     keys, counts = np.unique(lattice.keys(values), return_counts=True)
     found = []

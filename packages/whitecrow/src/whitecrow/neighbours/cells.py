@@ -124,6 +124,7 @@ class Lattice:
 
     def judged(self, keys: Counts, counts: Counts, cap: int) -> Judged:
         """Say which cells are certified, from the inhabited cells, ascending, and their counts."""
+        keys = np.ascontiguousarray(keys)
         inner = self.inner(keys)
         vouching, runs = np.where(inner, counts, 0), self._runs(1.0 + _MARGIN, 1)
         if self.total > TABLE:
