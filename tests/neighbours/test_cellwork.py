@@ -120,13 +120,13 @@ def test_tables_and_fingers_judge_cells_alike(
     columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = records(20_000, columns)
-    lattice = lay_over(values[4:], lower("euclidean", 2.0, (), columns), 1 << 16)
+    lattice = lay_over(values[4:], lower("euclidean", 4.0, (), columns), 1 << 17)
     assert lattice is not None
     keys, counts = np.unique(lattice.keys(values), return_counts=True)
     found = []
     for table in (lattice.total, lattice.total - 1):
         monkeypatch.setattr("whitecrow.neighbours.cells.TABLE", table)
-        judged = lattice.judged(keys, counts, 60)
+        judged = lattice.judged(keys, counts, 2000)
         (turn,) = judged.turns(len(values))
         found.append((judged.asking.tolist(), turn.near.tolist()))
     assert found[0] == found[1]
