@@ -60,6 +60,8 @@ CACHES = {
     ("whitecrow/neighbours/devices.py", "cupy_device"): "nothing",
     ("whitecrow/neighbours/devices.py", "torch_device"): "the name of a device",
     ("whitecrow/neighbours/index.py", "wide"): "an index, once it is asked about records alone",
+    ("whitecrow/neighbours/cells.py", "_spans"): "nothing: it ends with the lattice",
+    ("whitecrow/neighbours/cells.py", "_strides"): "nothing: it ends with the lattice",
     ("whitecrow/neighbours/relation.py", "_form"): "the question's neighbour relation",
     ("whitecrow/neighbours/parallel.py", "_cores"): "nothing",
     ("whitecrow/neighbours/_tiles.py", "_kernel"): "a measure and a number of columns",
