@@ -7,78 +7,122 @@ from fractions import Fraction
 
 import pytest
 
-from whitecrow.anomaly.law import discrepancy, flip_probability, is_anomaly
+from whitecrow import hazmat
+from whitecrow.anomaly import DistanceAnomaly, KernelAnomaly
+from whitecrow.anomaly.law import flip_probability
 from whitecrow.errors import InvalidInput
-from whitecrow.identify.compiler import Base, compiled, optimal_base, randomized_response
-from whitecrow.noise.seeded import SeededSource
-from whitecrow_audit.verify.compiler import cautious_threshold, rounding_base
+from whitecrow.hazmat import Base, compiled, optimal_base, randomized_response
+from whitecrow.identify.compiler import chance_of_yes
+from whitecrow_audit.verify.compiler import (
+    cautious_threshold,
+    never_wrong,
+    one_record_off,
+    rounding_base,
+)
+
+MODEL = DistanceAnomaly(beta=6, radius=1)
+HERE = {"universe": range(3), "size": 4}
 
 
 def test_the_price_is_twice_the_bases():
-    assert compiled(randomized_response(beta=5, epsilon="1/2"), beta=5, k=1).epsilon == 1
+    base = randomized_response(MODEL, epsilon="1/2")
+    assert compiled(base, model=MODEL, k=1, **HERE).epsilon == 1
 
 
 def test_far_from_normal_the_compiled_answer_is_more_accurate():
-    base = optimal_base(beta=20, epsilon="1/10", floor="1e-4")
-    mechanism = compiled(base, beta=20, k=2)
-    assert mechanism.wrong(1, 1) < base.wrong(1, 1) / 2
-    assert mechanism.wrong(1, 21) == base.wrong(1, 21)
+    model = DistanceAnomaly(beta=20, radius=1)
+    base = optimal_base(model, epsilon="1/10")
+    mechanism = compiled(base, model=model, k=2, **HERE)
+    assert mechanism.wrong([0], 0) < base.wrong([0], 0) / 2
+    many = [0] * 21
+    assert mechanism.wrong(many, 0) == base.wrong(many, 0)
 
 
 def test_construction_1_is_the_same_accuracy_for_half_the_price():
     """White box: keeping errors with exp(-ε λ) instead of exp(-ε λ / 2) gives Construction 1."""
-    base = optimal_base(beta=6, epsilon=1)
-    mechanism = compiled(base, beta=6, k=2)
-    for copies, neighbours in ((1, 1), (2, 3), (0, 0), (0, 3)):
-        kept = math.exp(-mechanism.gain(copies, neighbours)) * base.wrong(copies, neighbours)
-        bound = discrepancy(copies, neighbours, beta=6, k=2, tight=True)
-        assert kept == pytest.approx(flip_probability(bound, 1))
+    base = optimal_base(MODEL, epsilon=1)
+    mechanism = compiled(base, model=MODEL, k=2, **HERE)
+    for records in ([0], [0, 0, 1], [], [1, 1, 1]):
+        kept = math.exp(-mechanism.gain(records, 0)) * base.wrong(records, 0)
+        assert kept == pytest.approx(flip_probability(MODEL.bound(records, 0, 2), 1))
 
 
 @pytest.mark.parametrize("build", [optimal_base, randomized_response])
-def test_draws_follow_the_law(build):
+@pytest.mark.parametrize("model", [MODEL, KernelAnomaly(most=6, radii=[1], heights=[2])])
+def test_draws_follow_the_law(build, model):
     """False alarms: five standard deviations, below 1e-6 for each case."""
-    mechanism = compiled(build(beta=6, epsilon="1/2", floor="1/1000"), beta=6, k=2)
-    source, times = SeededSource(5), 10_000
-    for copies, neighbours in ((1, 1), (1, 6), (0, 9), (50, 60)):
-        truth = is_anomaly(copies, neighbours, beta=6)
-        wrong = sum(mechanism.draw(copies, neighbours, source) != truth for _ in range(times))
-        p = mechanism.wrong(copies, neighbours)
+    mechanism = compiled(build(model, epsilon="1/2"), model=model, k=2, **HERE)
+    source, times = hazmat.seeded(5), 6_000
+    for records in ([0], [0, 1, 1, 1, 1, 1], [1] * 9):
+        truth, _ = model.judged(records, 0, None)
+        wrong = sum(mechanism.draw(records, 0, source) != truth for _ in range(times))
+        p = mechanism.wrong(records, 0)
         assert abs(wrong / times - p) < 5 * math.sqrt(p * (1 - p) / times) + 1e-9
 
 
-def test_an_invalid_base_is_refused():
-    with pytest.raises(InvalidInput, match=r"cannot be compiled.*at most 1/2 is always valid"):
-        compiled(cautious_threshold(beta=5, epsilon=Fraction(2)), beta=5, k=2)
+def test_the_law_of_a_base_is_read_off_its_code():
+    base = optimal_base(MODEL, epsilon=1)
+    for records in ((0,), (0, 0, 1), ()):
+        truth, _ = MODEL.judged(list(records), 0, None)
+        yes = chance_of_yes(base.draw, records, 0)
+        assert (1 - yes if truth else yes) == pytest.approx(base.wrong(records, 0))
+
+
+@pytest.mark.parametrize(
+    ("build", "epsilon", "says"),
+    [
+        (cautious_threshold, 2, r"cannot be compiled.*at most 1/2 is always valid"),
+        (rounding_base, 8, "breaks its own promise"),
+        (never_wrong, "1/2", "errs with probability 0, not 0.378"),
+        (one_record_off, 1, r"about 1 in \(1, 1, 2\), it errs with probability 0.378, not 0.269"),
+    ],
+)
+def test_a_base_that_must_not_be_compiled_is_refused(build, epsilon, says):
+    model = DistanceAnomaly(4, 1)
+    base = build(model, epsilon=Fraction(epsilon))
+    with pytest.raises(InvalidInput, match=says):
+        compiled(base, model=model, k=1, universe=range(3), size=7)
 
 
 def test_a_base_that_breaks_its_promise_is_refused():
-    def wrong(copies, neighbours):
-        return 0.1 if is_anomaly(copies, neighbours, beta=3) else 0.4
+    def draw(records, i, coins):
+        return MODEL.judged(records, i, None)[0] != coins.bernoulli(wrong(records, i))
 
+    def wrong(records, i):
+        return Fraction(1, 10) if len(records) % 2 else Fraction(2, 5)
+
+    base = Base("1/10", lambda records, i: float(wrong(records, i)), draw)
     with pytest.raises(InvalidInput, match="breaks its own promise"):
-        compiled(Base(Fraction(1, 10), 10, wrong, lambda *_: True), beta=3, k=1)
-    # Cutting the counts short can break it too, where the copies still grow.
-    short = Base(Fraction(1), 6, optimal_base(beta=3, epsilon=1).wrong, lambda *_: True)
-    with pytest.raises(InvalidInput, match="breaks its own promise"):
-        compiled(short, beta=3, k=1)
-    with pytest.raises(InvalidInput, match="'most'"):
-        compiled(Base(Fraction(1), 3, wrong, lambda *_: True), beta=3, k=1)
+        compiled(base, model=MODEL, k=1, **HERE)
 
 
-def test_a_tiny_probability_beside_none_is_refused_however_small():
-    with pytest.raises(InvalidInput, match="breaks its own promise"):
-        compiled(rounding_base(beta=5, epsilon=Fraction(4)), beta=5, k=2)
+@pytest.mark.parametrize("wrong", [1.5, -0.1, math.nan, 5e-324, "half", None])
+def test_a_probability_outside_its_range_is_refused(wrong):
+    base = Base(1, lambda records, i: wrong, lambda records, i, coins: True)
+    with pytest.raises(InvalidInput, match="a function to probabilities"):
+        compiled(base, model=MODEL, k=1, **HERE)
 
 
-@pytest.mark.parametrize("build", [optimal_base, randomized_response])
-@pytest.mark.parametrize("epsilon", ["1/2", 1, 4, 20])
-def test_an_honest_base_passes_the_exact_check(build, epsilon):
-    mechanism = compiled(build(beta=3, epsilon=epsilon, floor="1e-15"), beta=3, k=2)
-    assert mechanism.epsilon == 2 * Fraction(epsilon)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda records, i, coins: 1,
+        lambda records, i, coins: records[0] == i,
+        lambda records, i, coins: all(coins.bernoulli("1/2") for _ in range(99)),
+        lambda records, i, coins: coins.bernoulli(3),
+        lambda records: True,
+    ],
+)
+def test_a_base_that_cannot_be_read_is_refused(draw):
+    with pytest.raises(InvalidInput):
+        compiled(Base(1, lambda records, i: 0.5, draw), model=MODEL, k=1, **HERE)
 
 
-def test_a_probability_outside_its_range_is_refused():
-    for wrong in (1.5, -0.1, math.nan, 5e-324):
-        with pytest.raises(InvalidInput, match="a function to probabilities"):
-            compiled(Base(Fraction(1), 10, lambda *_, w=wrong: w, lambda *_: True), beta=3, k=1)
+@pytest.mark.parametrize("given", [{"k": 0}, {"model": "few"}, {"size": 0}, {"universe": []}])
+def test_what_is_no_setting_is_refused(given):
+    base = randomized_response(MODEL, epsilon=1)
+    with pytest.raises(InvalidInput):
+        compiled(base, **{"model": MODEL, "k": 1, **HERE, **given})
+    for wrong in ({"wrong": 0.5}, {"draw": None}, {"epsilon": 0}):
+        with pytest.raises(InvalidInput):
+            Base(**{"epsilon": 1, "wrong": base.wrong, "draw": base.draw, **wrong})

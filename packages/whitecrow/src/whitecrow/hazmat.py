@@ -16,13 +16,25 @@ if TYPE_CHECKING:
     from whitecrow.counting.ball_cover import ball_cover
     from whitecrow.counting.smooth import smooth_sensitivity
     from whitecrow.explain.unaccounted import context_release, exact_release_law, matching_contexts
+    from whitecrow.identify.compiler import (
+        Base,
+        Coins,
+        Compiled,
+        compiled,
+        optimal_base,
+        randomized_response,
+    )
     from whitecrow.identify.map import privacy_map
     from whitecrow.identify.unaccounted import identify
     from whitecrow.neighbours import count_related
     from whitecrow.noise.seeded import seeded
 
 _WHERE = {
+    "Base": "whitecrow.identify.compiler",
+    "Coins": "whitecrow.identify.compiler",
+    "Compiled": "whitecrow.identify.compiler",
     "ball_cover": "whitecrow.counting.ball_cover",
+    "compiled": "whitecrow.identify.compiler",
     "context_release": "whitecrow.explain.unaccounted",
     "count_related": "whitecrow.neighbours",
     "discrepancy": "whitecrow.anomaly.law",
@@ -31,13 +43,19 @@ _WHERE = {
     "identify": "whitecrow.identify.unaccounted",
     "matching_contexts": "whitecrow.explain.unaccounted",
     "naive_release": "whitecrow.attack.naive",
+    "optimal_base": "whitecrow.identify.compiler",
     "privacy_map": "whitecrow.identify.map",
+    "randomized_response": "whitecrow.identify.compiler",
     "seeded": "whitecrow.noise.seeded",
     "smooth_sensitivity": "whitecrow.counting.smooth",
 }
 
 __all__ = [
+    "Base",
+    "Coins",
+    "Compiled",
     "ball_cover",
+    "compiled",
     "context_release",
     "count_related",
     "discrepancy",
@@ -46,7 +64,9 @@ __all__ = [
     "identify",
     "matching_contexts",
     "naive_release",
+    "optimal_base",
     "privacy_map",
+    "randomized_response",
     "seeded",
     "smooth_sensitivity",
 ]

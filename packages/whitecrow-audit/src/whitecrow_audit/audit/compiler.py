@@ -5,48 +5,35 @@ No question of the curator uses it: draws are made with the researchers' own cal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from whitecrow.anomaly.law import is_anomaly
-from whitecrow.identify.compiler import (
-    Base,
-    Compiled,
-    compiled,
-    optimal_base,
-    randomized_response,
-)
-from whitecrow.noise import Source, bernoulli
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.identify.compiler import Compiled, compiled, optimal_base, randomized_response
 from whitecrow_audit.audit.bounds import Loss
 from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, worst_pair
-from whitecrow_audit.audit.identify import Counts, Step, places
+from whitecrow_audit.audit.identify import Step, places
 from whitecrow_audit.verify.compiler import cautious_threshold
 from whitecrow_audit.verify.sensitive import line
 
 BETA, K = 4, 2
+MODEL = DistanceAnomaly(BETA, 1)
 NOTE = "Not a question of the curator; drawn by the call that researchers use."
 
 
 def _optimal(epsilon: Fraction) -> Compiled:
-    return compiled(optimal_base(beta=BETA, epsilon=epsilon, floor="1/1000"), beta=BETA, k=K)
+    return compiled(optimal_base(MODEL, epsilon=epsilon), model=MODEL, k=K, universe=range(3))
 
 
 def _response(epsilon: Fraction) -> Compiled:
-    return compiled(randomized_response(beta=BETA, epsilon=epsilon, floor="1/1000"), beta=BETA, k=K)
+    base = randomized_response(MODEL, epsilon=epsilon)
+    return compiled(base, model=MODEL, k=K, universe=range(3))
 
 
 def _invalid(epsilon: Fraction) -> Compiled:
     """Compile a base that errs more often than not near the boundary, in spite of (V)."""
-    base = cautious_threshold(beta=BETA, epsilon=epsilon)
-
-    def draw(copies: int, neighbours: int, source: Source | None) -> bool:
-        wrong = bernoulli(Fraction(base.wrong(copies, neighbours)), source)
-        return is_anomaly(copies, neighbours, beta=BETA) != wrong
-
-    spoiled: Base = replace(base, draw=draw)
-    return Compiled(spoiled, BETA, K)
+    return Compiled(cautious_threshold(MODEL, epsilon=epsilon), MODEL, K)
 
 
 BUILDS = {"optimal": _optimal, "response": _response, "invalid": _invalid}
@@ -59,14 +46,14 @@ def _built(build: str, epsilon: Fraction) -> Compiled:
 
 def _laws(build: str, epsilon: Fraction, step: Step, factor: Fraction) -> Laws:
     mechanism = _built(build, epsilon * factor)
-    one, two = (_law(mechanism, counts) for counts in (step.before, step.after))
+    one, two = (_law(mechanism, records["x"], step.place) for records in step.records)
     return one, two
 
 
-def _law(mechanism: Compiled, counts: Counts) -> dict[bool, float]:
-    wrong = mechanism.wrong(*counts)
-    yes = 1 - wrong if is_anomaly(*counts, beta=BETA) else wrong
-    return {True: yes, False: 1 - yes}
+def _law(mechanism: Compiled, records: Sequence[int], place: int) -> dict[bool, float]:
+    wrong = mechanism.wrong(records, place)
+    truth, _ = MODEL.judged(records, place, None)
+    return {truth: 1 - wrong, not truth: wrong}
 
 
 def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
@@ -77,7 +64,7 @@ def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
     step, worst = search(places(line(3, 1, 5), BETA + 1 - K), laws, claim)
 
     def draws() -> tuple[Draw, Draw]:
-        one, two = (partial(mechanism.draw, *counts) for counts in (step.before, step.after))
+        one, two = (partial(mechanism.draw, given["x"], step.place) for given in step.records)
         return one, two
 
     bound = partial(laws, step)

@@ -9,15 +9,21 @@ mechanism of your own that you can run but not change.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from whitecrow.anomaly.law import discrepancy, error_cap, flip, flip_probability, is_anomaly
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.anomaly import AnomalyModel
+from whitecrow.anomaly.graph import Database, DatabaseGraph, Edges, Flags, Universe
+from whitecrow.anomaly.law import error_cap, flip_probability
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.noise import Source, bernoulli_exp, bernoulli_logistic
-from whitecrow.place.question import FLOOR, checked_floor, whole
-from whitecrow.privacy import exact
+from whitecrow.noise import Source, bernoulli, bernoulli_exp, bernoulli_logistic
+from whitecrow.place.question import FLOOR, whole
+from whitecrow.privacy import Exactly, exact
 
 _SLACK = 1 + 1e-12
 """How far the factor between two probabilities may exceed the promise by the rounding of doubles.
@@ -30,6 +36,60 @@ and rounds by 2^-53 of itself below.)
 _LEAST = 2.0**-900
 """Doubles from here on keep their relative precision through the products of the check."""
 
+_AGREES = 1e-9
+_MOST_COINS = 12
+
+
+class Coins:
+    """What a base mechanism tosses: its only randomness, so that its law can be computed."""
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source
+
+    def bernoulli(self, probability: Exactly) -> bool:
+        """Return True with a rational probability."""
+        return bernoulli(_rational(probability), self._source)
+
+    def exponential(self, exponent: Exactly) -> bool:
+        """Return True with probability ``exp(-exponent)``."""
+        return bernoulli_exp(_rational(exponent), self._source)
+
+    def logistic(self, exponent: Exactly) -> bool:
+        """Return True with probability ``1 / (1 + exp(exponent))``."""
+        return bernoulli_logistic(_rational(exponent), self._source)
+
+
+def _rational(value: Exactly) -> Fraction:
+    return exact(value, owner="Coins", parameter="probability", positive=False)
+
+
+class _Followed(Coins):
+    """Takes the coins as a path says, then the first side; notes how likely that was."""
+
+    def __init__(self, path: Sequence[bool]) -> None:
+        self._path, self.probability = path, 1.0
+        self.taken: list[bool] = []
+
+    def _toss(self, chance: float) -> bool:
+        if len(self.taken) >= _MOST_COINS or not 0 <= chance <= 1:
+            raise InvalidInput(f"A base tosses at most {_MOST_COINS} coins, each a probability.")
+        side = self._path[len(self.taken)] if len(self.taken) < len(self._path) else True
+        self.taken.append(side)
+        self.probability *= chance if side else 1 - chance
+        return side
+
+    def bernoulli(self, probability: Exactly) -> bool:
+        return self._toss(float(_rational(probability)))
+
+    def exponential(self, exponent: Exactly) -> bool:
+        return self._toss(math.exp(-float(_rational(exponent))))
+
+    def logistic(self, exponent: Exactly) -> bool:
+        return self._toss(1.0 / (1.0 + math.exp(float(_rational(exponent)))))
+
+
+Draw = Callable[[Sequence[Any], Any, Coins], bool]
+
 
 @dataclass(frozen=True)
 class Base:
@@ -37,20 +97,46 @@ class Base:
 
     Parameters
     ----------
-    epsilon : Fraction
+    epsilon : exact number
         What it promises to everyone.
-    most : int
-        It looks at counts no further than this: larger ones are given to it as this one.
     wrong : callable
-        The probability of a wrong answer, from (copies, neighbours).
+        Its law: the probability of a wrong answer, from (records, i).
     draw : callable
-        One answer, from (copies, neighbours, source).
+        One answer, from (records, i, coins); it tosses :class:`Coins` and nothing else.
     """
 
     epsilon: Fraction
-    most: int
-    wrong: Callable[[int, int], float]
-    draw: Callable[[int, int, Source | None], bool]
+    wrong: Callable[[Sequence[Any], Any], float]
+    draw: Draw
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", exact(self.epsilon, owner="Base"))
+        for name in ("wrong", "draw"):
+            if not callable(getattr(self, name)):
+                raise invalid("Base", name, "a function of the records", getattr(self, name))
+
+
+def chance_of_yes(draw: Draw, records: Database, i: Any) -> float:
+    """Return the exact probability of "yes", by following every way its coins may fall.
+
+    Raises
+    ------
+    InvalidInput
+        It tosses more coins than can be followed, or answers something else than yes or no.
+    """
+    yes = 0.0
+    open_paths: list[list[bool]] = [[]]
+    while open_paths:
+        path = open_paths.pop()
+        coins = _Followed(path)
+        answer = draw(list(records), i, coins)
+        if not isinstance(answer, bool):
+            raise invalid("Base", "draw", "True or False", answer)
+        yes += coins.probability * answer
+        open_paths += [
+            [*coins.taken[:place], False] for place in range(len(path), len(coins.taken))
+        ]
+    return yes
 
 
 @dataclass(frozen=True)
@@ -63,7 +149,7 @@ class Compiled:
     """
 
     base: Base
-    beta: int
+    model: AnomalyModel
     k: int
 
     @property
@@ -71,149 +157,187 @@ class Compiled:
         """What the compiled mechanism promises to sensitive records."""
         return 2 * self.base.epsilon
 
-    def gain(self, copies: int, neighbours: int) -> int:
+    def gain(self, records: Sequence[Any], i: Any) -> int:
         """Return λ: the capped sensitive distance less the capped distance among all databases."""
-        cap = self.base.most - self.beta
-        far, near = (
-            min(cap, _distance(copies, neighbours, beta=self.beta, k=k))
-            for k in (self.k, self.beta)
-        )
-        return max(0, far - near)
+        cap = error_cap(self.base.epsilon, FLOOR)
+        level = None if self.model.everyone(self.k) else self.k
+        far, near = (self.model.bound(list(records), i, k) or cap for k in (level, None))
+        return max(0, min(cap, far) - min(cap, near))
 
-    def wrong(self, copies: int, neighbours: int) -> float:
-        """Return the probability of a wrong answer. A fact, if the counts are."""
-        copies, neighbours = min(copies, self.base.most), min(neighbours, self.base.most)
-        kept = math.exp(-float(self.base.epsilon * self.gain(copies, neighbours)) / 2)
-        return kept * self.base.wrong(copies, neighbours)
+    def wrong(self, records: Sequence[Any], i: Any) -> float:
+        """Return the probability of a wrong answer. A fact, if the records are."""
+        kept = math.exp(-float(self.base.epsilon * self.gain(records, i)) / 2)
+        return kept * self.base.wrong(records, i)
 
-    def draw(self, copies: int, neighbours: int, source: Source | None = None) -> bool:
+    def draw(self, records: Sequence[Any], i: Any, source: Source | None = None) -> bool:
         """Return one answer; the base is run once, as a black box."""
-        copies, neighbours = min(copies, self.base.most), min(neighbours, self.base.most)
-        truth = is_anomaly(copies, neighbours, beta=self.beta)
-        answer = self.base.draw(copies, neighbours, source)
-        kept = self.base.epsilon * self.gain(copies, neighbours) / 2
+        truth, _ = self.model.judged(list(records), i, None)
+        answer = self.base.draw(list(records), i, Coins(source))
+        kept = self.base.epsilon * self.gain(records, i) / 2
         return answer if answer == truth or bernoulli_exp(kept, source) else truth
 
 
-def compiled(base: Base, *, beta: int, k: int) -> Compiled:
-    """Compile a base mechanism, after checking on every pair of counts that it may be compiled.
+def compiled(
+    base: Base, *, model: AnomalyModel, k: int, universe: Universe, size: int = 5
+) -> Compiled:
+    """Compile a base mechanism, after checking on a whole small universe that it may be compiled.
+
+    For each database and record the base's law is computed from its own code, along every way its
+    coins may fall, and held against what it declares; then its promise, and condition (V) of
+    ``compiler.md``, on every pair of neighbours. Outside the universe they are the author's word.
 
     Parameters
     ----------
     base : Base
-        Looks at the data through the two counts alone, and no further than ``most``, which is
-        why every pair of counts can be checked.
-    beta, k : int
-        The anomaly model's bound and the level of sensitivity.
+        Any function of a database that tosses coins, with its law.
+    model : AnomalyModel
+        What an anomaly is; it has λ at the level ``k`` and, for None, among all databases.
+    k : int
+        The level of sensitivity.
+    universe : iterable, or mapping of column to values
+        The records there could be in the check.
+    size : int, default=5
+        The most records of a database in the check.
 
     Raises
     ------
     InvalidInput
-        The base breaks its own promise, or the validity condition (V) of ``compiler.md`` fails:
-        compiling it would cost more than 2ε. A base that errs with probability at most 1/2
-        everywhere is always valid.
+        The base does not do what it declares, cannot be read, breaks its own promise, or the
+        validity condition (V) fails: compiling it would cost more than 2ε. A base that errs with
+        probability at most 1/2 everywhere is always valid.
 
     Examples
     --------
-    >>> mechanism = compiled(randomized_response(beta=20, epsilon="0.1"), beta=20, k=2)
-    >>> mechanism.epsilon
-    Fraction(1, 5)
-    >>> round(mechanism.wrong(1, 1), 3), round(mechanism.wrong(1, 21), 3)
-    (0.193, 0.475)
+    >>> from whitecrow import DistanceAnomaly
+    >>> model = DistanceAnomaly(beta=20, radius=1)
+    >>> base = randomized_response(model, epsilon="0.1")
+    >>> mechanism = compiled(base, model=model, k=2, universe=range(3), size=4)
+    >>> mechanism.epsilon, round(mechanism.wrong([0], 0), 3)
+    (Fraction(1, 5), 0.193)
+    >>> liar = Base(base.epsilon, base.wrong, lambda records, i, coins: False)
+    >>> compiled(liar, model=model, k=2, universe=range(3), size=4)
+    Traceback (most recent call last):
+    ...
+    whitecrow.errors.InvalidInput: The base mechanism is not what it declares: about 0 in (), it
+    errs with probability 0, not 0.475.
     """
-    mechanism = Compiled(base, whole(beta, "compiled", "beta"), whole(k, "compiled", "k"))
-    if base.most <= beta:
-        raise invalid("Base", "most", f"above beta, which is {beta}", base.most)
-    wrong = {
-        (v, b): _probability(base.wrong(v, b)) for b in range(base.most + 1) for v in range(b + 1)
-    }
-    promise = math.exp(float(base.epsilon)) * _SLACK
-    for pair in _edges(beta + 1 - k, base.most):
-        for x, y in (pair, pair[::-1]):
-            same = is_anomaly(*x, beta=beta) == is_anomaly(*y, beta=beta)
-            _check_edge(mechanism, x, y, wrong[x], wrong[y], same, promise)
+    for name, given, kind in (("base", base, Base), ("model", model, AnomalyModel)):
+        if not isinstance(given, kind):
+            raise invalid("compiled", name, f"a {kind.__name__}", given)
+    level = whole(k, "compiled", "k")
+    graph = DatabaseGraph(universe, whole(size, "compiled", "size"))
+    mechanism = Compiled(base, model, level)
+    labels = graph.labels(lambda records, i: bool(model.label(list(records), i)))
+    wrong = _declared(graph, base, labels)
+    pairs = graph.all_pairs
+    _check_promise(graph, mechanism, labels, wrong, pairs)
+    sensitive = np.ones_like(labels)
+    if not model.everyone(level):
+        table = graph.table(lambda records, i: bool(model.sensitive(list(records), i, level)))
+        sensitive = graph.matrix(table, np.bool_)
+    _check_valid(graph, mechanism, labels, wrong, graph.sensitive_pairs(sensitive))
     return mechanism
 
 
-def optimal_base(*, beta: int, epsilon: object, floor: object = FLOOR) -> Base:
-    """Return the optimal mechanism under differential privacy (equation 4) as a base.
+def optimal_base(model: AnomalyModel, *, epsilon: Exactly) -> Base:
+    """Return Construction 1 for everyone (equation 4, for a distance model) as a base."""
+    step = exact(epsilon, owner="optimal_base")
+    cap = error_cap(step, FLOOR)
 
-    Its distance is capped where errors fall below ``floor``.
-    """
-    step, cap = _step_and_cap("optimal_base", epsilon, floor)
+    def distance(records: Sequence[Any], i: Any) -> int:
+        return min(cap, model.bound(list(records), i, None) or cap)
 
-    def distance(copies: int, neighbours: int) -> int:
-        return min(cap, _distance(copies, neighbours, beta=beta, k=beta))
+    def draw(records: Sequence[Any], i: Any, coins: Coins) -> bool:
+        truth, _ = model.judged(list(records), i, None)
+        flips = coins.exponential(step * (distance(records, i) - 1)) and coins.logistic(step)
+        return truth != flips
 
-    def draw(copies: int, neighbours: int, source: Source | None) -> bool:
-        truth = is_anomaly(copies, neighbours, beta=beta)
-        return truth != flip(distance(copies, neighbours), step, source)
-
-    return Base(step, beta + cap, lambda v, b: flip_probability(distance(v, b), step), draw)
+    return Base(step, lambda records, i: flip_probability(distance(records, i), step), draw)
 
 
-def randomized_response(*, beta: int, epsilon: object, floor: object = FLOOR) -> Base:
+def randomized_response(model: AnomalyModel, *, epsilon: Exactly) -> Base:
     """Return the truth, turned over with probability ``1 / (1+exp(ε))`` everywhere, as a base."""
-    step, cap = _step_and_cap("randomized_response", epsilon, floor)
+    step = exact(epsilon, owner="randomized_response")
 
-    def draw(copies: int, neighbours: int, source: Source | None) -> bool:
-        return is_anomaly(copies, neighbours, beta=beta) != bernoulli_logistic(step, source)
+    def draw(records: Sequence[Any], i: Any, coins: Coins) -> bool:
+        truth, _ = model.judged(list(records), i, None)
+        return truth != coins.logistic(step)
 
-    return Base(step, beta + cap, lambda v, b: flip_probability(1, step), draw)
-
-
-def _step_and_cap(owner: str, epsilon: object, floor: object) -> tuple[Fraction, int]:
-    step = exact(epsilon, owner=owner)
-    return step, error_cap(step, checked_floor(floor, owner))
+    return Base(step, lambda records, i: flip_probability(1, step), draw)
 
 
-def _distance(copies: int, neighbours: int, *, beta: int, k: int) -> int:
-    found = discrepancy(copies, neighbours, beta=beta, k=k, tight=True)
-    assert found is not None  # an exact answer exists at radius 0 only
-    return found
+def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> NDArray[np.float64]:
+    """Return the declared chances of error, once the base was seen to have them."""
+
+    def checked(records: Database, i: Any) -> float:
+        said = _probability(base.wrong(list(records), i))
+        yes = chance_of_yes(base.draw, records, i)
+        does = 1 - yes if labels[graph.number(records), graph.place(i)] else yes
+        if not math.isclose(said, does, rel_tol=_AGREES, abs_tol=1e-15):
+            raise InvalidInput(
+                f"The base mechanism is not what it declares: about {i!r} in {records}, it errs "
+                f"with probability {does:.3g}, not {said:.3g}."
+            )
+        return said
+
+    try:
+        return np.asarray(graph.matrix(graph.table(checked), np.float64))
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"The base mechanism cannot be read: it raised {type(error).__name__}: {error}."
+        ) from error
 
 
-def _edges(tau: int, most: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield every step of (copies, neighbours) that a sensitive record can make.
-
-    At the end of the range the neighbours stand still while the copies still grow.
-    """
-    for neighbours in range(most + 1):
-        more = min(neighbours + 1, most)
-        for copies in range(neighbours + 1):
-            if more > neighbours:
-                yield (copies, neighbours), (copies, more)
-            if neighbours + 1 >= tau and copies < more:
-                yield (copies, neighbours), (copies + 1, more)
-
-
-def _probability(wrong: float) -> float:
-    if wrong == 0 or _LEAST <= wrong <= 1:
-        return wrong
+def _probability(wrong: object) -> float:
+    if isinstance(wrong, int | float) and (wrong == 0 or _LEAST <= wrong <= 1):
+        return float(wrong)
     must = "a function to probabilities: 0, or between 2^-900 and 1"
     raise invalid("Base", "wrong", must, wrong)
 
 
-def _check_edge(
+def _check_promise(
+    graph: DatabaseGraph,
     mechanism: Compiled,
-    x: tuple[int, int],
-    y: tuple[int, int],
-    here: float,
-    there: float,
-    same: bool,
-    promise: float,
+    labels: Flags,
+    wrong: NDArray[np.float64],
+    pairs: Edges,
 ) -> None:
-    """Check, in one direction, the base's promise and (V), from its error probabilities."""
-    # The chances, at y, of the answers that are wrong and right at x.
-    wrong, right = (there, 1 - there) if same else (1 - there, there)
-    if here > promise * wrong or 1 - here > promise * right:
-        raise InvalidInput(
-            f"The base mechanism breaks its own promise: between counts {x} and {y} its answers "
-            f"differ by more than a factor exp({mechanism.base.epsilon})."
-        )
-    if same and 1 - here / promise > promise * promise * right:
-        raise InvalidInput(
-            f"The base mechanism cannot be compiled: between counts {x} and {y} it errs so often "
-            "that the validity condition fails, and the result would cost more than "
-            f"{mechanism.epsilon}. A base that errs with probability at most 1/2 is always valid."
-        )
+    """Check, both ways, that the base keeps its own promise on every pair."""
+    promise = math.exp(float(mechanism.base.epsilon)) * _SLACK
+    for smaller, larger in pairs:
+        for x, y in ((smaller, larger), (larger, smaller)):
+            same = labels[x] == labels[y]
+            # The chances, at y, of the answers that are wrong and right at x.
+            errs = np.where(same, wrong[y], 1 - wrong[y])
+            broken = (wrong[x] > promise * errs) | (1 - wrong[x] > promise * (1 - errs))
+            for at, place in np.argwhere(broken)[:1]:
+                raise InvalidInput(
+                    f"The base mechanism breaks its own promise: about {graph.universe[place]!r}, "
+                    f"between {graph.records(x[at])} and {graph.records(y[at])} its answers differ "
+                    f"by more than a factor exp({mechanism.base.epsilon})."
+                )
+
+
+def _check_valid(
+    graph: DatabaseGraph,
+    mechanism: Compiled,
+    labels: Flags,
+    wrong: NDArray[np.float64],
+    pairs: Edges,
+) -> None:
+    """Check (V), both ways, on the pairs that leave the answer as it is."""
+    promise = math.exp(float(mechanism.base.epsilon)) * _SLACK
+    for smaller, larger in pairs:
+        for x, y in ((smaller, larger), (larger, smaller)):
+            same = labels[x] == labels[y]
+            broken = same & (1 - wrong[x] / promise > promise * promise * (1 - wrong[y]))
+            for at, place in np.argwhere(broken)[:1]:
+                raise InvalidInput(
+                    f"The base mechanism cannot be compiled: about {graph.universe[place]!r}, "
+                    f"between {graph.records(x[at])} and {graph.records(y[at])} it errs so often "
+                    "that the validity condition fails, and the result would cost more than "
+                    f"{mechanism.epsilon}. A base that errs with probability at most 1/2 is "
+                    "always valid."
+                )
