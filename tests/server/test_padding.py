@@ -84,14 +84,14 @@ def test_padding_hides_a_computation_that_takes_longer(
     slowly: None, opened: Callable[..., House]
 ) -> None:
     house = opened(deadlines={"slowly": 0.3})
-    times = _reply_times(house, _slow, asks=18, threads=2)
+    times = _reply_times(house, _slow, asks=14, threads=2)
     assert min(times[0] + times[1]) >= 0.3
     assert _p_value(times) > FALSE_ALARM
 
 
 @pytest.mark.timing
 def test_without_padding_the_same_test_sees_it(slowly: None, opened: Callable[..., House]) -> None:
-    assert _p_value(_reply_times(opened(), _slow, asks=18, threads=1)) < FALSE_ALARM
+    assert _p_value(_reply_times(opened(), _slow, asks=14, threads=1)) < FALSE_ALARM
 
 
 @pytest.mark.timing

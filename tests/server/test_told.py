@@ -17,7 +17,7 @@ import httpx
 import pytest
 import requests
 
-import whitecrow
+import whitecrow_server
 from whitecrow.errors import AccountConflict
 from whitecrow.ledger import ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound
@@ -36,7 +36,7 @@ COUNTED = ("whitecrow_requests_total", "whitecrow_reply_seconds", "whitecrow_req
 LEFT_OUT = ("/console/laboratory", ".js", ".css", ".json")
 """The first draws made-up records anew each time; files are the same for everybody."""
 
-FOLDER = Path(whitecrow.__file__).parent
+FOLDER = Path(whitecrow_server.__file__).parent
 READERS = {"entries", "history", "unsettled", "read"}
 NAMES = {"timeline", "drafts", "failures", "alarms"}
 
@@ -159,7 +159,7 @@ def test_no_page_changes_before_a_reply_is_due(
 def test_the_service_reads_entries_in_one_place() -> None:
     """A new page that reads the ledger by itself would be told too early."""
     found = set()
-    for file in [*(FOLDER / "server").glob("*.py"), *(FOLDER / "console").glob("*.py")]:
+    for file in [*FOLDER.glob("*.py"), *(FOLDER / "console").glob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in READERS:
                 if ast.unparse(node.value).endswith("ledger"):
