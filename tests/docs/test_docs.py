@@ -186,7 +186,6 @@ TUTORIALS = {  # what the reader keeps, as the page names the file
     "city": "published.csv",
     "unknown-csv": "visits.detector",
     "screened-week": "payments.detector",
-    "branches": "bank.detector",
     "three-hospitals": "stays.detector",
     "custodian": "ledger.csv",
     "researcher": "nearby.py",

@@ -60,7 +60,7 @@ def test_the_page_has_tables_between_its_marks_and_pictures_beside_it(folder: Pa
     assert "old" not in text
     assert text.startswith("before")
     assert text.endswith("after\n")
-    assert "| loose card |" in text
+    assert "| (1, 1e-6) loose card |" in text
     for name in ("sets", "ranks"):
         assert (folder / "pictures" / f"detection-{name}.svg").read_text().startswith("<svg")
 

@@ -9,8 +9,8 @@ from whitecrow_research.detection.report import (
     FAVOURITE,
     OURS,
     beside,
-    cards,
     means,
+    precision,
     summary,
 )
 from whitecrow_research.detection.run import Results
@@ -21,7 +21,7 @@ _SHOWN = (OURS, FAVOURITE, "ECOD", "pure 1")
 
 def tables(results: Results, sizes: dict[str, int]) -> str:
     """Return the tables of the page as Markdown; the picture has the single sets."""
-    parts = (summary, cards, beside)
+    parts = (summary, precision, beside)
     return "\n".join(line for part in parts for line in part(results, sizes))
 
 

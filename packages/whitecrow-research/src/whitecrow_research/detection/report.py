@@ -68,18 +68,9 @@ def _cell(results: Results, detector: str, group: list[str]) -> str:
     return f"{words} {_gap(found, means(results, FAVOURITE, group))}"
 
 
-def cards(results: Results, sizes: Sizes) -> Iterator[str]:
-    """Yield a table of what a card that knows less costs in AUC, and AP beside the favourite's."""
+def precision(results: Results, sizes: Sizes) -> Iterator[str]:
+    """Yield a table of the average precision beside the favourite's."""
     groups = _groups(list(sizes), sizes)
-    yield "\n**What a worse card costs** at (1, 1e-6), in ROC-AUC\n"
-    yield from _heads(groups)
-    for detector in results:
-        if detector.startswith(f"{OURS} "):
-            cells = (
-                _gap(means(results, detector, group), means(results, OURS, group))
-                for group in groups
-            )
-            yield f"| {detector.removeprefix(OURS).strip()} | " + " | ".join(cells) + " |"
     yield f"\n**Average precision** at {OURS} against {FAVOURITE}\n"
     yield from _heads(groups)
     cells = (

@@ -23,7 +23,7 @@ class CountingModel(AnomalyModel):
     """A record is an anomaly if the records near it weigh at most a threshold, itself included.
 
     One rule for all: weights are whole numbers, none above what the record itself weighs; say
-    :meth:`weight` or :meth:`balls`, and label, λ and who is covered follow (``proof.md``).
+    ``weight`` or ``balls``, and label, λ and who is covered follow (``proof.md``).
 
     Examples
     --------
