@@ -197,7 +197,7 @@ def detector(ways: dict[str, Device]) -> float:
 
     import whitecrow as wc
     from whitecrow.detector import on_gpu, scoring
-    from whitecrow.learning.cells import ByColumn, ByScore, ByTable
+    from whitecrow.learning.facts import ByColumn, ByScore, ByTable
 
     data = mixture(LEARNED[0], LEARNED[1])
     names = [f"c{c}" for c in range(LEARNED[1])]

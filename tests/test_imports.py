@@ -44,7 +44,7 @@ LISTED = {
     ("whitecrow/detector/detector.py", "whitecrow.detector"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.picture"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.top_outliers"): _RARELY,
-    ("whitecrow/detector/detector.py", "whitecrow.detector.text"): _RARELY,
+    ("whitecrow/detector/detector.py", "whitecrow.detector.detector"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.neighbours"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.on_spark"): _RARELY,
     ("whitecrow/detector/on_spark.py", "whitecrow.detector.detector"): _CYCLE,

@@ -17,8 +17,8 @@ import numpy as np
 from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_equality
 from dp_recorder.auditing.metrics import dist_l1
 
-from whitecrow.detector.grid import Grid
-from whitecrow.histogram.counting import counted_rows
+from whitecrow.detector.model import Grid
+from whitecrow.histogram.facts import counted_rows
 from whitecrow.histogram.facts import Bought, CellFacts
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning.training import train

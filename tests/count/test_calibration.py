@@ -10,7 +10,7 @@ import pytest
 from whitecrow.counting.calibration import MECHANISMS, calibrate, gaussian_delta
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import laws
-from whitecrow.privacy.bounds import log_inverse_upper
+from whitecrow.privacy.numbers import log_inverse_upper
 
 ZERO = Fraction(0)
 

@@ -19,9 +19,8 @@ import pytest
 import whitecrow as wc
 from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.detector.contributions import contributions
-from whitecrow.detector.grid import grid_of
-from whitecrow.histogram.counting import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.detector.model import grid_of
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learning.training import train
 from whitecrow.noise.seeded import SeededSource

@@ -8,7 +8,7 @@ import pytest
 from whitecrow.data import Column
 from whitecrow.detector import kernels as _kernels  # noqa: F401 - once loaded, kernels are used
 from whitecrow.detector import scoring
-from whitecrow.detector.grid import Grid, grid_of
+from whitecrow.detector.model import Grid, grid_of
 
 GRIDS = [
     Grid("x", True, False, -1.0, 7.0),

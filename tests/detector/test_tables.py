@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whitecrow.detector.tables import SHIFT, SPAN, UNIT, Tables
+from whitecrow.detector.model import SHIFT, SPAN, UNIT, Tables
 
 
 def tables() -> Tables:

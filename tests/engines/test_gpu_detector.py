@@ -15,8 +15,8 @@ import pytest
 import whitecrow as wc
 from whitecrow.data import Dataset
 from whitecrow.detector import on_gpu, scoring
-from whitecrow.detector.grid import grid_of
-from whitecrow.learning import cells as learn_cells
+from whitecrow.detector.model import grid_of
+from whitecrow.learning import facts as learn_cells
 from whitecrow.neighbours import devices, gpu
 from whitecrow.neighbours.devices import NUMPY, Device, cupy_device, torch_device
 

@@ -13,7 +13,7 @@ from whitecrow.data import Card, Column
 from whitecrow.detector import scoring
 from whitecrow.histogram.facts import Bought
 from whitecrow.learning import Learn, gather
-from whitecrow.learning.cells import ByScore
+from whitecrow.learning.facts import ByScore
 from whitecrow.learning.training import train
 
 Opening = Callable[..., tuple[Any, Any]]

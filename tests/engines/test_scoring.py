@@ -20,10 +20,9 @@ from pyarrow import parquet
 
 from whitecrow.data import Card, Column
 from whitecrow.detector import Detector
-from whitecrow.detector.grid import grid_of
+from whitecrow.detector.model import grid_of
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.counting import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learning.training import train
 from whitecrow.noise.seeded import SeededSource

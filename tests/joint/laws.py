@@ -21,7 +21,7 @@ from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.histogram.facts import Bought
 from whitecrow.learning import threshold
-from whitecrow.learning.cells import ByScore
+from whitecrow.learning.facts import ByScore
 from whitecrow.learning.training import train
 from whitecrow.monitor.facts import Weighted
 from whitecrow.monitor.showing import assembled, named

@@ -11,9 +11,9 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.data import read
-from whitecrow.histogram.counting import _added_up, counted_by
+from whitecrow.histogram.facts import _added_up, counted_by
 from whitecrow.learning import Learn
-from whitecrow.learning.cells import ByColumn
+from whitecrow.learning.facts import ByColumn
 from whitecrow.neighbours import parallel
 
 CARD = wc.Card("records", tuple(wc.Column(name, lower=-8, upper=8) for name in "ab"))

@@ -11,10 +11,9 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.detector import kernels, scoring
-from whitecrow.detector.grid import Grid, grid_of
-from whitecrow.detector.tables import SPAN
-from whitecrow.learning.marginals import look_of
-from whitecrow.learning.recipe import draw_tables, families
+from whitecrow.detector.model import SPAN, Grid, grid_of
+from whitecrow.learning.question import draw_tables, families
+from whitecrow.learning.training import look_of
 
 MOST = sys.float_info.max
 CARDS = (

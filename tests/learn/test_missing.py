@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import whitecrow as wc
-from whitecrow.column import ABSENT_DAY, ABSENT_NUMBER
+from whitecrow.card import ABSENT_DAY, ABSENT_NUMBER
 from whitecrow.detector import Detector
-from whitecrow.detector.grid import grid_of
+from whitecrow.detector.model import grid_of
 
 CARD = wc.Card(
     "visits",

@@ -10,15 +10,12 @@ import numpy.typing as npt
 import pytest
 
 from whitecrow.detector import scoring
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.model import Model
-from whitecrow.histogram.counting import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.detector.model import Grid, Model
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learning.cells import ByTable
-from whitecrow.learning.marginals import learn_marginals
-from whitecrow.learning.recipe import draw_tables, families
-from whitecrow.learning.training import train
+from whitecrow.learning.facts import ByTable
+from whitecrow.learning.question import draw_tables, families
+from whitecrow.learning.training import learn_marginals, train
 from whitecrow.noise.seeded import SeededSource
 
 PURE = Money("laplace", Fraction(2), "add_remove", 1)

@@ -23,7 +23,7 @@ from whitecrow.privacy import (
     to_sensitive,
     totals,
 )
-from whitecrow.privacy.bounds import exp_upper
+from whitecrow.privacy.numbers import exp_upper
 
 SENSITIVE = SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148, columns=("bmi", "age"))
 

@@ -19,7 +19,7 @@ from whitecrow.privacy import (
     to_approximate,
     totals,
 )
-from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
+from whitecrow.privacy.numbers import exp_upper, log_inverse_upper, sqrt_upper
 
 
 @pytest.mark.parametrize("value", ["0.1", "1/10", 0.1, Fraction(1, 10), Decimal("0.1"), " 1/10 "])

@@ -24,8 +24,8 @@ from whitecrow.attack.judge import outlying_segments
 from whitecrow.attack.monitored import monitor_log_ratio
 from whitecrow.attack.streams import Stream, porto_like
 from whitecrow.data import read
-from whitecrow.learning.marginals import learn_marginals
-from whitecrow.learning.recipe import marginal_share
+from whitecrow.learning.question import marginal_share
+from whitecrow.learning.training import learn_marginals
 from whitecrow.monitor import gather, resume
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise.seeded import SeededSource

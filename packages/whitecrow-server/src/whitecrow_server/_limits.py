@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from whitecrow.errors import TooMany
-from whitecrow.ledger import locks
+from whitecrow.ledger import database as locks
 
 _BUCKET = struct.Struct("<8sddd")  # whose, how many requests are left, since when, borrowed then
 _ROWS, _PLACES = 2048, 8  # a bucket lies at one of eight places of its row

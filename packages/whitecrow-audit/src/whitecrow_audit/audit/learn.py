@@ -21,12 +21,11 @@ import numpy.typing as npt
 
 from whitecrow.data import Card, Column
 from whitecrow.detector import Detector, Model, scoring
-from whitecrow.detector.grid import Grid
-from whitecrow.histogram.counting import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.detector.model import Grid
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning import Learn, LearnFacts, threshold
-from whitecrow.learning.cells import ByColumn
+from whitecrow.learning.facts import ByColumn
 from whitecrow.learning.mechanism import learn
 from whitecrow.learning.training import train
 from whitecrow.noise.laws import exponential_mechanism_pmf

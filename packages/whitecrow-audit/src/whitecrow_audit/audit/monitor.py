@@ -14,8 +14,8 @@ from typing import Any
 
 from whitecrow.data import Card, Column
 from whitecrow.histogram.noise_budget import Noise
-from whitecrow.learning.cells import ByColumn
-from whitecrow.learning.recipe import draw_tables, families, marginal_share
+from whitecrow.learning.facts import ByColumn
+from whitecrow.learning.question import draw_tables, families, marginal_share
 from whitecrow.monitor import Monitor, Monitored, MonitorFacts, release
 from whitecrow.monitor.facts import Weighted
 from whitecrow.monitor.streams import Draw, Reader

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.column import ABSENT_NUMBER
-from whitecrow.detector.grid import Grid
+from whitecrow.card import ABSENT_NUMBER
+from whitecrow.detector.model import Grid
 from whitecrow.exhaustive import Check, Report, exhaust
-from whitecrow.histogram.counting import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.learning import threshold
 from whitecrow.learning.training import train

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from whitecrow.data import Card, Column
 from whitecrow.exhaustive import Check, Report
-from whitecrow.histogram.counting import counted_rows
+from whitecrow.histogram.facts import counted_rows
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.monitor.facts import MonitorFacts, Weighted
 from whitecrow.monitor.mechanism import resume

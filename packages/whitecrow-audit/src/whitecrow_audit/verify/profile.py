@@ -18,7 +18,7 @@ import numpy as np
 
 from whitecrow.data import Card, Column
 from whitecrow.exhaustive import Check, Report
-from whitecrow.histogram.counting import Counts, counted_rows
+from whitecrow.histogram.facts import Counts, counted_rows
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.privacy import Unit
 from whitecrow.profile.facts import ByEdges, ProfileFacts

@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.detector import scoring
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.model import Model
-from whitecrow.histogram.counting import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.detector.model import Grid, Model
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.learning.training import train
 from whitecrow_research.detection.sets import Split

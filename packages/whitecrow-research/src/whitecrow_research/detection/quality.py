@@ -61,7 +61,7 @@ def rows(folder: Path, seeds: int) -> Iterator[Row]:
 
 
 def table(found: Iterable[Row]) -> Iterator[str]:
-    """Yield the lines of the table that ``whitecrow.learning.quality`` holds.
+    """Yield the lines of the table that ``whitecrow.learning.question`` holds.
 
     Leads are means over the sets that have so many records. Sets of many records are few and easy,
     so an AUC is the forest's on its largest sample, averaged over all sets, plus the lead.

@@ -7,8 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from whitecrow.card import CSV_CHOICES, Card, Column
-from whitecrow.column import MISSING, OUTSIDE, TYPES, date_text
+from whitecrow.card import CSV_CHOICES, MISSING, OUTSIDE, TYPES, Card, Column, date_text
 from whitecrow.errors import InvalidInput
 from whitecrow_server.console._fields import Field, choices, decimal, whole
 from whitecrow_server.console._site import Form

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, read
-from whitecrow.histogram.counting import Counting
+from whitecrow.histogram.facts import Counting
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.monitor.facts import Weighted, gather
 from whitecrow.monitor.question import Monitor

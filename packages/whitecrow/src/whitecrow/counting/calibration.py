@@ -28,7 +28,7 @@ import numpy as np
 
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, core_tail, discrete_gaussian, discrete_laplace, laws
-from whitecrow.privacy.bounds import log_inverse_upper, sqrt_upper
+from whitecrow.privacy.numbers import log_inverse_upper, sqrt_upper
 
 MECHANISMS = ("smooth", "global", "analytic_gaussian", "paper_gaussian")
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.card import Card
-from whitecrow.column import Column
+from whitecrow.card import Card, Column
 from whitecrow.curator.drafts import released_profile
 from whitecrow.curator.execution import InProcess
 from whitecrow.data import Dataset

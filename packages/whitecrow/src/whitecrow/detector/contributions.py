@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.model import Model
+from whitecrow.detector.model import Grid, Model
 from whitecrow.detector.scoring import BLOCK, Encoder, coordinates_of, raw_scores, scale
 
 _RIDGE = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.card import Card
+from whitecrow.card import Card, Column, date_text
 from whitecrow.detector import scoring
 from whitecrow.detector.contributions import contributions, why_column
-from whitecrow.detector.file import MARK, packed
+from whitecrow.detector.file import MARK, fields_of, packed
 from whitecrow.detector.merging import merged
 from whitecrow.detector.model import Model
-from whitecrow.detector.reading import fields_of
 from whitecrow.detector.records import Progress, batches
 from whitecrow.detector.remote import register_in_duckdb, sql_of
 from whitecrow.detector.synthetic import as_table, drawn
@@ -28,9 +28,11 @@ from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import DifferentialPrivacy, exact
 
 if TYPE_CHECKING:
+    from whitecrow.detector.model import Grid
     from whitecrow.detector.top_outliers import Strangest
 
 __all__ = ["Detector", "Threshold"]
+
 
 Vector = npt.NDArray[np.float64]
 _Raw = Callable[[Model, tuple[scoring.Encoder, ...], Vector], npt.NDArray[np.int64]]
@@ -349,7 +351,7 @@ class Detector:
 
         With ``picture`` what each column adds is drawn into that file, too.
         """
-        from whitecrow.detector.text import explained
+        from whitecrow.detector.detector import explained
 
         if picture is not None:
             from whitecrow.detector.picture import draw_reasons
@@ -359,12 +361,12 @@ class Detector:
 
     def report(self) -> str:
         """Say in words what the detector is: guarantee, columns, noise, thresholds."""
-        from whitecrow.detector.text import reported
+        from whitecrow.detector.detector import reported
 
         return reported(self)
 
     def _repr_html_(self) -> str:
-        from whitecrow.detector.text import as_html
+        from whitecrow.detector.detector import as_html
 
         return as_html(self)
 
@@ -471,3 +473,97 @@ class Detector:
         except (KeyError, TypeError, ValueError):
             raise InvalidInput("This is not the JSON of a detector.") from None
         return cls.from_bytes(octets)
+
+
+def explained(detector: Detector, record: Mapping[str, Any], top: int) -> str:
+    """Say why a record is strange."""
+    score = float(detector.scores(record)[0])
+    if np.isnan(score):
+        return "The record has a missing value that the card does not fill, so it has no score."
+    added = {
+        name: float(column[0].as_py())
+        for name, column in zip(
+            detector.columns, detector.contributions(record).columns, strict=True
+        )
+    }
+    lines = [f"Score {score:.2f}{_against(detector, score)}."]
+    for name in sorted(added, key=lambda name: -added[name])[:top]:
+        if added[name] <= 0:
+            break
+        lines.append(
+            f"{name} = {record[name]} adds {added[name]:.2f}; usual is {usual(detector, name)}."
+        )
+    if len(lines) == 1:
+        lines.append("No column makes it strange.")
+    return "\n".join(lines)
+
+
+def _against(detector: Detector, score: float) -> str:
+    for one in detector.thresholds:
+        if one.score is not None:
+            side = "above" if score > one.score else "not above"
+            return f", {side} the threshold {one.score:.2f} for {float(one.rate):.2%} false alarms"
+    return ""
+
+
+def usual(detector: Detector, name: str) -> str:
+    """Say where the middle 98 % of a column's released distribution lie, or its common values."""
+    place = detector.columns.index(name)
+    grid, share = detector.model.grids[place], detector.model.shares[place]
+    column = detector.card.column(name)
+    if not grid.ordered:
+        best = np.argsort(-share, kind="stable")[:3]
+        known = (*(column.categories or ()), "missing")
+        return " or ".join(f"{known[code]} ({share[code]:.0%})" for code in best if share[code] > 0)
+    if grid.apart:
+        rest = share[1:].sum()
+        missing = f"missing ({share[0]:.0%})"
+        if rest <= 0:
+            return missing
+        said = _middle(grid, share[1:] / rest, column)
+        return f"{said}, or {missing}" if share[0] >= 0.005 else said
+    return _middle(grid, share, column)
+
+
+def _middle(grid: Grid, share: npt.NDArray[np.float64], column: Column) -> str:
+    below, borders = np.cumsum(share), grid.borders()
+    low = borders[int(np.argmax(below >= 0.01))]
+    high = borders[int(np.argmax(below >= 0.99)) + 1]
+    if grid.whole:
+        low, high = np.ceil(low), np.floor(high)
+    return f"{_shown(low, column)} to {_shown(high, column)}"
+
+
+def _shown(value: float, column: Column) -> str:
+    if column.type == "date":
+        return date_text(float(value))
+    return f"{value + 0.0:.4g}"  # a negative zero becomes a plain one
+
+
+def as_html(detector: Detector) -> str:
+    """Show the detector in a notebook: what it promises, and what is usual of each column."""
+    about, columns = reported(detector).split("\n"), len(detector.columns)
+    first = "".join(f"<p>{html.escape(line)}</p>" for line in about[:-columns])
+    rows = "".join(
+        f"<tr><td>{html.escape(name)}</td><td>{html.escape(usual(detector, name))}</td></tr>"
+        for name in detector.columns
+    )
+    return f"{first}<table><tr><th>column</th><th>usual is</th></tr>{rows}</table>"
+
+
+def reported(detector: Detector) -> str:
+    """Say what the detector is."""
+    model = detector.model
+    lines = [
+        f"Detector of {detector.card.name}: {len(detector.columns)} columns, learned from about "
+        f"{detector.records:,} records.",
+        detector.statement,
+        f"{len(model.tables):,} tables, {len(model.counts):,} noisy counts; the noise of a count "
+        f"has a standard deviation of {model.noise:.0f}.",
+    ]
+    for one in detector.thresholds:
+        where = "too few records" if one.score is None else f"scores above {one.score:.3f}"
+        lines.append(f"False alarms {one.rate!s}: {where}.")
+    lines.extend(detector.notes)
+    lines.extend(f"{name}: usual is {usual(detector, name)}." for name in detector.columns)
+    return "\n".join(lines)

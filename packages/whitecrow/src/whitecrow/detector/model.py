@@ -7,16 +7,285 @@ record is a sum of integers: the same on every machine, in any order of addition
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.card import Column
 from whitecrow.detector.arithmetic import softlog
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.tables import SPAN, UNIT, Tables
+
+UNIT = 1024
+"""Coordinate units in one standard deviation (logarithmic) or a third of the ranks."""
+SPAN = 6 * UNIT
+SHIFT = 16
+
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The layout of all tables, side by side; public.
+
+    Parameters
+    ----------
+    start : int32 array, one longer than there are tables
+        Where the axes of each table begin.
+    axis : int32 array
+        Which coordinate an axis cuts: column ``j``'s logarithmic one is ``j``, its rank
+        ``columns + j``.
+    offset, pace : int32 arrays
+        How an axis is cut into bins.
+    """
+
+    start: Ints
+    axis: Ints
+    offset: Ints
+    pace: Ints
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def bins(self) -> Ints:
+        """How many bins each axis has."""
+        return ((SPAN + self.offset) * self.pace >> SHIFT) + 1
+
+    @cached_property
+    def stride(self) -> Ints:
+        """What one bin of an axis adds to the cell's number within its table."""
+        stride = np.ones(len(self.axis), dtype=np.int32)
+        for first, last in zip(self.start[:-1], self.start[1:], strict=True):
+            stride[first + 1 : last] = np.cumprod(self.bins[first : last - 1])
+        return stride
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many cells each table has."""
+        return np.multiply.reduceat(self.bins.astype(np.int64), self.start[:-1])
+
+    @cached_property
+    def base(self) -> npt.NDArray[np.int64]:
+        """Where the cells of each table begin; the last entry is the number of all cells."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def members(self, columns: int) -> npt.NDArray[np.bool_]:
+        """Return which tables (rows) look at which columns."""
+        found = np.zeros((len(self), columns), dtype=bool)
+        table = np.repeat(np.arange(len(self)), np.diff(self.start))
+        found[table, self.axis % columns] = True
+        return found
+
+    def reaches(self, least: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return for each cell of each table how far from the middle its farthest axis lies.
+
+        In units of the logarithmic coordinate, on average over the cell.
+
+        Parameters
+        ----------
+        least : int32 array
+            For each coordinate where values with a distance begin; beyond ``SPAN`` if none has one.
+        """
+        parts = []
+        for first, last in pairwise(self.start):
+            reach = np.zeros(1)
+            for place in range(first, last):
+                # The first axis of a table runs fastest.
+                own = self._reach(place, int(least[self.axis[place]]))
+                reach = np.maximum(own[:, None], reach[None, :]).ravel()
+            parts.append(reach)
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _reach(self, place: int, least: int) -> npt.NDArray[np.float64]:
+        """Return how far from the middle the bins of one axis lie on average."""
+        edges = np.arange(self.bins[place] + 1.0) * (1 << SHIFT) / self.pace[place]
+        edges = np.clip(edges - self.offset[place], min(least, SPAN), SPAN)
+        low, high = (edges[:-1] - SPAN // 2) / UNIT, (edges[1:] - SPAN // 2) / UNIT
+        width = np.maximum(high - low, 1.0 / UNIT)
+        across = (low * low + high * high) / (2.0 * width)
+        found = np.where((low < 0.0) & (high > 0.0), across, np.abs(low + high) / 2.0)
+        return np.where(high > low, found, 0.0)
+
+    def cells(self, table: int, coordinates: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Return the cell of each record, numbered through all tables.
+
+        Parameters
+        ----------
+        table : int
+        coordinates : int32 array (coordinates, records)
+        """
+        found = np.full(coordinates.shape[1], self.base[table], dtype=np.int64)
+        for place in range(self.start[table], self.start[table + 1]):
+            values = coordinates[self.axis[place]] + self.offset[place]
+            found += self.stride[place] * (values * self.pace[place] >> SHIFT)
+        return found
+
+
+Edges = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.uint16]
+
+CUTS = 16
+_CELLS = CUTS * CUTS
+_FIRST, _LAST = -40, 80  # half-octaves: from 2^-20 to 2^40, either sign
+_NEAR = 30  # so many below the width of an even cell
+_MOST_CATEGORIES = 1024
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of one column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    ordered : bool
+        Whether the order of values means anything; categories have none.
+    whole : bool
+        Whether values are whole numbers (integers, days, codes of categories).
+    lower, upper : float or None
+        Public bounds; for categories 0 and the last code.
+    cuts : tuple of tuples of int
+        For each refinement: which cells of the grid before are cut into sixteen.
+    absent : float or None
+        What stands for a missing value where that is a value of its own: it has the first cell of
+        a column with an order, and lies below all values; of categories it is the last.
+
+    Examples
+    --------
+    >>> grid = Grid("age", True, True, 0.0, 2.0)
+    >>> grid.edges.tolist(), grid.codes(np.array([0.0, 2.0, 7.0])).tolist()
+    ([0.5, 1.5], [0, 2, 2])
+    """
+
+    name: str
+    ordered: bool
+    whole: bool
+    lower: float | None
+    upper: float | None
+    cuts: tuple[tuple[int, ...], ...] = ()
+    absent: float | None = None
+
+    @property
+    def apart(self) -> int:
+        """How many cells before the others are not of values: that of missing ones, or none."""
+        return int(self.ordered and self.absent is not None)
+
+    @cached_property
+    def present(self) -> Grid:
+        """The grid of values that are not missing."""
+        if not self.apart:
+            return self
+        cuts = tuple(tuple(cell - 1 for cell in chosen if cell > 0) for chosen in self.cuts)
+        return replace(self, cuts=cuts, absent=None)
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Where a new cell begins, in increasing order: there is one cell more than edges."""
+        if self.apart:
+            assert self.absent is not None
+            # Days are whole; of numbers only the least there is stands for a missing one.
+            edge = self.absent + 0.5 if self.whole else np.nextafter(self.absent, 0.0)
+            return np.concatenate([[max(edge, np.nextafter(self.absent, 0.0))], self.present.edges])
+        edges = self._root()
+        for chosen in self.cuts:
+            edges = self._cut(edges, chosen)
+        return edges
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.edges) + 1
+
+    def codes(self, values: npt.NDArray[np.float64]) -> Codes:
+        """Return the cell of each value; what lies outside the bounds is in the outermost one."""
+        return np.searchsorted(self.edges, values, side="right").astype(np.uint16)
+
+    def refined(self, chosen: tuple[int, ...]) -> Grid:
+        """Return the grid with the chosen cells cut into sixteen."""
+        return replace(self, cuts=(*self.cuts, chosen))
+
+    def parents(self) -> npt.NDArray[np.int64]:
+        """Return for each cell the cell of the grid before the last cut that holds it."""
+        before = replace(self, cuts=self.cuts[:-1])
+        return before.codes(np.concatenate([[-np.inf], self.edges])).astype(np.int64)
+
+    def borders(self) -> Edges:
+        """Return the edges with an end on either side, for means and samples of present values."""
+        if self.apart:
+            return self.present.borders()
+        edges = self.edges
+        if self.lower is not None and self.upper is not None:
+            half = 0.5 if self.whole else 0.0
+            return np.concatenate([[self.lower - half], edges, [self.upper + half]])
+        return np.concatenate([[2.0 * edges[0]], edges, [2.0 * edges[-1]]])
+
+    @cached_property
+    def unit(self) -> float:
+        """What to multiply values by, so that no sum, product or square of them overflows."""
+        largest = float(np.abs(self.borders()).max(initial=0.0))
+        if largest == 0.0 or 1e-100 < largest < 1e100:
+            return 1.0
+        return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
+
+    def middles(self) -> Edges:
+        """Return the middle of each cell of present values, in units of :attr:`unit`."""
+        borders = self.borders() * self.unit
+        return (borders[:-1] + borders[1:]) / 2.0
+
+    def _root(self) -> Edges:
+        if self.lower is None or self.upper is None:
+            return self._distinct(_half_octaves(_FIRST, _LAST))
+        if self.whole and self.upper - self.lower < (_CELLS if self.ordered else _MOST_CATEGORIES):
+            return self.lower + 0.5 + np.arange(self.upper - self.lower)
+        # Halved first: between the bounds may lie more than the largest number.
+        half = self.upper / 2.0 - self.lower / 2.0
+        last = 2 * math.frexp(half / (_CELLS / 2))[1] - 2
+        near = _half_octaves(last - _NEAR, last)
+        both = np.concatenate([_between(self.lower, self.upper, _CELLS), near])
+        # Between bounds that are neighbouring numbers an even edge may fall on one of them, too.
+        return self._distinct(both[(both > self.lower) & (both < self.upper)])
+
+    def _cut(self, edges: Edges, chosen: tuple[int, ...]) -> Edges:
+        borders = Grid(self.name, self.ordered, self.whole, self.lower, self.upper).borders()
+        whole = np.concatenate([borders[:1], edges, borders[-1:]])
+        added = [_between(float(whole[cell]), float(whole[cell + 1]), CUTS) for cell in chosen]
+        found: Edges = self._distinct(np.concatenate([edges, *added]))
+        # Between whole numbers an edge may fall on the bound itself, where it parts nothing.
+        inside: Edges = found[(found > whole[0]) & (found < whole[-1])]
+        return inside
+
+    def _distinct(self, edges: Edges) -> Edges:
+        """Move edges between whole numbers, where only those occur, and drop repeated ones."""
+        return np.unique(np.floor(edges) + 0.5 if self.whole else edges)
+
+
+def _half_octaves(first: int, last: int) -> Edges:
+    """Return 1, 1.5, 2, 3, 4, 6, ... between two powers, of either sign; no rounding anywhere."""
+    powers = np.array([math.ldexp(1.5 if k % 2 else 1.0, k // 2) for k in range(first, last + 1)])
+    return np.concatenate([-powers[::-1], powers])
+
+
+def _between(lower: float, upper: float, parts: int) -> Edges:
+    """Return the inner edges of equal parts."""
+    # Halved, the widest bounds are no wider than a number; doubled, the bits are the same.
+    step = (upper / 2.0 - lower / 2.0) / parts
+    return np.asarray((lower / 2.0 + step * np.arange(1.0, parts)) * 2.0)
+
+
+def grid_of(column: Column) -> Grid:
+    """Return the public grid of a column of the card."""
+    if column.type == "category":
+        last = len(column.categories or ()) - (column.absent is None)
+        return Grid(column.name, False, True, 0.0, float(last), absent=column.absent)
+    whole = column.type in ("integer", "date")
+    if column.lower is None or column.upper is None:
+        return Grid(column.name, True, whole, None, None, absent=column.absent)
+    lower, upper = float(column.lower), float(column.upper)
+    return Grid(column.name, True, whole, lower, upper, absent=column.absent)
+
 
 POINTS = 256
 """Units of worth in one."""

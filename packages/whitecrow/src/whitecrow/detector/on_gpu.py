@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.detector import scoring
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.model import Model
-from whitecrow.detector.tables import SHIFT, Tables
+from whitecrow.detector.model import SHIFT, Grid, Model, Tables
 from whitecrow.neighbours import Device
 
 BATCH = 1 << 20

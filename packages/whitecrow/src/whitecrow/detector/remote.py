@@ -15,7 +15,7 @@ from whitecrow.card import Column
 from whitecrow.data.columns import FIRST_DAY, LAST_DAY
 from whitecrow.detector import scoring
 from whitecrow.detector._dialect import DUCKDB, POSTGRES, Dialect
-from whitecrow.detector.tables import SHIFT
+from whitecrow.detector.model import SHIFT
 from whitecrow.errors import invalid
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow._compiled import KERNELS
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.model import POINTS, Model
-from whitecrow.detector.tables import Tables
+from whitecrow.detector.model import POINTS, Grid, Model, Tables
 
 BLOCK = 4096
 _GUESSES = 1024

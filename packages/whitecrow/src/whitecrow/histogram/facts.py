@@ -6,7 +6,8 @@ counted while a release is made. The exact counts stay in here: what comes out h
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -14,10 +15,120 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.histogram.counting import Counting, Counts
+from whitecrow.data import Dataset, Records
+from whitecrow.data.warehouse import Asked, RemoteDataset, Yields
 from whitecrow.histogram.noise_budget import Money, Noise
+from whitecrow.neighbours.parallel import side_by_side
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
+
+Matrix = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+_BATCH = 65_536
+_TOGETHER = 16
+"""How many batches are counted at a time: what their sums take stays below a question's limits."""
+
+
+class Counting(Protocol):
+    """Which cells a record is in: one of each histogram; picklable."""
+
+    @property
+    def size(self) -> int:
+        """The number of cells of all histograms together."""
+
+    def count(self, rows: Matrix, counts: Counts) -> None:
+        """Add the records of a batch to their cells."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A counting as a warehouse's workers take it: yields cells and their counts."""
+
+    counting: Counting
+    alone: bool
+    """Whether other cores have work of their own."""
+
+    def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
+        counts = _added_up(self.counting, batches, alone=self.alone)
+        filled = np.flatnonzero(counts)
+        yield np.stack([filled, counts[filled]], axis=1).astype(np.float64)
+
+
+def _added_up(counting: Counting, batches: Iterable[Matrix], *, alone: bool) -> Counts:
+    """Count batches, on several cores unless told otherwise: the loops release Python's lock."""
+    if alone:
+        counts = np.zeros(counting.size, dtype=np.int64)
+        for rows in batches:
+            counting.count(rows, counts)
+        return counts
+    # Each batch adds to sums that nobody else adds to meanwhile.
+    sums: deque[Counts] = deque()
+
+    def count(rows: Matrix) -> None:
+        try:
+            own = sums.pop()
+        except IndexError:
+            own = np.zeros(counting.size, dtype=np.int64)
+        counting.count(rows, own)
+        sums.append(own)
+
+    side_by_side(count, batches, _TOGETHER)
+    return sum(sums, np.zeros(counting.size, dtype=np.int64))
+
+
+def counted_rows(rows: Matrix, counting: Counting) -> Counts:
+    """Count records that are given as rows."""
+    return _added_up(counting, [rows], alone=True)
+
+
+def counted_by(
+    counting: Counting,
+    dataset: Records,
+    names: Sequence[str],
+    *,
+    batch: int = _BATCH,
+    alone: bool = False,
+) -> Counts:
+    """Count the records that pass the card by some columns, here or where they are."""
+    if isinstance(dataset, RemoteDataset):
+        return _counted_there(counting, dataset, dataset.records(names))
+    assert isinstance(dataset, Dataset)
+    places = (
+        np.arange(first, min(first + batch, dataset.size))
+        for first in range(0, dataset.size, batch)
+    )
+    return _added_up(counting, (dataset.rows(names, each) for each in places), alone=alone)
+
+
+def every_counted_by(
+    counting: Counting, dataset: Dataset | RemoteDataset, names: Sequence[str]
+) -> Counts:
+    """Count all records by columns of numbers or dates; NaN is a missing value."""
+    if isinstance(dataset, RemoteDataset):
+        return _counted_there(counting, dataset, dataset.every_record(names))
+    columns = [dataset.every_value(name) for name in names]
+    batches = (
+        np.stack([values[first : first + _BATCH] for values in columns], axis=1)
+        for first in range(0, len(columns[0]), _BATCH)
+    )
+    return _added_up(counting, batches, alone=False)
+
+
+def every_text(dataset: Dataset | RemoteDataset, name: str) -> dict[str | None, int]:
+    """Count all records by a column of categories or texts; None is a missing value."""
+    if isinstance(dataset, RemoteDataset):
+        return dataset.every_text(name)
+    return dict(Counter(dataset.every_text(name).tolist()))
+
+
+def _counted_there(counting: Counting, dataset: RemoteDataset, asked: Asked) -> Counts:
+    counts = np.zeros(counting.size, dtype=np.int64)
+    work = _Work(counting, alone=dataset.warehouse.spread)
+    for part in dataset.warehouse.work(asked, work, Yields(2, totals=True)):
+        cells = part.astype(np.int64)
+        np.add.at(counts, cells[:, 0], cells[:, 1])
+    return counts
 
 
 @dataclass(frozen=True, repr=False, eq=False)

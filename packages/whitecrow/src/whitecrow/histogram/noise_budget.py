@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from whitecrow.noise import Source, bulk
 from whitecrow.privacy import Unit
-from whitecrow.privacy.bounds import log_inverse_upper
+from whitecrow.privacy.numbers import log_inverse_upper
 
 _GRID = 1 << 10
 _MOST_NOISE = 1 << 48

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.column import LEAST_SCALE, MOST_SCALE, date_text
+from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from whitecrow.data import Card
-from whitecrow.learning.question import Learn
-from whitecrow.learning.recipe import MOST_TABLES
+from whitecrow.learning.question import MOST_TABLES, Learn
 from whitecrow.limits import Limits, sorting, worst_case
 
 _LOOKS = 8

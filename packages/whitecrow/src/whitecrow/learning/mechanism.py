@@ -8,8 +8,7 @@ from whitecrow.detector import Detector, Threshold, scoring
 from whitecrow.histogram.facts import Bought
 from whitecrow.histogram.noise_budget import Money
 from whitecrow.learning import threshold
-from whitecrow.learning.cells import ByScore
-from whitecrow.learning.facts import LearnFacts
+from whitecrow.learning.facts import ByScore, LearnFacts
 from whitecrow.learning.question import Learn
 from whitecrow.learning.training import train
 from whitecrow.noise import Source

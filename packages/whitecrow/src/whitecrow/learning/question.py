@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from random import Random
+from typing import Any, ClassVar, TypedDict
+
+import numpy as np
 
 from whitecrow.data import Card
 from whitecrow.declaration import (
@@ -21,13 +25,148 @@ from whitecrow.declaration import (
     Whole,
 )
 from whitecrow.detector import Detector
-from whitecrow.detector.grid import Grid, grid_of
+from whitecrow.detector.model import SHIFT, SPAN, UNIT, Grid, Tables, grid_of
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, concentrated
-from whitecrow.learning.recipe import MOST_TABLES, marginal_share, rounds
-from whitecrow.learning.text import described
 from whitecrow.privacy import DifferentialPrivacy, exact
-from whitecrow.question import Question, Said
+from whitecrow.question import JSON, Question, Said
+
+_ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
+_FEW_COLUMNS = 6
+_DROWNED = 10.0
+_MOST_PAID = Fraction(1 << 20)  # from there on one record has all tables
+
+MOST_TABLES = 12 * 24
+"""How many tables there are at the most, whatever the records are."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tables of one kind.
+
+    Parameters
+    ----------
+    ranks : bool
+        Whether columns are seen by their ranks, or by their logarithmic coordinate.
+    columns : int
+        How many columns a table looks at.
+    narrow, wide : float
+        Between which widths a bin lies, in deviations or thirds of the ranks.
+    parts : int
+        How many twelfths of all tables are of this kind.
+    """
+
+    ranks: bool
+    columns: int
+    narrow: float
+    wide: float
+    parts: int
+
+
+_FAMILIES = (
+    Family(False, 1, 0.25, 0.5, 1),
+    Family(False, 2, 0.5, 1.0, 1),
+    Family(False, 3, 0.75, 1.5, 3),
+    Family(False, 6, 2.0, 3.5, 4),
+    Family(True, 2, 1.0, 2.0, 1),
+    Family(True, 3, 1.5, 3.0, 2),
+)
+
+
+def marginal_share(law: str, total: Fraction) -> Fraction:
+    """Return the part of the price for the distributions of single columns.
+
+    Coordinates that are wrong spoil every table, so a small price spends more on them.
+    """
+    if law == "gaussian":
+        return Fraction(1, 2) if total < Fraction(1, 1000) else Fraction(3, 10)
+    return Fraction(2, 5) if total < Fraction(1, 2) else Fraction(1, 5)
+
+
+def rounds() -> tuple[Fraction, ...]:
+    """Return how the marginals' part is divided among their five rounds."""
+    return _ROUNDS
+
+
+def families(law: str, records: float, total: Fraction) -> tuple[tuple[Family, int], ...]:
+    """Return how many tables of each family there are, from the released number of records.
+
+    Gaussian noise grows with the root of the number of tables, Laplace noise with the number: few
+    tables, and fewer for few records.
+    """
+    paid = float(min(total, _MOST_PAID))
+    if law == "gaussian":
+        unit = max(12, min(24, round(records * math.sqrt(paid) / 10)))
+    else:
+        unit = max(1, min(6, round(records * paid / 360)))
+    return tuple((family, family.parts * unit) for family in _FAMILIES)
+
+
+class Weights(TypedDict):
+    """What counts how much in a score; the fields of the model have the same names."""
+
+    peak: float
+    tail: float
+    far: float
+    ranks: float
+
+
+def weights_of(columns: int, doubt: float) -> Weights:
+    """Return what counts how much in a score.
+
+    With few columns an outlier shows in few tables, and strongly: single strange cells count for
+    more, and so do far ones; ranks, which see no distances, count for less, and tails for nothing,
+    since the tables see them. With many columns it shows weakly in many tables.
+
+    Parameters
+    ----------
+    columns : int
+    doubt : float
+        Which part of the records noise may hide in a column's distribution. Where that is much, the
+        middle is not known, nor what is far from it.
+    """
+    few = min(1.0, (_FEW_COLUMNS / columns) ** 2)
+    clear = few / (1.0 + (_DROWNED * doubt) ** 2)
+    return Weights(
+        peak=4.0 * few,
+        tail=0.3 * min(1.0, 2 * _FEW_COLUMNS / columns) * (1.0 - clear),
+        far=2.0 * clear,
+        ranks=1.0 - 0.5 * clear,
+    )
+
+
+def draw_tables(columns: int, wanted: tuple[tuple[Family, int], ...], seed: int) -> Tables:
+    """Draw a layout from public randomness: columns by balanced permutations, widths, offsets."""
+    lots = Random(seed)
+    start, axis, offset, pace = [0], [], [], []
+    for family, count in wanted:
+        waiting: list[int] = []
+        for _ in range(count):
+            for column in _next_columns(lots, waiting, columns, min(family.columns, columns)):
+                ratio = math.log(family.wide / family.narrow)
+                width = family.narrow * math.exp(ratio * lots.random()) * UNIT
+                axis.append(column + (columns if family.ranks else 0))
+                offset.append(int(lots.random() * width))
+                pace.append(round((1 << SHIFT) / width))
+            start.append(len(axis))
+    return Tables(*(np.array(part, dtype=np.int32) for part in (start, axis, offset, pace)))
+
+
+def _next_columns(lots: Random, waiting: list[int], columns: int, size: int) -> list[int]:
+    """Take the next distinct columns off a permutation, shuffling another when it is used up."""
+    chosen: list[int] = []
+    put_back: list[int] = []
+    while len(chosen) < size:
+        if not waiting:
+            waiting.extend(sorted(range(columns), key=lambda _: lots.random()))
+        column = waiting.pop()
+        (put_back if column in chosen else chosen).append(column)
+    waiting.extend(reversed(put_back))
+    return chosen
+
+
+assert (SPAN + 8 * UNIT) * ((1 << SHIFT) // (UNIT // 8)) < 1 << 31  # bins fit in 32 bits
+
 
 MOST_COLUMNS = 2048
 _MOST_CATEGORIES = 1024
@@ -212,3 +351,163 @@ class Learn(Question):
             f"A detector learned from about {detector.records:,} records",
             detector.report(),
         )
+
+
+FEW = 12
+SIZES = (300, 1000, 3000, 10_000, 30_000)
+PRICES = (0.1, 1.0, 10.0)
+
+_WARNED = -0.05
+_LEVEL = -0.015
+
+# By law and whether columns are few: a row an epsilon, a pair a size: mean ROC-AUC, and its lead
+# over an Isolation Forest without privacy.
+_TABLE: dict[tuple[str, bool], tuple[tuple[tuple[float, float], ...], ...]] = {
+    ("gaussian", True): (
+        ((0.684, -0.101), (0.677, -0.109), (0.744, -0.042), (0.753, -0.033), (0.786, 0.001)),
+        ((0.721, -0.064), (0.804, 0.019), (0.823, 0.038), (0.795, 0.010), (0.810, 0.024)),
+        ((0.820, 0.034), (0.823, 0.038), (0.823, 0.038), (0.801, 0.016), (0.810, 0.025)),
+    ),
+    ("gaussian", False): (
+        ((0.512, -0.180), (0.612, -0.080), (0.672, -0.020), (0.716, 0.024), (0.747, 0.055)),
+        ((0.670, -0.022), (0.706, 0.014), (0.695, 0.003), (0.724, 0.032), (0.741, 0.049)),
+        ((0.697, 0.005), (0.717, 0.025), (0.707, 0.015), (0.723, 0.031), (0.741, 0.049)),
+    ),
+    ("laplace", True): (
+        ((0.566, -0.219), (0.641, -0.145), (0.678, -0.107), (0.730, -0.055), (0.743, -0.043)),
+        ((0.690, -0.096), (0.763, -0.023), (0.775, -0.011), (0.787, 0.002), (0.805, 0.020)),
+        ((0.798, 0.012), (0.812, 0.027), (0.827, 0.042), (0.805, 0.019), (0.813, 0.028)),
+    ),
+    ("laplace", False): (
+        ((0.456, -0.236), (0.565, -0.127), (0.609, -0.083), (0.667, -0.025), (0.719, 0.027)),
+        ((0.577, -0.115), (0.599, -0.093), (0.670, -0.023), (0.710, 0.018), (0.730, 0.038)),
+        ((0.679, -0.013), (0.688, -0.004), (0.686, -0.006), (0.708, 0.016), (0.729, 0.037)),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What detectors reached on public sets of about this kind.
+
+    Parameters
+    ----------
+    auc : float
+        Mean ROC-AUC: the chance that an outlier scores above another record.
+    lead : float
+        How far that is ahead of an Isolation Forest without privacy.
+    """
+
+    auc: float
+    lead: float
+
+    @property
+    def too_small(self) -> bool:
+        """Whether the price is too small for so many records: far behind what is possible."""
+        return self.lead < _WARNED
+
+
+def expected(law: str, epsilon: float, columns: int, records: float) -> Quality:
+    """Interpolate the table, in the logarithms of epsilon and of the records; ends are held.
+
+    Parameters
+    ----------
+    law : {"laplace", "gaussian"}
+        Pure privacy, or (epsilon, 1e-6).
+    epsilon : float
+    columns : int
+    records : float
+
+    Examples
+    --------
+    >>> expected("gaussian", 1.0, 10, 30_000).lead > expected("gaussian", 0.1, 10, 300).lead
+    True
+    """
+    rows = _TABLE[law, columns <= FEW]
+    low, part = _between(PRICES, epsilon)
+    left, share = _between(SIZES, records)
+    found = [
+        (1 - part) * ((1 - share) * rows[low][left][kind] + share * rows[low][left + 1][kind])
+        + part * ((1 - share) * rows[low + 1][left][kind] + share * rows[low + 1][left + 1][kind])
+        for kind in (0, 1)
+    ]
+    return Quality(*found)
+
+
+def worth_it(law: str, epsilon: float, columns: int) -> int | None:
+    """Return from how many records on detectors were about level with an Isolation Forest."""
+    for step in range(81):
+        records = SIZES[0] * (SIZES[-1] / SIZES[0]) ** (step / 80)
+        if expected(law, epsilon, columns, records).lead >= _LEVEL:
+            return int(math.ceil(records / 100) * 100)
+    return None
+
+
+def _between(known: tuple[float, ...], value: float) -> tuple[int, float]:
+    """Return the place before a value, and how far it is on its way to the next, by logarithms."""
+    bounded = min(max(value, known[0]), known[-1])
+    place = max(index for index, one in enumerate(known[:-1]) if one <= bounded)
+    return place, math.log(bounded / known[place]) / math.log(known[place + 1] / known[place])
+
+
+def described(question: Learn, card: Card, records: int | None) -> tuple[str, dict[str, JSON]]:
+    """Return the words and the figures of a description.
+
+    Parameters
+    ----------
+    question : Learn
+    card : Card
+    records : int, optional
+        A public guess; the card's size where it has one.
+    """
+    names = question.names(card)
+    bought = [name for name in names if not card.column(name).bounded and not _category(card, name)]
+    # Noise grows with the records of a person, so the price is worth that much less.
+    paid = float(question.epsilon * question.shares[0]) / card.contribution
+    law = question.money(card).law
+    enough = worth_it(law, paid, len(names))
+    words = [
+        f"A detector over {len(names)} columns: noisy counts of all records in a few hundred "
+        "public tables. It scores any number of records at no further price.",
+    ]
+    size = records or card.size
+    figures: dict[str, JSON] = {}
+    if size:
+        found = expected(law, paid, len(names), size)
+        figures = {"expected_auc": round(found.auc, 3), "expected_lead": round(found.lead, 3)}
+        words.append(
+            f"On public sets of about {size:,} records such detectors had a mean ROC-AUC of "
+            f"{found.auc:.2f}, {abs(found.lead):.2f} {'above' if found.lead >= 0 else 'below'} an "
+            "Isolation Forest without privacy."
+        )
+        if found.too_small:
+            words.append("Epsilon is too small for so few records: noise rules.")
+    words.append(
+        "At this price 30,000 records were still too few to be level with such a forest."
+        if enough is None
+        else f"They were level with such a forest from about {enough:,} records on."
+    )
+    if bought:
+        words.append(
+            f"The card has no bounds for {', '.join(bought[:5])}"
+            f"{', ...' if len(bought) > 5 else ''}; a grid for them is bought within the price."
+        )
+    if question.rates:
+        rates = ", ".join(f"{float(rate):.2%}" for rate in question.rates)
+        words.append(
+            f"Thresholds for false alarms of {rates} take {float(question.shares[1]):.0%} of the "
+            "price; where the data are too few for one, the detector says so."
+        )
+    else:
+        words.append("No threshold is bought: name false_alarms to get one.")
+    figures |= {
+        "columns": list(names),
+        "enough_records": enough,
+        "columns_without_bounds": bought,
+        "threshold_share": float(question.shares[1]),
+    }
+    return " ".join(words), figures
+
+
+def _category(card: Card, name: str) -> bool:
+    return card.column(name).type == "category"

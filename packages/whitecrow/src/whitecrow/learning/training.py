@@ -2,18 +2,231 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
-from whitecrow.detector.grid import Grid
-from whitecrow.detector.model import Model
+from whitecrow.detector.model import CUTS, PARTS, SPAN, UNIT, Grid, Model
 from whitecrow.detector.scoring import Encoder
 from whitecrow.histogram.facts import Answers
-from whitecrow.learning.cells import ByTable
-from whitecrow.learning.marginals import learn_marginals, look_of
-from whitecrow.learning.recipe import Family, draw_tables, families, marginal_share, weights_of
+from whitecrow.learning.facts import ByColumn, ByTable, joined
+from whitecrow.learning.question import (
+    Family,
+    draw_tables,
+    families,
+    marginal_share,
+    rounds,
+    weights_of,
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_WINSOR = 0.01
+_MOST_DRAWN = 0.3
+_LEAST_SPREAD = 2.0**-120  # of the largest value: below, distances are beyond the largest number
+_DOUBT = (1.5, 2.5)  # trust falls from 1 to 0 as noise grows from 0.2 to 0.6 of all records
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The released distributions.
+
+    Parameters
+    ----------
+    grids : tuple of Grid
+        The final grids.
+    shares : tuple of float64 arrays
+        The part of the records in each cell.
+    records : float
+        The released number of records, at least 1.
+    noise : float
+        About the standard deviation of a noisy cumulative count.
+    """
+
+    grids: tuple[Grid, ...]
+    shares: tuple[Floats, ...]
+    records: float
+    noise: float
+
+    @property
+    def doubt(self) -> float:
+        """Which part of the records noise may hide in a column's distribution."""
+        return max(self.noise, 1.0) / self.records
+
+
+def learn_marginals(
+    grids: tuple[Grid, ...],
+    answers: Answers,
+    share: Fraction,
+    *,
+    size: int | None = None,
+    fixed: tuple[Grid, ...] | None = None,
+) -> Marginals:
+    """Release the distribution of every column.
+
+    Parameters
+    ----------
+    grids : tuple of Grid
+        Public grids, not refined.
+    answers : Answers
+        Noisy counts; asked for five times.
+    share : Fraction
+        The part of the price that is spent here.
+    size : int, optional
+        The number of records, where the card makes it public.
+    fixed : tuple of Grid, optional
+        The final grids, where it was decided earlier which cells are cut.
+    """
+    first, second, *others = (share * part for part in rounds())
+    cells, groups = ByColumn(grids), [_groups(grid) for grid in grids]
+    noisy, wide = answers.counts(cells, first, len(grids), joined(groups))
+    coarse = _split(noisy, [int(group.max()) + 1 for group in groups])
+    noisy, narrow = answers.counts(cells, second, len(grids))
+    fine = _split(noisy, [grid.cells for grid in grids])
+    # Every column counts the same records.
+    found = float(np.mean([above.sum() for above in coarse])) if size is None else float(size)
+    records = max(1.0, found)
+    estimates = [
+        _reconciled(above + (records - above.sum()) / len(above), below, group, wide**2, narrow**2)
+        for above, below, group in zip(coarse, fine, groups, strict=True)
+    ]
+    for cut, part in enumerate(others):
+        grids = tuple(
+            grid.refined(_fullest(values) if fixed is None else fixed[place].cuts[cut])
+            if grid.ordered
+            else grid
+            for place, (grid, values) in enumerate(zip(grids, estimates, strict=True))
+        )
+        noisy, deviation = answers.counts(ByColumn(grids), part, len(grids))
+        for place, values in enumerate(_split(noisy, [grid.cells for grid in grids])):
+            if grids[place].ordered:
+                # What the first rounds say of a cell is by far the more precise: it stays.
+                estimates[place] = _reconciled(
+                    estimates[place], values, grids[place].parents(), 0.0, deviation**2
+                )
+    # A cumulative count adds up about four coarse and four fine cells on average.
+    spread = math.sqrt(4 * wide**2 + 4 * narrow**2)
+    return Marginals(
+        grids, tuple(_shares(values, records) for values in estimates), records, spread
+    )
+
+
+def _split(noisy: Ints, sizes: list[int]) -> list[Ints]:
+    """Return the counts of each column."""
+    return np.split(noisy, np.cumsum(sizes)[:-1])
+
+
+def _groups(grid: Grid) -> Ints:
+    """Which sixteenth of the grid each cell belongs to."""
+    return np.arange(grid.cells) * min(CUTS, grid.cells) // grid.cells
+
+
+def _reconciled(above: Floats, below: Ints, group: Ints, high: float, low: float) -> Floats:
+    """Return the counts of cells that fit both rounds best.
+
+    Each group's count is the average of both rounds by their precision. Within a group cells
+    differ from equal parts only as far as noise alone would not explain (James and Stein).
+    """
+    # A cell in which no value can lie has no parts, and nothing asks for its count.
+    sizes = np.maximum(np.bincount(group, minlength=len(above)), 1)
+    values = below.astype(np.float64)
+    sums = np.bincount(group, weights=values, minlength=len(above))
+    precise = sizes * low
+    best = (above * precise + sums * high) / (high + precise)
+    away = values - (sums / sizes)[group]
+    seen = np.bincount(group, weights=away * away, minlength=len(above))
+    trust = np.maximum(0.0, 1.0 - np.maximum(sizes - 1, 1) * low / np.maximum(seen, 1e-9))
+    found: Floats = (best / sizes)[group] + trust[group] * away
+    return found
+
+
+def _fullest(values: Floats) -> tuple[int, ...]:
+    order = np.argsort(-values, kind="stable")[:CUTS]
+    return tuple(sorted(int(place) for place in order))
+
+
+def _shares(values: Floats, records: float) -> Floats:
+    """Return parts of the whole that are not negative, by isotonic cumulative counts."""
+    from scipy.optimize import isotonic_regression
+
+    running = np.asarray(isotonic_regression(np.cumsum(values)).x, dtype=np.float64)
+    running = np.rint(np.clip(running, 0.0, records) / records * PARTS)
+    running[-1] = PARTS
+    return np.diff(running, prepend=0.0) / PARTS
+
+
+def look_of(grid: Grid, share: Floats, records: float, noise: float) -> npt.NDArray[np.int32]:
+    """Return the two coordinates of each cell: logarithmic, and rank.
+
+    The logarithmic one is ``sign(t) log(1 + |t|)`` of the standardised value, cut at 3; mean and
+    deviation are those of the released distribution with its ends drawn in (1 %, or what may be
+    noise), blended with the grid's bounds where noise is large. Categories have no order of their
+    own: they are put in the order of how common they are.
+    """
+    if grid.apart:
+        return _look_with_missing(grid, share, records, noise)
+    if grid.ordered:
+        below = np.cumsum(share)
+        middle = grid.middles()
+        # Ends that may be noise are drawn in.
+        part = min(max(2.0 * noise / records, _WINSOR), _MOST_DRAWN)
+        mean, spread = _moments(middle, share, part)
+        if grid.lower is not None and grid.upper is not None:
+            trust = min(1.0, max(0.0, _DOUBT[0] - _DOUBT[1] * noise / records))
+            lower, upper = grid.lower * grid.unit, grid.upper * grid.unit
+            width = (upper - lower) / 6.0
+            mean = trust * mean + (1.0 - trust) * (lower + upper) / 2.0
+            spread = math.sqrt(trust * spread**2 + (1.0 - trust) * width**2)
+        away = (middle - mean) / spread
+        logarithmic = np.sign(away) * np.log1p(np.abs(away))
+        ranks = 3.0 * (2.0 * below - share - 1.0)
+    else:
+        order = np.argsort(np.argsort(-share, kind="stable"), kind="stable")
+        common = np.cumsum(np.sort(share)[::-1])
+        logarithmic = 6.0 * order / max(1, grid.cells - 1) - 3.0
+        ranks = (3.0 * (2.0 * common - np.sort(share)[::-1] - 1.0))[order]
+    both = np.stack([logarithmic, ranks])
+    return np.clip(np.rint((both + 3.0) * UNIT), 0, SPAN).astype(np.int32)
+
+
+def _look_with_missing(
+    grid: Grid, share: Floats, records: float, noise: float
+) -> npt.NDArray[np.int32]:
+    """Put missing values at the low end of both coordinates, and all others a unit away from it."""
+    rest = share[1:].sum()
+    others = share[1:] / rest if rest > 0 else np.full(len(share) - 1, 1 / (len(share) - 1))
+    look = look_of(grid.present, others, max(1.0, records * rest), noise)
+    kept = np.maximum(look, UNIT)
+    return np.concatenate([np.zeros((2, 1), dtype=np.int32), kept], axis=1)
+
+
+def _moments(middle: Floats, share: Floats, part: float) -> tuple[float, float]:
+    """Return mean and deviation with a part at either end drawn in, as if the rest were normal."""
+    below = np.cumsum(share)
+    drawn = np.diff(np.clip(below, part, 1.0 - part), prepend=part)
+    drawn[np.argmax(below >= part)] += part
+    drawn[np.argmax(below >= 1.0 - part)] += part
+    drawn /= drawn.sum()
+    mean = float((drawn * middle).sum())
+    spread = math.sqrt(float((drawn * (middle - mean) ** 2).sum()) / _drawn_variance(part))
+    # All in one cell: half of the narrowest cell stands for what is not known.
+    apart = np.diff(middle)
+    narrowest = float(apart[apart > 0.0].min(initial=1.0))
+    largest = float(np.abs(middle).max(initial=0.0))
+    return mean, max(spread, narrowest / 2.0, largest * _LEAST_SPREAD)
+
+
+def _drawn_variance(part: float) -> float:
+    """Return the variance that a standard normal has left when its ends are drawn in."""
+    edge = NormalDist().inv_cdf(1.0 - part)
+    density = math.exp(-edge * edge / 2.0) / math.sqrt(2.0 * math.pi)
+    return 1.0 - 2.0 * part - 2.0 * edge * density + 2.0 * part * edge * edge
 
 
 def train(

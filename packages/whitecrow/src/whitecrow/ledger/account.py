@@ -30,7 +30,7 @@ from functools import cache
 from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
-from whitecrow.ledger.locks import Claim
+from whitecrow.ledger.database import Claim
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,

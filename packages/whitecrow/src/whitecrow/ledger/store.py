@@ -42,8 +42,7 @@ from whitecrow.ledger.account import (
     in_unit,
 )
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.database import Database, Session
-from whitecrow.ledger.locks import Claim, claims_of
+from whitecrow.ledger.database import Claim, Database, Session, claims_of
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.rebuilding import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whitecrow.data import Card, Records
-from whitecrow.histogram.counting import Counting, Counts, Matrix, counted_by
-from whitecrow.histogram.facts import CellFacts
+from whitecrow.histogram.facts import CellFacts, Counting, Counts, Matrix, counted_by
 from whitecrow.monitor.question import Monitor
 from whitecrow.neighbours import Engine
 from whitecrow.publish.periods import Calendar

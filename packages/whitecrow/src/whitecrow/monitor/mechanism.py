@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whitecrow.histogram.counting import Counting, Counts
+from whitecrow.histogram.facts import Counting, Counts
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.monitor.facts import MonitorFacts, Weighted
 from whitecrow.monitor.question import Monitor

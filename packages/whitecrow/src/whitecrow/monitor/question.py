@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Delta, Epsilon, Exact, Maybe, Name, Names, Number, Whole
-from whitecrow.detector.grid import Grid
+from whitecrow.detector.model import Grid
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning import Learn
-from whitecrow.learning.recipe import MOST_TABLES, marginal_share, rounds
+from whitecrow.learning.question import MOST_TABLES, marginal_share, rounds
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.strategy import Strategy, strategy
 from whitecrow.monitor.streams import Draw, Reader

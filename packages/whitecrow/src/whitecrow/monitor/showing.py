@@ -10,8 +10,8 @@ import numpy as np
 
 from whitecrow.card import Card
 from whitecrow.detector import Detector, Model
-from whitecrow.learning.cells import ByColumn, joined
-from whitecrow.learning.recipe import Family, families
+from whitecrow.learning.facts import ByColumn, joined
+from whitecrow.learning.question import Family, families
 from whitecrow.learning.training import train
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.drift import Watch, groups, watched_columns

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from whitecrow.detector import Detector, Model
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.counting import Counting
+from whitecrow.histogram.facts import Counting
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.monitor.strategy import Strategy
 

@@ -20,7 +20,7 @@ from whitecrow.neighbours._opening import (
     open_engine,
 )
 from whitecrow.neighbours.devices import Device, find_device
-from whitecrow.neighbours.gpu import device_of
+from whitecrow.neighbours.gpu import GpuEngine
 from whitecrow.neighbours.relation import (
     METRICS,
     NeighbourRelation,
@@ -37,6 +37,7 @@ __all__ = [
     "Device",
     "Engine",
     "EngineType",
+    "GpuEngine",
     "LocalEngine",
     "NeighbourRelation",
     "copies",
@@ -44,7 +45,6 @@ __all__ = [
     "count_close",
     "count_related",
     "current_name",
-    "device_of",
     "engine_names",
     "find_device",
     "open_data",

@@ -45,12 +45,12 @@ class GpuEngine:
         progress: Progress | None = None,
     ) -> None:
         self._dataset = dataset
-        self._device = find_device() if device is None else device
+        self.device = find_device() if device is None else device
         self._progress = progress
         self._latest: tuple[tuple[str, ...], Form, Scattered] | None = None
 
     def __repr__(self) -> str:
-        return f"<GpuEngine on {self._device.name}: records withheld>"
+        return f"<GpuEngine on {self.device.name}: records withheld>"
 
     def neighbours(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
@@ -91,13 +91,8 @@ class GpuEngine:
         if latest is None or latest[:2] != wanted:
             values = checked_data(self._dataset.matrix(relation.columns), "engine")
             placed = _placed(values, relation.form())
-            self._latest = latest = *wanted, Scattered(self._device, placed)
+            self._latest = latest = *wanted, Scattered(self.device, placed)
         return latest[2]
-
-
-def device_of(engine: object) -> Device | None:
-    """Return the GPU that an engine counts on, or None where it is of another kind."""
-    return engine._device if isinstance(engine, GpuEngine) else None
 
 
 def _placed(values: Matrix, form: Form) -> Matrix:

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.card import Card, Column
-from whitecrow.column import LEAST_SCALE, MOST_SCALE
+from whitecrow.card import LEAST_SCALE, MOST_SCALE, Card, Column
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours.sphere import EARTH_RADIUS_KM, on_sphere
 

@@ -1,6 +1,5 @@
 """What a release promises: guarantees, their order, conversion and composition, and the wall."""
 
-from whitecrow.privacy.bounds import odds_factor
 from whitecrow.privacy.composition import Totals, compose, totals
 from whitecrow.privacy.conversion import (
     at_any_stop,
@@ -28,7 +27,14 @@ from whitecrow.privacy.guarantees import (
     of_revision,
     reading,
 )
-from whitecrow.privacy.numbers import Exactly, exact, rounded_down, rounded_up, unrounded
+from whitecrow.privacy.numbers import (
+    Exactly,
+    exact,
+    odds_factor,
+    rounded_down,
+    rounded_up,
+    unrounded,
+)
 
 __all__ = [
     "ConditionalPrivacy",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from whitecrow.errors import NoConversion
-from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, sqrt_upper
 from whitecrow.privacy.guarantees import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -19,7 +18,7 @@ from whitecrow.privacy.guarantees import (
     Zone,
     clause,
 )
-from whitecrow.privacy.numbers import Exactly, exact
+from whitecrow.privacy.numbers import Exactly, exact, exp_upper, log_inverse_upper, sqrt_upper
 
 _SP_TO_DP = (
     "Sensitive privacy says nothing about records with few neighbours, so no differential-privacy "

@@ -20,8 +20,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from whitecrow.errors import invalid
-from whitecrow.privacy.bounds import odds_factor
-from whitecrow.privacy.numbers import exact, rounded_up, unrounded
+from whitecrow.privacy.numbers import exact, odds_factor, rounded_up, unrounded
 from whitecrow.rendering import notebook
 
 # The sentences of a promise: by how much odds change, and who is covered

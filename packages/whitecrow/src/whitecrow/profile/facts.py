@@ -13,8 +13,7 @@ import numpy as np
 
 from whitecrow.data import Card, Dataset, Records
 from whitecrow.data.warehouse import RemoteDataset
-from whitecrow.histogram.counting import Counts, Matrix, every_counted_by, every_text
-from whitecrow.histogram.facts import CellFacts
+from whitecrow.histogram.facts import CellFacts, Counts, Matrix, every_counted_by, every_text
 from whitecrow.histogram.line import Edges
 from whitecrow.histogram.noise_budget import Noise
 from whitecrow.neighbours import Engine

@@ -9,7 +9,7 @@ import numpy as np
 
 from whitecrow.data import Card
 from whitecrow.histogram.columns import Categories, Numbers
-from whitecrow.histogram.counting import Counts
+from whitecrow.histogram.facts import Counts
 from whitecrow.histogram.line import Edges, line_of
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.histogram.table import TableProfile

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from whitecrow.histogram.noise_budget import Noise
-from whitecrow.privacy.bounds import log_inverse_upper, sqrt_upper
+from whitecrow.privacy.numbers import log_inverse_upper, sqrt_upper
 
 
 def threshold(noise: Noise, contribution: int, delta: Fraction) -> int:

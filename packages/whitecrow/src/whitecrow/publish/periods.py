@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.column import Column
+from whitecrow.card import Column
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import exact
 from whitecrow.publish._signed import signed

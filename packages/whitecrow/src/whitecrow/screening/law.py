@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.errors import invalid
-from whitecrow.privacy.bounds import exp_upper, log_inverse_upper, log_upper
+from whitecrow.privacy.numbers import exp_upper, log_inverse_upper, log_upper
 
 BITS = 64
 ONE = 1 << BITS
