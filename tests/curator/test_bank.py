@@ -17,7 +17,7 @@ def test_killed_processes_lose_nothing_and_release_nothing_twice(
 ) -> None:
     bank = Bank(store, charges=60, share=60, log=tmp_path / "told")
     bank.log.touch()
-    assert run_with_kills(bank, kills=12) >= 12
+    assert run_with_kills(bank, kills=6) >= 6
 
 
 @pytest.mark.study

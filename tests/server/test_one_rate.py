@@ -120,15 +120,13 @@ def test_whoever_comes_seldom_wastes_nothing(url: str) -> None:
 def test_two_nodes_share_one_burst_of_requests() -> None:
     with postgres.cluster() as server:
         token = prepared(server.url, ["ana"], budget="1")["ana"]
-        options = ("--rate", "1", "--no-pad", "--no-console")
+        options = ("--rate", "0.01", "--no-pad", "--no-console")
         with running(server.url, *options) as one, running(server.url, *options) as other:
-            began = time.monotonic()
             headers = {"Authorization": f"Bearer {token}"}
             told = [
                 requests.get(f"{node.url}/v1/me", headers=headers, timeout=60).status_code
                 for _ in range(100)
                 for node in (one, other)
             ]
-            passed = time.monotonic() - began
     assert set(told) == {200, 429}
-    assert 80 <= told.count(200) <= 100 + passed
+    assert 80 <= told.count(200) <= 103  # in five minutes, when the test would end, three more
