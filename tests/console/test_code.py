@@ -29,6 +29,27 @@ URL = "http://127.0.0.1:8765"
 
 MORE: dict[str, tuple[str, dict[str, Any]]] = {
     "identify for everyone": ("identify", {"notion": "differential", "metric": "manhattan"}),
+    "identify by a kernel": (
+        "identify",
+        {
+            "model": '{"kind": "kernel", "most": 30, "radii": [2, 5], "heights": [3, 1]}',
+            "beta": "",
+            "radius": "",
+            "metric": "manhattan",
+        },
+    ),
+    "screen in a group": (
+        "screen",
+        {
+            "model": '{"kind": "contextual", "group": ["ward"]}',
+            "record.ward": "surgery",
+            "metric": "",
+        },
+    ),
+    "screen by a neighbour": (
+        "screen",
+        {"model": '{"kind": "kth-neighbour", "nth": 3}', "beta": ""},
+    ),
     "count with a delta": ("count", {"mechanism": "analytic_gaussian", "delta": "1e-6"}),
     "subspaces without counts": ("subspaces", {"count_share": "0", "top": "2"}),
     "explain by lof": (

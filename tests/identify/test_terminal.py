@@ -43,6 +43,28 @@ def test_identify_answers_charges_once_and_answers_again_for_free(clinic):
     assert "wrong" not in said
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        ("--model", '{"kind": "kernel", "most": 60, "radii": [6, 12], "heights": [2, 1]}'),
+        ("--model", '{"kind": "kth-neighbour", "nth": 40}', "--radius", "12"),
+        ("--model", '{"kind": "distance"}', *MODEL),
+    ],
+)
+def test_another_model_is_named_by_its_kind(clinic, model):
+    found = run("screen", *clinic, "--record", RECORD, *model, "--epsilon", "1")
+    kind = json.loads(model[1])["kind"]
+    assert found["question"]["model"].get("kind", "distance") == kind
+    assert found["charged"]
+
+
+@pytest.mark.parametrize("model", ["nonsense", "{", '{"kind": "kernel"}', '{"kind": "os:system"}'])
+def test_what_is_no_model_is_refused(clinic, model):
+    line = ("screen", *clinic, "--record", RECORD, "--model", model, "--epsilon", "1")
+    result = CliRunner().invoke(whitecrow, ["--json", *line])
+    assert result.exit_code == 2, result.output
+
+
 def test_screen_is_differentially_private(clinic):
     found = run("screen", *clinic, "--record", RECORD, *MODEL, "--epsilon", "0.5")
     assert found["guarantee"]["notion"] == "differential"

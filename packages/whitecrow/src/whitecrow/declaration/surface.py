@@ -44,10 +44,10 @@ def inputs(declared: type[Declared]) -> Iterator[Input]:
         if not isinstance(parameter, Nested):
             yield Input(name, parameter, required=parameter.required)
             continue
-        if parameter.others:
-            yield Input(name, parameter)
         for part, one in parameter.parts.items():
             yield Input(part, one, name, one.required and not parameter.others)
+        if parameter.others:
+            yield Input(name, parameter)
 
 
 def assembled(declared: type[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,6 +59,8 @@ def assembled(declared: type[Declared], given: Mapping[str, Any]) -> dict[str, A
             continue
         if one.inside:
             found.setdefault(one.inside, {})[one.name] = value
+        elif one.name in found:  # an object of another class, with parts that were typed apart
+            found[one.name] = {**value, **found[one.name]}
         else:
             found[one.name] = value
     return found

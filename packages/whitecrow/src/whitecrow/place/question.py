@@ -117,7 +117,9 @@ class ModelChoice(Nested[AnomalyModel]):
         return json_object(text, self.flag) if text.lstrip().startswith("{") else {"kind": text}
 
     def to_text(self, written: Any) -> str:
-        return written["kind"] if set(written) == {"kind"} else json.dumps(written)
+        if not written:
+            return ""
+        return str(written["kind"]) if set(written) == {"kind"} else json.dumps(written)
 
 
 def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
