@@ -353,6 +353,27 @@ def test_an_answer_that_a_stopped_process_stored_is_released_by_no_other(tmp_pat
         ledger.close()
 
 
+def test_what_another_account_lost_stops_every_draw_but_no_stored_answer(tmp_path: Path) -> None:
+    """The store was restored under a process: clinic is whole, ward has forgotten an answer."""
+    store, place = f"sqlite:///{tmp_path / 'ledger.db'}", str(tmp_path / "witness")
+    with begun(store, place, tmp_path) as ledger:
+        ledger.open("ward", budget=Budget.of("1"))
+        asked(ledger, "a", 1)
+        backup(ledger.database, tmp_path / "copy")
+        held, _ = ledger.reserve("ward", order("w"))
+        assert isinstance(held, Reservation)
+        ledger.settle("ward", held, 2)
+        held.release()
+        with sqlite3.connect(tmp_path / "copy") as old:
+            old.backup(sqlite3.connect(tmp_path / "ledger.db"))
+        old.close()
+        assert asked(ledger, "a", 3).answer == 1  # it was drawn once, and its charge is there
+        with pytest.raises(LedgerOutdated):
+            asked(ledger, "b", 4)
+        with pytest.raises(LedgerOutdated):
+            asked(ledger, "a", 5)  # from now on the process knows
+
+
 def test_at_an_interval_answers_wait_once_the_place_was_away_for_two(tmp_path: Path) -> None:
     store, place = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "witness"
     with begun(store, str(place), tmp_path, seconds=1) as ledger:
