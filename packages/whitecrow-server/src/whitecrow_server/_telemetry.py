@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.request import Request, urlopen
 
-from whitecrow.errors import MissingExtra
+from whitecrow.errors import MissingExtra, invalid
 
 _NAME = "whitecrow"
 _WAITING = 4096
@@ -47,6 +47,8 @@ class Telemetry:
             raise MissingExtra(
                 "OpenTelemetry is not installed: pip install 'whitecrow[telemetry]'."
             ) from None
+        if not endpoint.startswith(("http://", "https://")):
+            raise invalid("Telemetry", "endpoint", "an address of HTTP", endpoint)
         base, sent = endpoint.rstrip("/"), dict(headers or {})
         about = Resource.create({"service.name": _NAME})
         self._traces = TracerProvider(resource=about)
@@ -127,8 +129,8 @@ class _Logs:
     def _work(self) -> None:
         while (body := self._waiting.get()) is not None:
             request = Request(self._address, body, self._headers)
-            with contextlib.suppress(OSError), urlopen(request, timeout=_PATIENCE):
-                pass
+            with contextlib.suppress(OSError):
+                urlopen(request, timeout=_PATIENCE).close()  # nosec B310 - the address is of HTTP
 
 
 def _message(said: Mapping[str, Any]) -> bytes:
