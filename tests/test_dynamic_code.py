@@ -56,9 +56,9 @@ LOOKUPS = {
     ("whitecrow/privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("whitecrow/ledger/spatial.py", "sheet"): "lines of LINES",
     ("whitecrow/ledger/verification.py", "_misplaced"): "lines of LINES",
-    ("whitecrow/neighbours/_store.py", "save"): "names of _TABLES",
     ("whitecrow_server/_handler.py", "share"): "values of _LANE_OF",
-    ("whitecrow_server/_schemas.py", "question_from"): "names that a question declares",
+    ("whitecrow_server/_telemetry.py", "_message"): "a level of our own events",
+    ("whitecrow_server/_untrusted_input.py", "question_from"): "names that a question declares",
     ("whitecrow/testing.py", "_declared"): "parameters of a question's own declaration",
 }
 """Functions that get or set an attribute, not of themselves, whose name is computed."""
@@ -134,7 +134,6 @@ def test_nothing_runs_text_or_reads_objects_from_files(calls):
     }
     assert not bare
     loads = [(where, call) for where, _, call, name in calls if _loads_arrays(call, name)]
-    assert loads, "arrays are read somewhere"
     for where, call in loads:
         said = {word.arg: word.value for word in call.keywords}
         assert isinstance(said.get("allow_pickle"), ast.Constant), where

@@ -26,7 +26,7 @@ PURE = (
     *("errors", "privacy", "card", "terms", "noise", "data", "neighbours", "anomaly", "rendering"),
     *("question", "questions", "release", "plan", "detector", "client", "hazmat", "attack"),
     *("identify", "screen", "lookahead", "count", "subspaces", "tune", "explain", "publish"),
-    *("profile", "learn", "cli"),
+    *("profile", "learning", "cli"),
 )
 """What works anywhere: everything but the account and what stands on it."""
 

@@ -174,7 +174,7 @@ def test_facts_that_change_are_an_error(monkeypatch):
     ticks = itertools.count()
 
     def moody(*given):
-        return dataclasses.replace(code.gather(*given), exact_copies=next(ticks))
+        return dataclasses.replace(code.gather(*given), exact_bound=next(ticks))
 
     monkeypatch.setattr(
         "whitecrow_audit.audit.shipped.type_of",

@@ -130,7 +130,7 @@ class _Logs:
         while (body := self._waiting.get()) is not None:
             request = Request(self._address, body, self._headers)
             with contextlib.suppress(OSError):
-                urlopen(request, timeout=_PATIENCE).close()  # nosec B310 - the address is of HTTP
+                urlopen(request, timeout=_PATIENCE).close()  # nosec B310
 
 
 def _message(said: Mapping[str, Any]) -> bytes:
