@@ -82,6 +82,8 @@ def test_the_options_that_all_questions_share_are_listed() -> None:
     for kind in BUILT_IN:
         command = terminal.get_command(context, kind)
         assert command is not None
+        if isinstance(command, click.Group):
+            command = command.commands["ask"]
         options = {name for one in command.params for name in one.opts if name.startswith("--")}
         declared = {f"--{name.replace('_', '-')}" for name in _class_of(kind).__annotations__}
         options -= {*declared, "--help"}

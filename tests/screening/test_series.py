@@ -11,7 +11,7 @@ import pytest
 
 import whitecrow as wc
 from whitecrow.curator.execution import InProcess
-from whitecrow.curator.transcripts import end
+from whitecrow.curator.transcripts import end_series
 from whitecrow.ledger.states import States
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.question import digest
@@ -236,7 +236,7 @@ def test_a_closed_one_is_opened_again_for_nothing_and_an_ended_one_is_over(opene
         screening.ask({"a": 1.0, "b": 1.0})
     again = curator.screening(**SERIES)
     assert not again.opening.charged
-    end(curator, again.question)
+    end_series(curator, again.question)
     assert again.ask({"a": 1.0, "b": 1.0}).answer == first
     with pytest.raises(wc.PolicyViolation, match="for good"):
         again.ask({"a": 2.0, "b": 1.0})

@@ -59,6 +59,9 @@ SECTIONS = {
 
 COMMANDS = {name: does for part in SECTIONS.values() for name, does in part.items()}
 
+GROUPS = ("screening",)
+"""Questions with several commands."""
+
 _ARGUMENTS = "whitecrow.arguments"
 
 
@@ -69,7 +72,7 @@ class LazyGroup(click.Group):
         return [*COMMANDS, *_added_questions(), *_plugins()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in BUILT_IN or name in _added_questions():
+        if (name in BUILT_IN and name not in GROUPS) or name in _added_questions():
             from whitecrow.cli.ask import question_command
 
             found = question_command(name)

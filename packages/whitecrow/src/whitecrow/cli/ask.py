@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,17 @@ _WIDE = 60
 _PLACEHOLDERS = {"number": "NUMBER", "names": "A,B,...", "record": "JSON", "object": "JSON"}
 
 
-def question_command(kind: str) -> click.Command:
-    """Return ``whitecrow KIND``, with an option for each parameter of the question."""
+Many = Callable[..., None]
+"""How a file of records is asked about; see :func:`whitecrow.cli.records.answer_all`."""
+
+
+def question_command(
+    kind: str, name: str = "", *, many: Many = answer_all, without: Sequence[str] = ()
+) -> click.Command:
+    """Return ``whitecrow KIND``, with an option for each parameter of the question.
+
+    ``name`` is that of a command of several that ask one kind, ``without`` options it has not.
+    """
     question = question_type(kind).question
 
     def ask(
@@ -52,7 +61,7 @@ def question_command(kind: str) -> click.Command:
         if records is not None:
             if given.dummy:
                 raise InvalidInput("--dummy answers one question at a time: leave out --records.")
-            answer_all(given, _about(question, options), records=records, out=out, **how)
+            many(given, _about(question, options), records=records, out=out, **how)
             return
         if any(how.values()) or (how and out is not None):
             raise InvalidInput("--key, --only, --leave-out and --out are for --records FILE.")
@@ -75,16 +84,20 @@ def question_command(kind: str) -> click.Command:
             help="Write what was released into this file.",
         )(made)
     account = click.command()(made)
+    example = question.example
+    if "records" in without:
+        example = example.partition(" --records")[0]
+    params = [
+        *[_option(one) for one in _inputs(question)],
+        *[_former(one, former) for one in _inputs(question) for former in _formerly(one)],
+        *account.params,
+    ]
     return _QuestionCommand(
-        kind,
+        name or kind,
         callback=account.callback,
-        params=[
-            *[_option(one) for one in _inputs(question)],
-            *[_former(one, name) for one in _inputs(question) for name in _formerly(one)],
-            *account.params,
-        ],
+        params=[one for one in params if one.name not in without],
         help="\n\n".join(dict.fromkeys((question.asks, summary(question)))),
-        epilog=f"Example: whitecrow {kind} {question.example}",
+        epilog=f"Example: whitecrow {f'{kind} {name}'.strip()} {example}",
     )
 
 

@@ -92,7 +92,7 @@ def answer_all(
         for (name, _), release in zip(rows, releases, strict=True)
     ]
     if out is not None:
-        _write(key or "row", answers, Path(out))
+        write_answers(key or "row", answers, Path(out))
     left_out = asked.left_out
     headlines = [
         question.says(release.answer).headline
@@ -149,7 +149,7 @@ def _counted(headlines: list[str]) -> str:
     return words + (", ..." if len(set(headlines)) > len(found) else "")
 
 
-def _write(key: str, answers: list[dict[str, Any]], target: Path) -> None:
+def write_answers(key: str, answers: list[dict[str, Any]], target: Path) -> None:
     """Write the table; an answer that is neither a truth value nor a number is JSON text."""
     import pyarrow
 
@@ -161,7 +161,7 @@ def _write(key: str, answers: list[dict[str, Any]], target: Path) -> None:
                 one["answer"] if plain else json.dumps(one["answer"], ensure_ascii=False)
                 for one in answers
             ],
-            "charged": [one["charged"] for one in answers],
+            **({"charged": [one["charged"] for one in answers]} if "charged" in answers[0] else {}),
         }
     )
     write_tables(iter([table]), target)

@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.curator.execution import Answer, behind, failure
+from whitecrow.curator.series import series_order
 from whitecrow.errors import InvalidInput, LedgerBusy, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.states import States
-from whitecrow.question import Progress, digest
+from whitecrow.question import Progress
 from whitecrow.screening import MOST_REPLAYED, Law, Screening, shaped, written_places
 
 if TYPE_CHECKING:
@@ -74,10 +75,13 @@ def next_answers(
     return shaped(question, law, answers), snapshot, charged
 
 
-def end(curator: Curator, question: Screening) -> None:
+def end_series(curator: Curator, question: Screening) -> None:
     """End a series for good: what was answered stays, and nothing more is."""
-    name = digest(question.paid_as(), curator.card, curator.revision)
-    _transcript(curator, name).end()
+    request = series_order(curator, curator.inquire(question))
+    rule = curator._rule(request)
+    if curator.ledger.stored(curator.name, request, rule=rule)[0] is None:
+        raise InvalidInput("No such screening is open; nothing was closed.")
+    _transcript(curator, request.digest).end()
 
 
 def _drawn(

@@ -12,16 +12,15 @@ from whitecrow.data import Card
 from whitecrow.data.asked import read_asked
 from whitecrow.errors import InvalidInput, NotAllowed
 from whitecrow.question import Progress, Release
-from whitecrow.screening.question import Screening
-
-_AT_ONCE = 1000
-"""How many records are asked about, and written down, at a time; a service takes no more."""
+from whitecrow.screening.question import MOST_AT_ONCE, Screening
 
 
 class Answerer(Protocol):
     """A curator, or a client of one."""
 
-    ask: Callable[..., Release]
+    @property
+    def ask(self) -> Callable[..., Release]:
+        """Answer a question, or refuse it."""
 
     @property
     def card(self) -> Card:
@@ -100,16 +99,19 @@ class OpenScreening:
 
         Parameters
         ----------
-        records : path, data frame or Arrow table
-            With the columns that are compared; others are left.
+        records : path, data frame, Arrow table or list of mappings
+            With the columns that are compared; others of a frame or a file are left.
         progress : callable, optional
             Told how many are answered.
         """
-        read = read_asked(records, self._open.card, columns=self._names())
-        asked = [one for one in read.records if one is not None]
+        if isinstance(records, list):
+            asked = records
+        else:
+            read = read_asked(records, self._open.card, columns=self._names())
+            asked = [one for one in read.records if one is not None]
         answers = np.zeros(len(asked), dtype=np.bool_)
-        for start in range(0, len(asked), _AT_ONCE):
-            some = asked[start : start + _AT_ONCE]
+        for start in range(0, len(asked), MOST_AT_ONCE):
+            some = asked[start : start + MOST_AT_ONCE]
             question = self.question.of_all(some)
             answers[start : start + len(some)] = self._open.ask(question, **self._how).answer
             if progress is not None:

@@ -29,8 +29,8 @@ from whitecrow.question import Question, Said
 from whitecrow.screening.law import MOST_FLAGS, Law
 from whitecrow.screening.text import described, opened, said_of
 
-MOST_AT_ONCE = 4096
-"""How many records one question asks about."""
+MOST_AT_ONCE = 1000
+"""How many records one question asks about at the most."""
 
 
 class Screening(Question):
@@ -61,7 +61,6 @@ class Screening(Question):
     )
     reply_seconds = 0.25
     light = True
-    served_up_to: ClassVar[Mapping[str, int]] = {"batch": 1000}
     coin = ("expected_error", "error_if_alone")
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
         "expected_error": ("wrong with probability, for your guess", "chance"),
