@@ -6,21 +6,24 @@ from fractions import Fraction
 
 import pytest
 
-from whitecrow.errors import InvalidInput, PolicyViolation
+from whitecrow.errors import InvalidInput, NoConversion, PolicyViolation
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,
     Facts,
     SensitivePrivacy,
     ZeroConcentrated,
+    Zone,
     at_any_stop,
     at_least_as_strong,
     compose,
     group_privacy,
     to_concentrated,
     to_differential,
+    to_protected,
     to_replace_one,
     to_sensitive,
+    to_tailored,
     totals,
 )
 from whitecrow.privacy.numbers import exp_upper
@@ -189,3 +192,54 @@ def test_a_delta_that_grows_past_one_is_refused_at_once(convert):
         with pytest.raises(InvalidInput, match="delta"):
             convert(DifferentialPrivacy(epsilon, "1/1000"))
     assert convert(DifferentialPrivacy("1/10", "1/1000")).delta < Fraction(1, 250)
+
+
+def test_an_uncovered_record_is_promised_epsilon_times_its_distance():
+    sensitive = SensitivePrivacy("1/10", 17, 0.148)
+    assert to_tailored(sensitive, 1) == Fraction(1, 10)
+    assert to_tailored(sensitive, 7) == Fraction(7, 10)
+    assert to_tailored(DifferentialPrivacy("1/10"), None) == Fraction(1, 10)
+    assert to_tailored(SensitivePrivacy("1/10", 1, 1.0), None) == Fraction(1, 10)
+    for wrong in (0, -1, True, 1.5):
+        with pytest.raises(InvalidInput):
+            to_tailored(sensitive, wrong)
+    for guarantee, distance in (
+        (sensitive, None),
+        (SensitivePrivacy("1/10", 17, 0.148, delta="1e-6"), 1),
+        (DifferentialPrivacy("1/10", "1e-6"), 1),
+        (DifferentialPrivacy("1/10", unit="replace_one"), 1),
+        (ConditionalPrivacy("1/10", "it rains"), 1),
+    ):
+        with pytest.raises(NoConversion):
+            to_tailored(guarantee, distance)
+
+
+def test_a_public_population_is_protected_where_everyone_is():
+    found = to_protected(DifferentialPrivacy("1/10"), "the nurses")
+    assert "one of the nurses" in found.statement()
+    with pytest.raises(NoConversion):
+        to_protected(SensitivePrivacy("1/10", 17, 0.148), "the nurses")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "says"),
+    [
+        (SensitivePrivacy("1/10", 17, 0.148), "has 2m + 1 times this ε."),
+        (SensitivePrivacy("1/10", 17, 0.0), "than that are promised nothing."),
+        (SensitivePrivacy("1/10", 17, 1.0, delta="1e-6"), "are not promised this."),
+        (
+            SensitivePrivacy("1/10", 17, 1.0, "euclidean where a record within 1.0 counts 3"),
+            "are not promised this.",
+        ),
+        (
+            SensitivePrivacy("1/10", 2, 0.0, "weighed by the model pair {}"),
+            "are not promised this.",
+        ),
+        (
+            SensitivePrivacy("1/10", 17, 1.0, and_also=(Zone(3, 1.0, "manhattan"),)),
+            "are not promised this.",
+        ),
+    ],
+)
+def test_a_statement_says_what_is_known_of_the_others(guarantee, says):
+    assert guarantee.statement().endswith(says)

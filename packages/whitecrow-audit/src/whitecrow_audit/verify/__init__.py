@@ -17,8 +17,14 @@ from whitecrow.questions import BUILT_IN
 __all__ = ["MECHANISMS", "Check", "Report", "checks", "exhaust", "loss"]
 
 _HERE = {module.name for module in pkgutil.iter_modules(__path__)}
-MECHANISMS = ("privacy", "models", "compiler", *(kind for kind in BUILT_IN if kind in _HERE))
-"""Three that several questions share, and every question that has a module here."""
+MECHANISMS = (
+    "privacy",
+    "claims",
+    "models",
+    "compiler",
+    *(kind for kind in BUILT_IN if kind in _HERE),
+)
+"""Four that several questions share, and every question that has a module here."""
 
 
 def checks(names: Sequence[str] = ()) -> list[Check]:

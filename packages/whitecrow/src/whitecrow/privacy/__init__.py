@@ -9,8 +9,10 @@ from whitecrow.privacy.conversion import (
     to_concentrated,
     to_conditional,
     to_differential,
+    to_protected,
     to_replace_one,
     to_sensitive,
+    to_tailored,
 )
 from whitecrow.privacy.facts import Facts
 from whitecrow.privacy.guarantees import (
@@ -64,8 +66,10 @@ __all__ = [
     "to_concentrated",
     "to_conditional",
     "to_differential",
+    "to_protected",
     "to_replace_one",
     "to_sensitive",
+    "to_tailored",
     "totals",
     "unrounded",
 ]

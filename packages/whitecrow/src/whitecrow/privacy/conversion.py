@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from whitecrow.errors import NoConversion
+from whitecrow.errors import NoConversion, invalid
 from whitecrow.privacy.guarantees import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -245,6 +245,56 @@ def _within(
     other: DifferentialPrivacy | SensitivePrivacy | ConditionalPrivacy,
 ) -> bool:
     return one.epsilon <= other.epsilon and one.delta <= other.delta
+
+
+def to_tailored(guarantee: Guarantee, distance: int | None) -> Fraction:
+    """Return ε(i, x) of tailored differential privacy: what one record may lose in one database.
+
+    Sensitive privacy is tailored privacy in which a record loses at most ε times its distance: the
+    number of steps, along pairs that the promise covers, from the database to the one without it
+    (Asif et al., Claim 3). A covered record is 1 step away; one that lacks m neighbours, within
+    the radius of a value that is covered without it, 2m + 1. ``None``: no way leads there.
+
+    Examples
+    --------
+    >>> sensitive = SensitivePrivacy.of("0.1", beta=18, k=2, radius=0.148)
+    >>> to_tailored(sensitive, 1), to_tailored(sensitive, 2 * 3 + 1)
+    (Fraction(1, 10), Fraction(7, 10))
+    """
+    if isinstance(guarantee, SensitivePrivacy) and not all(z.everyone for z in guarantee.zones):
+        if guarantee.delta:
+            raise NoConversion("A total with a delta has no tailored epsilon: convert it at 0.")
+        if distance is None:
+            raise NoConversion(
+                "No way leads from this database to the one without the record along pairs that "
+                "the promise covers, so nothing bounds what the record loses."
+            )
+        if isinstance(distance, bool) or not isinstance(distance, int) or distance < 1:
+            raise invalid("to_tailored", "distance", "a whole number of at least 1", distance)
+        return distance * guarantee.epsilon
+    same = to_differential(guarantee)
+    if same.unit == "replace_one" or same.delta:
+        raise NoConversion(_REPLACE_ONE if same.unit == "replace_one" else _NO_DELTA)
+    return same.epsilon
+
+
+_NO_DELTA = "Tailored differential privacy has no delta."
+
+
+def to_protected(guarantee: Guarantee, population: str) -> ConditionalPrivacy:
+    """Protected differential privacy: ε for the records of a population that is public.
+
+    It is sensitive privacy whose "normal" does not depend on the data (Asif et al., Section 7), so
+    it follows from differential privacy for any population, and from sensitive privacy only where
+    that covers everyone.
+
+    Examples
+    --------
+    >>> to_protected(DifferentialPrivacy("0.1"), "the patients of ward 3").condition
+    'the record that comes or goes is one of the patients of ward 3'
+    """
+    condition = f"the record that comes or goes is one of {population}"
+    return to_conditional(to_differential(guarantee), (condition,))
 
 
 def group_privacy(guarantee: Guarantee, size: int) -> Guarantee:

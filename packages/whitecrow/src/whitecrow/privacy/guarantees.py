@@ -76,12 +76,22 @@ def clause(zone: Zone, *, which_card: bool = False) -> str:
     names = (one if isinstance(one, str) else " ".join(one) for one in zone.columns)
     over = f" over {', '.join(names)}" if zone.columns else ""
     under = f", {_reading(zone)}" if which_card else ""
-    if zone.metric.startswith(("sensitive to", "weighed by")):  # a model of somebody else's
+    if _of_a_model(zone.metric):
         return f"enough records like it: at least {zone.tau}, {zone.metric}{over}{under}"
     return (
         f"at least {zone.tau} records that pass the card (itself included) within "
         f"{unrounded(zone.radius)} of it ({zone.metric}{over}{under})"
     )
+
+
+def _of_a_model(metric: str) -> bool:
+    """Whether nearness is what a model of somebody else's says."""
+    return metric.startswith(("sensitive to", "weighed by"))
+
+
+def _weighs(metric: str) -> bool:
+    """Whether records may count other than once."""
+    return _of_a_model(metric) or " where a record within " in metric
 
 
 def _reading(zone: Zone) -> str:
@@ -393,9 +403,17 @@ class SensitivePrivacy(Shown):
         covered = " and ".join(who(self.zones))
         return (
             f"A record is protected if there are {covered}: whether such a record is in the data "
-            f"or not, {odds(self.epsilon, self.delta)}. "
-            "Records with fewer neighbours than that are not promised this."
+            f"or not, {odds(self.epsilon, self.delta)}. {self._others()}"
         )
+
+    def _others(self) -> str:
+        """Say what is known of records that are not covered (docs/regular.md)."""
+        if len(self.zones) == 1 and self.radius == 0 and not _of_a_model(self.metric):
+            return "Records with fewer neighbours than that are promised nothing."
+        words = "Records with fewer neighbours than that are not promised this"
+        if len(self.zones) > 1 or self.delta or _weighs(self.metric):
+            return f"{words}."
+        return f"{words}: one that lacks m, near values that are covered, has 2m + 1 times this ε."
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object."""
