@@ -34,9 +34,9 @@ def test_every_table_and_figure_of_a_paper_is_listed_once_and_has_a_section(name
     assert {exhibit.section for exhibit in paper.exhibits} <= set(paper.sections)
 
 
-def test_the_errata_of_the_papers_are_all_27_in_order():
-    numbers = [one.number for name in papers.NAMES for one in papers.load(name).errata]
-    assert list(dict.fromkeys(numbers)) == [f"E{number}" for number in range(1, 28)]
+def test_the_errata_of_the_papers_are_all_there():
+    numbers = {one.number for name in papers.NAMES for one in papers.load(name).errata}
+    assert numbers == {f"E{number}" for number in range(1, 38)}
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ ERRATA = (
     ),
     Erratum(
         "E3",
-        "Look-ahead with n = k steps",
-        "Infinite loss; k + 1 steps are needed (a broken twin of `whitecrow verify lookahead`).",
+        "Reading note: look-ahead takes n = k + 1 steps (section 8.1, Claim 4)",
+        "With n = k, an easy reading, the loss is infinite (`whitecrow verify lookahead`).",
     ),
     Erratum(
         "E4",
@@ -30,13 +30,13 @@ ERRATA = (
     ),
     Erratum(
         "E5",
-        "'The number of anomalies has sensitivity beta', so baseline B2 is 2 epsilon private",
+        "'The number of anomalies has sensitivity beta': B1 (beta + 1) and B2 2 epsilon private",
         "Holds at radius 0 only. Below: 2 beta on a line, 5 beta in the plane.",
     ),
     Erratum(
         "E6",
-        "Equations (4) and (5) are stated for any beta",
-        "They need beta >= 1: with beta = 0 nothing is ever an anomaly. DistanceAnomaly refuses 0.",
+        "Reading note: (4) and (5) are for k, beta >= 1, which the conference text omits at (2)",
+        "With beta = 0 nothing is ever an anomaly. DistanceAnomaly refuses 0.",
     ),
     Erratum(
         "E7",
@@ -50,6 +50,11 @@ ERRATA = (
         "PCA, beta, r and the box of Table 2 are computed from the private data; answers are drawn "
         "'within 2^-n'",
         "Neither is accounted for. Here such choices are public or charged, and sampling is exact.",
+    ),
+    Erratum(
+        "E28",
+        "Look-ahead evaluates f on xi(x + Lap(1/epsilon) e_i), which is no database",
+        "Counts are whole numbers. The noise here is discrete, so the release is a histogram.",
     ),
 )
 

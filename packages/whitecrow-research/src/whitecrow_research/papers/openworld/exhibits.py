@@ -3,8 +3,8 @@
 from whitecrow_research.papers.report import Exhibit
 
 _CHANCE = (
-    "the series alone gives nothing away at 1,000 records a day; the printed figures need outliers "
-    "that the paper does not describe (E26), and most are what the base rate gives (E27)"
+    "one Gaussian for all days leaves the growing window near chance at 1,000 records a day, one "
+    "for each day does not (E26); most of the printed figures are what the base rate gives (E27)"
 )
 _PORTO = "a skewed synthetic year with the paper's mean and 20 outliers, and New York taxi trips"
 

@@ -38,4 +38,24 @@ ERRATA = (
         "The proof of Theorem 5.3 describes another walk than Algorithm 3",
         "The conclusion holds: under the condition the walk costs nothing.",
     ),
+    Erratum(
+        "E29",
+        "BFS in Tables 2, 3 and 9 has n = 50",
+        "The rows are those of n = 100 in Tables 10 and 11.",
+    ),
+    Erratum(
+        "E30",
+        "The captions of Figures 2 and 3 say epsilon = 0.1",
+        "Tables 4 to 7, of the same runs, say 0.2.",
+    ),
+    Erratum(
+        "E31",
+        "Algorithm 4's comment answers with the last sample on the stack",
+        "Line 22 draws from all visited contexts, which is what Theorem 5.5 charges for.",
+    ),
+    Erratum(
+        "E32",
+        "The loops run while |.| <= n",
+        "They collect n + 1. The prices survive, since the start is not drawn.",
+    ),
 )
