@@ -37,7 +37,7 @@ LOOKUPS = {
     ("whitecrow/__init__.py", "__getattr__"): "a key of _WHERE",
     ("whitecrow/hazmat.py", "__getattr__"): "a key of _WHERE",
     (
-        "whitecrow/release.py",
+        "whitecrow/question.py",
         "__getattr__",
     ): "what the caller types: a method of the detector it holds",
     ("whitecrow_server/__init__.py", "__getattr__"): "a key of _WHERE",

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from whitecrow_server._schemas import strict_json
+from whitecrow_server._untrusted_input import strict_json
 
 from .conftest import Caller, House, identify, listening
 

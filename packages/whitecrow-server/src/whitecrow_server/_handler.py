@@ -30,7 +30,6 @@ from whitecrow.errors import (
 )
 from whitecrow.question import Release
 from whitecrow.questions import kinds
-from whitecrow_server import _schemas as schemas
 from whitecrow_server._buckets import Buckets
 from whitecrow_server._limits import Limits
 from whitecrow_server._metrics import Metrics
@@ -39,6 +38,7 @@ from whitecrow_server._people import Person
 from whitecrow_server._proxies import counted_address
 from whitecrow_server._scheduling import Lane, Schedule, Share
 from whitecrow_server._service import Asking, Service
+from whitecrow_server._untrusted_input import question_in, read_body
 
 T = TypeVar("T")
 
@@ -203,13 +203,13 @@ class RequestHandler:
     async def ask(self, request: Request, name: str) -> Response:
         """Answer a question; the reply leaves when it is due, whatever it says."""
         who = await self.admit(request)
-        raw = await schemas.read(request, self.service.settings.largest_question)
+        raw = await read_body(request, self.service.settings.largest_question)
 
         def reply(release: Release) -> Response:
             return Response(encoded(release.to_json()), media_type="application/json")
 
         asking, out = await self.prepared(
-            who, lambda: self.prepare(who, name, schemas.question_in(request.headers, raw))
+            who, lambda: self.prepare(who, name, question_in(request.headers, raw))
         )
         if out is not None:
             return reply(out)

@@ -21,13 +21,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whitecrow.data import Card
 from whitecrow.errors import TooMany, Unreachable
 from whitecrow.ledger.account import ToldAt
 from whitecrow.question import Question
 from whitecrow.questions import question_type, type_of
+
+if TYPE_CHECKING:
+    from whitecrow_server._settings import Settings
 
 
 def due(elapsed: float, deadline: float) -> float:
@@ -85,6 +88,28 @@ def multiple(card: Card | None, records_at_most: int) -> int:
         return 1
     records = records_at_most if card.most_records is None else card.most_records
     return max(1, -(-records * len(card.columns) // VALUES_A_DEADLINE))
+
+
+def deadline_of(
+    settings: Settings, kind: str, card: Card | None, question: Question | None = None
+) -> float | None:
+    """The published reply time of a question; None if it is not padded.
+
+    A scan takes longer over more records, and a deadline must cover it: so it grows with the size
+    of the dataset, as public facts bound it and never as the records are.
+    """
+    seconds = settings.deadlines.get(kind, settings.deadlines.get("*"))
+    if seconds is not None:
+        return seconds * multiple(card, settings.records_at_most)
+    if not settings.by_cost or card is None or question is None:
+        return Question.reply_seconds if settings.by_cost else None
+    return reply_time(question, card, settings.records_at_most)
+
+
+def deadlines_over(settings: Settings, card: Card | None) -> dict[str, float]:
+    """All reply times for a dataset that were set by kind."""
+    times = multiple(card, settings.records_at_most)
+    return {kind: seconds * times for kind, seconds in settings.deadlines.items()}
 
 
 def reply_time(question: Question, card: Card, records_at_most: int) -> float:

@@ -38,7 +38,7 @@ from whitecrow_server._members import Members
 from whitecrow_server._onboarding import Onboarding
 from whitecrow_server._overruns import counted
 from whitecrow_server._people import People, Person, need
-from whitecrow_server._scheduling import reply_moment
+from whitecrow_server._scheduling import deadline_of, deadlines_over, reply_moment
 from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
 from whitecrow_server._settings import Settings
@@ -176,7 +176,7 @@ class Service:
             **views.line(listing, state),
             "card": None if card is None else card.to_json(),
             "policy": views.policy(snapshot.rules, who),
-            "deadlines": self.settings.deadlines_over(card),
+            "deadlines": deadlines_over(self.settings, card),
             **views.balance(snapshot, who.name),
         }
         if who.role == "custodian":
@@ -213,7 +213,7 @@ class Service:
         curator = self.pool.curator(listing)
         inquiry = well_formed(lambda: curator.inquire(question, analyst=who.name))
         deadline = well_formed(
-            lambda: self.settings.deadline(question.kind, curator.card, question)
+            lambda: deadline_of(self.settings, question.kind, curator.card, question)
         )
         return Asking(who, listing, curator, inquiry, deadline, version)
 
@@ -279,7 +279,7 @@ class Service:
         listing = self.listing(who, name)
         card = views.card(listing, self.pool.state(listing))
         question = question_from(written)
-        return well_formed(lambda: self.settings.deadline(question.kind, card, question))
+        return well_formed(lambda: deadline_of(self.settings, question.kind, card, question))
 
     def dummy(self, who: Person, name: str, written: Mapping[str, Any]) -> Release:
         """Answer a question about made-up records: free, and no record of the data is near it."""

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.question import Question
 from whitecrow.questions import kinds, question_type
 from whitecrow_server._provider import Provider
 from whitecrow_server._proxies import networks
-from whitecrow_server._scheduling import multiple, reply_time
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Addresses that only this machine reaches."""
@@ -173,26 +171,6 @@ class Settings:
         networks(self.proxies)
         if not self.local_accounts and self.provider is None:
             raise InvalidInput("Without local accounts nobody could sign in: name a provider.")
-
-    def deadline(
-        self, kind: str, card: Card | None, question: Question | None = None
-    ) -> float | None:
-        """The published reply time of a question; None if it is not padded.
-
-        A scan takes longer over more records, and a deadline must cover it: so it grows with the
-        size of the dataset, as public facts bound it and never as the records are.
-        """
-        seconds = self.deadlines.get(kind, self.deadlines.get("*"))
-        if seconds is not None:
-            return seconds * multiple(card, self.records_at_most)
-        if not self.by_cost or card is None or question is None:
-            return Question.reply_seconds if self.by_cost else None
-        return reply_time(question, card, self.records_at_most)
-
-    def deadlines_over(self, card: Card | None) -> dict[str, float]:
-        """All reply times for a dataset that were set by kind."""
-        times = multiple(card, self.records_at_most)
-        return {kind: one * times for kind, one in self.deadlines.items()}
 
     @property
     def folder(self) -> Path | None:

@@ -5,8 +5,13 @@ Nothing here is within reach of a record, so an error may say what is wrong.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from whitecrow.curator import Curator, Policy, read_question
 from whitecrow.data import Card
@@ -14,6 +19,88 @@ from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.question import Question
 
 T = TypeVar("T")
+
+_DEEPEST = 32
+_LARGEST = 2**63
+
+
+def strict_json(raw: bytes) -> Any:
+    """Parse JSON that every part of the service and both databases can hold.
+
+    Refused: NaN and infinities, integers beyond 64 bits, lone surrogates, NUL characters, keys that
+    come twice, nesting deeper than 32.
+
+    Examples
+    --------
+    >>> strict_json(b'{"a": [1, 2.5, "x"]}')
+    {'a': [1, 2.5, 'x']}
+    """
+    try:
+        found = _DECODER.decode(str(raw, json.detect_encoding(raw)))
+        waiting: list[tuple[Any, int]] = [(found, 0)]
+        while waiting:
+            value, depth = waiting.pop()
+            if depth > _DEEPEST:
+                raise ValueError("too deep")
+            if isinstance(value, dict):
+                waiting.extend((one, depth + 1) for pair in value.items() for one in pair)
+            elif isinstance(value, list):
+                waiting.extend((one, depth + 1) for one in value)
+            else:
+                _check(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            "The body must be JSON: finite numbers of at most 64 bits, valid Unicode without NUL, "
+            "no key twice, nested at most 32 deep."
+        ) from None
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, str):
+        value.encode("utf-8")
+        if "\0" in value:
+            raise ValueError("NUL")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("not finite")
+    elif isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        raise ValueError("too large")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+
+
+def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
+    """Read the body of an ask: an object, said to be JSON."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise InvalidInput("The body must be JSON, and its Content-Type application/json.")
+    found = strict_json(raw)
+    if not isinstance(found, dict):
+        raise InvalidInput("the body: Input should be a valid dictionary.")
+    return found
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Read a body of at most so many bytes."""
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise HTTPException(413, f"The body is larger than {most} bytes.")
+    return bytes(found)
 
 
 def question_from(written: Mapping[str, Any] | Question) -> Question:

@@ -29,8 +29,7 @@ from whitecrow.question import (
     statement,
 )
 from whitecrow.questions import kinds, question_type, type_of
-from whitecrow_server._schemas import strict_json
-from whitecrow_server._untrusted_input import question_from
+from whitecrow_server._untrusted_input import question_from, strict_json
 from whitecrow_server.console import _answers as answers
 from whitecrow_server.console import _charts as charts
 from whitecrow_server.console import _code as code

@@ -22,11 +22,10 @@ from whitecrow.errors import (
     http_status,
     retry_after,
 )
-from whitecrow_server import _schemas as schemas
 from whitecrow_server._handler import RequestHandler
 from whitecrow_server._people import ROLES, Person
-from whitecrow_server._schemas import strict_json
 from whitecrow_server._sessions import Session
+from whitecrow_server._untrusted_input import read_body, strict_json
 from whitecrow_server._uploads import kept
 from whitecrow_server.console import _show as show
 from whitecrow_server.console import _static as static
@@ -78,7 +77,7 @@ class Form:
 async def read_form(request: Request, most: int) -> Form:
     """Read a form's body of at most so many bytes: plain fields, no files."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await schemas.read(request, most)
+    body = await read_body(request, most)
     try:
         if kind != "application/x-www-form-urlencoded":
             raise ValueError(kind)

@@ -16,7 +16,7 @@ from whitecrow.anomaly.weights import (
 )
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Names, Number, Numbers, Whole
-from whitecrow.declaration.lists import Weights
+from whitecrow.declaration.parameter import Weights
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.neighbours import METRICS, NeighbourRelation, relation_on
 

@@ -10,21 +10,26 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from whitecrow.declaration.lists import NameLists, Numbers, Record, RecordList
-from whitecrow.declaration.nested import Nested
 from whitecrow.declaration.parameter import (
     REQUIRED,
     Choice,
+    Delta,
+    Epsilon,
     Exact,
     Flag,
     Maybe,
     Name,
+    NameLists,
     Names,
+    Nested,
     Number,
+    Numbers,
     Parameter,
+    Record,
+    RecordList,
+    Relation,
     Whole,
 )
-from whitecrow.declaration.price import Delta, Epsilon, Relation
 from whitecrow.errors import InvalidInput
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from whitecrow.declaration.declared import Declared
-from whitecrow.declaration.nested import Nested
-from whitecrow.declaration.parameter import Parameter
+from whitecrow.declaration.parameter import Nested, Parameter
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector, detector_from_json
 from whitecrow.declaration import Parameter
-from whitecrow.declaration.lists import json_object
-from whitecrow.declaration.parameter import FARTHEST
+from whitecrow.declaration.parameter import FARTHEST, json_object
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.explain._utilities import (
     CustomUtility,

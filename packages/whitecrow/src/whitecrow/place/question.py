@@ -29,7 +29,7 @@ from whitecrow.declaration import (
     Value,
     Whole,
 )
-from whitecrow.declaration.lists import json_object
+from whitecrow.declaration.parameter import json_object
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.limits import UNLIMITED, Limits, sorting, worst_case
 from whitecrow.place.balls import Location, ball

@@ -7,7 +7,7 @@ from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.place.question import TIME, chance
-from whitecrow.release import Said
+from whitecrow.question import Said
 from whitecrow.screening.law import Law
 
 
