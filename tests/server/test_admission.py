@@ -17,6 +17,7 @@ import requests
 
 from whitecrow_server import _protocol as protocol
 from whitecrow_server import _schemas as schemas
+from whitecrow_server import _untrusted_input
 
 from .conftest import Caller, House, identify, listening
 
@@ -99,7 +100,8 @@ def test_bodies_are_parsed_off_the_event_loop(
         where.append(threading.current_thread().name)
         return parse(raw)
 
-    monkeypatch.setattr(schemas, "strict_json", noted)
+    for module in (schemas, _untrusted_input):
+        monkeypatch.setattr(module, "strict_json", noted)
     call = Caller(house)
     assert call("ana", "POST", ASK, json=identify()).status_code == 200
     assert call("ana", "POST", "/v1/datasets/clinic/price", json=identify()).status_code == 200
