@@ -27,6 +27,7 @@ FILES = (
     "CoreTail",
     "Coins",
     "Histograms",
+    "Screening",
 )
 """In the order in which they build on each other."""
 

@@ -82,6 +82,9 @@ BROKEN = [
     ("CoreTail", "Hypothesis B_at_least_1 : 1 <= B.", "Hypothesis B_at_least_1 : 1 / 2 <= B."),
     ("CoreTail", "  alpha + B * ln (/ decay) <= epsilon ->\n  forall v",
      "  alpha + B / 2 * ln (/ decay) <= epsilon ->\n  forall v"),
+    ("Screening", "Hypothesis one_fewer : forall c, may_stand (chance (S c)) (chance c).",
+     "Hypothesis one_fewer : forall c, may_stand (chance c) (chance (S c))."),
+    ("Screening", "ball (fst r) && (snd r <? k)%nat", "ball (fst r) && (snd r <=? k)%nat"),
     ("Histograms", "(INR n * INR records / epsilon) s ->", "(INR n / epsilon) s ->"),
     # a definition with a flaw: mechanisms that the paper or we nearly had
     ("Discrepancy", "then 2 + neighbours - beta else", "then 3 + neighbours - beta else"),
