@@ -276,6 +276,8 @@ def test_an_installed_model_is_chosen_by_its_name_and_nothing_else_is_imported(
             )
             assert asked.answer in (True, False)
         assert type(wc.Identify(RECORD, model={"kind": "pair"}, epsilon=1).model).__name__ == "Pair"
+        listed = wc.Identify.json_schema()["properties"]["model"]["anyOf"]
+        assert "pair" in [one["properties"].get("kind", {}).get("const") for one in listed]
         for broken in ("wrong", "other"):
             with pytest.raises(Unavailable):
                 wc.Identify(RECORD, model=broken, epsilon=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -271,7 +272,18 @@ def _model(random: Random, most: int = 6) -> tuple[Any, tuple[str, ...]]:
     columns: tuple[str, ...] = random.choice((("x",), ("x",), ("x", "y"), ("lat", "lon")))
     metric = "haversine" if "lat" in columns else "euclidean"
     radius = random.choice((0, 0, 1, 2)) if metric == "euclidean" else random.choice((0, 0, 50))
+    if metric == "euclidean" and random.random() < 0.4:
+        return _other_model(random, most), columns
     return wc.DistanceAnomaly(random.randint(1, most), radius, metric), columns
+
+
+def _other_model(random: Random, most: int) -> Any:
+    """Models that share columns, and so balls and zones, with the distance model."""
+    if random.random() < 0.4:
+        return wc.KthNeighbourAnomaly(random.randint(1, most), random.choice((0, 1, 2)))
+    heights = random.choice(([2, 1], [3, 1], [2]))
+    radii = [1, 2][: len(heights)]
+    return wc.KernelAnomaly(heights[0] + random.randint(0, 6), radii=radii, heights=heights)
 
 
 def _identify(random: Random, unit: str, read: Card) -> Any:
@@ -279,7 +291,7 @@ def _identify(random: Random, unit: str, read: Card) -> Any:
     how: dict[str, Any] = (
         {"notion": "differential"}
         if random.random() < 0.3
-        else {"k": random.randint(1, model.beta + 1)}
+        else {"k": random.randint(1, model.threshold + 1)}
     )
     return wc.Identify(_asked(random, columns, read), model=model, epsilon=_epsilon(random), **how)
 
@@ -489,7 +501,12 @@ def covers(zone: Zone, there: World) -> bool:
     rows = counted(read, there.revisions[int(revision or 1) - 1][1])
     own = [one for one in rows if one["who"] == MOVING]
     columns: Sequence[ZoneColumn] = zone.columns or tuple(TYPES)
+    steps = re.findall(r"within (\S+) counts (\d+)", zone.metric) or [(zone.radius, 1)]
+
+    def weight(far: float) -> int:
+        return max((int(height) for radius, height in steps if far <= float(radius)), default=0)
+
     return all(
-        sum(_apart(zone.metric, columns, one, other) <= zone.radius for other in rows) >= zone.tau
+        sum(weight(_apart(zone.metric, columns, one, other)) for other in rows) >= zone.tau
         for one in own
     )

@@ -19,6 +19,7 @@ from benchmarks.service import in_folder, prepared, running
 
 import whitecrow as wc
 from whitecrow import questions
+from whitecrow.anomaly import model
 from whitecrow.curator import Curator
 from whitecrow.curator.execution import CUSTODIAN_LOG, FAILED, Elsewhere
 from whitecrow.limits import Limits
@@ -52,6 +53,24 @@ def test_the_process_that_talks_to_the_network_holds_no_records(
     where = house.service.ask(person("ana"), "clinic", _rough("fine")).answer
     assert where != os.getpid()
     assert Path(f"/proc/{where}").exists()
+
+
+def test_models_are_known_where_the_records_are(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setattr(model, "_registered", {})
+    wc.register_model(importlib.import_module("agreeing_model").Agreeing)
+    house = opened()
+    far = {"age": 90, "bmi": 45.0}
+    kernel = {"kind": "kernel", "most": 12, "radii": [2, 4], "heights": [2, 1]}
+    for named in (kernel, {"kind": "agreeing"}):
+        asked = {"kind": "screen", "record": far, "model": named, "epsilon": "20"}
+        release = house.service.ask(person("ana"), "clinic", asked)
+        assert release.answer is True
+        assert release.question["model"]["kind"] == named["kind"]
+    with pytest.raises(wc.InvalidInput, match="no model 'os'"):
+        house.service.ask(person("ana"), "clinic", {**asked, "model": {"kind": "os"}})
 
 
 def test_a_dataset_is_ready_once_its_kernels_are_loaded(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -30,7 +31,7 @@ from whitecrow.declaration import (
     Whole,
 )
 from whitecrow.declaration.parameter import json_object
-from whitecrow.errors import InvalidInput, invalid
+from whitecrow.errors import BrokenPlugin, InvalidInput, invalid
 from whitecrow.limits import UNLIMITED, Limits, sorting, worst_case
 from whitecrow.place.balls import Location, ball
 
@@ -105,13 +106,12 @@ class ModelChoice(Nested[AnomalyModel]):
         return {**kind, **value.to_json()}
 
     def schema(self) -> dict[str, Any]:
-        others = [kind for kind in models() if kind != DistanceAnomaly.kind]
-        return {
-            "anyOf": [
-                DistanceAnomaly.json_schema(),
-                *(model_type(kind).json_schema(kind=kind) for kind in others),
-            ]
-        }
+        listed = [DistanceAnomaly.json_schema()]
+        for kind in models():
+            if kind != DistanceAnomaly.kind:
+                with suppress(BrokenPlugin):  # which is told to whoever asks for it
+                    listed.append(model_type(kind).json_schema(kind=kind))
+        return {"anyOf": listed}
 
     def from_text(self, text: str, owner: str) -> object:
         return json_object(text, self.flag) if text.lstrip().startswith("{") else {"kind": text}
