@@ -8,8 +8,17 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import (
+    ContextualAnomaly,
+    CountingModel,
+    DistanceAnomaly,
+    KernelAnomaly,
+    KthNeighbourAnomaly,
+    SimilarityAnomaly,
+)
+from whitecrow.anomaly.graph import Database, DatabaseGraph
 from whitecrow.anomaly.law import is_anomaly
+from whitecrow.anomaly.model import record_type
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.place.mechanism import PlaceFacts
@@ -117,6 +126,87 @@ def _truth(counts: Counts) -> bool:
     return is_anomaly(*counts, beta=3)
 
 
+# Other models, on databases of a small universe
+
+_WARDS = Card(
+    "wards",
+    (Column("x", "integer", 0, 9), Column("ward", "category", categories=("A", "B"))),
+)
+_TWO = tuple({"x": x, "ward": ward} for ward in "AB" for x in (0, 1))
+_THREE = tuple({"x": x} for x in range(3))
+MODELS: tuple[tuple[CountingModel, Card, tuple[dict[str, Any], ...]], ...] = (
+    (KernelAnomaly(most=5, radii=[1, 2], heights=[2, 1]), CARD, _THREE),
+    (KthNeighbourAnomaly(nth=3, radius=1), CARD, _THREE),
+    (ContextualAnomaly(beta=2, radius=1, group=["ward"]), _WARDS, _TWO),
+    (SimilarityAnomaly(beta=3, radius=1, weights={"x": 0.5, "ward": 0.75}), _WARDS, _TWO),
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two databases that differ in one covered record, and the record that is asked about."""
+
+    without: Database
+    present: Database
+    about: Any
+
+    def __str__(self) -> str:
+        return f"{self.without} ~ {self.present}, asked about {self.about}"
+
+    @property
+    def records(self) -> tuple[Records, Records]:
+        """The two databases, column by column."""
+        one, two = (
+            {name: [getattr(row, name) for row in rows] for name in self.about._fields}
+            for rows in (self.without, self.present)
+        )
+        return one, two
+
+
+def _model_case(
+    model: CountingModel, card: Card, universe: tuple[dict[str, Any], ...], epsilon: Fraction
+) -> Case:
+    row = record_type(sorted(universe[0]))
+    graph = DatabaseGraph([row(**one) for one in universe], 6)
+
+    def make(about: Any, price: Fraction) -> Identify:
+        return Identify(about._asdict(), model=model, k=1, epsilon=price)
+
+    def laws(pair: Pair, factor: Fraction) -> Laws:
+        question = make(pair.about, epsilon * factor)
+        one, two = (_law(question, rows, pair.about) for rows in (pair.without, pair.present))
+        return one, two
+
+    pairs = [
+        Pair(graph.records(a), graph.records(b), about)
+        for place, (smaller, larger) in enumerate(graph.all_pairs)
+        for a, b in zip(smaller.tolist(), larger.tolist(), strict=True)
+        if model.sensitive(list(graph.records(b)), graph.universe[place], 1)
+        for about in graph.universe
+    ]
+    empty = Pair((), (graph.universe[0],), graph.universe[0])
+    claim = Asked(make(graph.universe[0], epsilon), card, empty.records).claim
+    pair, worst = worst_pair(pairs, laws, claim)
+    asked = Asked(make(pair.about, epsilon), card, pair.records)
+    name = f"{model.kind}, k = 1"
+    return Case(
+        "identify",
+        name,
+        claim,
+        str(pair),
+        partial(laws, pair),
+        asked.draws,
+        asked.asks,
+        exact=worst,
+    )
+
+
+def _law(question: Identify, rows: Database, about: Any) -> dict[bool, float]:
+    truth, bound = question.of_records(list(rows), about)
+    wrong = question.chance_of_error((truth, bound), 1)
+    return {truth: 1 - wrong, not truth: wrong}
+
+
 # Broken twins
 
 
@@ -154,5 +244,7 @@ def cases() -> Iterator[Case]:
     yield _case("sensitive, k = 2", Fraction(2), k=2)
     yield _case("sensitive, radius 0", Fraction(2), k=1, radius=0)
     yield _case("differential", Fraction(2), notion="differential")
+    for model, card, universe in MODELS:
+        yield _model_case(model, card, universe, Fraction(2))
     yield doubled(_case("sensitive, k = 1", Fraction(2), k=1))
     yield _left_out()
