@@ -27,11 +27,36 @@ from whitecrow.errors import NotReady
 from whitecrow.ledger.engine import engine_for
 from whitecrow_server._curator_pool import State
 from whitecrow_server._overruns import counted, overrun
+from whitecrow_server._processes import DatasetProcess
 from whitecrow_server._readiness import Readiness
 from whitecrow_server.commands._listening import bound
 from whitecrow_server.commands._workers import Workers
 
 from .conftest import House
+
+
+def test_a_dataset_that_takes_long_to_read_holds_up_no_other(
+    opened: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that takes long comes first by its name."""
+    load, over = DatasetProcess.load, threading.Event()
+
+    def slow(self: DatasetProcess, tell: Any) -> Any:
+        if self._name == "a":
+            over.wait(60)
+        return load(self, tell)
+
+    monkeypatch.setattr(DatasetProcess, "load", slow)
+    service = opened(patience=30.0).service
+    custodian = service.people.get("custodian")
+    service.register(custodian, "a", {"file": "clinic.csv"}, card=_card("a"), readers=["ana"])
+    service.register(custodian, "b", {"file": "clinic.csv"}, card=_card("b"), readers=["ana"])
+    try:
+        assert service.curator(custodian, "b") is not None
+        assert not service.pool.state(service.listing(custodian, "a")).settled.is_set()
+    finally:
+        over.set()
+    assert service.curator(custodian, "a") is not None
 
 
 def test_a_load_that_failed_is_tried_again(

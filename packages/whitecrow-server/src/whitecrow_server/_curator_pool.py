@@ -25,6 +25,8 @@ _LOOK_AGAIN_SECONDS = 1.0
 _RETRY_SECONDS = (5.0, 300.0)
 """A load that failed is tried again after so long, and twice as long each time up to the second:
 what was away (a database, a disk, a warehouse) comes back."""
+_LOADS_AT_ONCE = 4
+"""A dataset that takes long to read holds up no other one."""
 _PATIENT = 4
 """A computation is ended after so many times what is lent to it: others may use the processor."""
 
@@ -61,6 +63,7 @@ class State:
     retry_at: float = field(default=float("inf"), repr=False)
     curator: Curator | None = field(default=None, repr=False)
     process: DatasetProcess | None = field(default=None, repr=False)
+    begun: bool = field(default=False, repr=False)
     settled: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
@@ -120,6 +123,7 @@ class CuratorPool:
         self._records_at_most = records_at_most
         self._states: dict[str, State] = {}
         self._alive: set[DatasetProcess] = set()
+        self._loads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -141,6 +145,8 @@ class CuratorPool:
             process.kill()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
+        for load in self._loads:
+            load.join(timeout=5)
 
     def state(self, listing: Listing) -> State:
         """How far the load of a dataset is."""
@@ -203,8 +209,12 @@ class CuratorPool:
                 state = self.state(listing)
                 if self._stop.is_set():
                     return
-                if not state.settled.is_set():
-                    self._load(listing, state)
+                self._loads = [load for load in self._loads if load.is_alive()]
+                if not state.begun and len(self._loads) < _LOADS_AT_ONCE:
+                    state.begun = True
+                    load = threading.Thread(target=self._load, args=(listing, state), daemon=True)
+                    self._loads.append(load)
+                    load.start()
             self._wake.wait(_LOOK_AGAIN_SECONDS)
 
     def _load(self, listing: Listing, state: State) -> None:
@@ -254,3 +264,4 @@ class CuratorPool:
                 superseded = self._states.get(listing.name) is not state
             if superseded and state.process is not None:  # by another revision, during the load
                 self._retire(state.process)
+            self._wake.set()
