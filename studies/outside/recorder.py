@@ -18,8 +18,7 @@ from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_eq
 from dp_recorder.auditing.metrics import dist_l1
 
 from whitecrow.detector.model import Grid
-from whitecrow.histogram.facts import counted_rows
-from whitecrow.histogram.facts import Bought, CellFacts
+from whitecrow.histogram.facts import Bought, CellFacts, counted_rows
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning.training import train
 
