@@ -91,7 +91,7 @@ def test_a_million_records_are_screened_at_thousands_a_second():
     draw = np.random.default_rng(8)
     data, asked = draw.standard_t(4, size=(1_000_000, 3)), draw.standard_t(4, size=(QUESTIONS, 3))
     curator = wc.Curator.open(table(data), budget="1, 1e-6")
-    model = wc.DistanceAnomaly(2000, 0.6)
+    model = wc.DistanceAnomaly(2000, 1.0)
     screening = curator.screening(model=model, epsilon=1, delta="1e-6")
     screening.ask_all(table(asked[:1000] + 0.001))  # compiled, indexed
     began = time.perf_counter()
@@ -100,4 +100,4 @@ def test_a_million_records_are_screened_at_thousands_a_second():
     print(  # noqa: T201 - a study's result
         f"\n10^6 records: {speed:,.0f} answers/s, {flags.mean():.3f} of them flags"
     )
-    assert speed > 1000
+    assert speed > 2500  # a quiet machine: 6,900 where one in five is a flag, 12,000 at one in 13

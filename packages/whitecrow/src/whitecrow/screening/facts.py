@@ -9,9 +9,9 @@ order of records matters to them, and nothing of them is ever stored.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,6 +31,12 @@ Counts = npt.NDArray[np.int64]
 
 _SLACK = 256
 """How many records that are left out while a batch is answered do not make it count again."""
+_REMEMBERED = 2048
+"""Of so many flags that were drawn it is remembered who is near, until they are written down."""
+_CUT = 3
+"""Along so many columns records are put into cells."""
+_MOST_CELLS = 1 << 20
+"""How many cells there are along one column, at the most: their numbers fit into 64 bits."""
 _SERIES = 8
 """How many series keep their counters in memory, for one dataset."""
 
@@ -80,6 +86,55 @@ class ActiveRecords:
         return self._engine_counts(asked, self._relation, cap)
 
 
+class Flag(NamedTuple):
+    """An answer "anomaly": its place, who is near, whom it counts for, whom it leaves out."""
+
+    place: bytes
+    near: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    gone: Places
+
+
+class _Cells:
+    """Which records may lie in a ball: those of the cells around its centre.
+
+    Cells are cut along the columns that spread most, and are no smaller than a ball reaches.
+    """
+
+    def __init__(self, values: Places, reach: float) -> None:
+        low = values.min(axis=0) if len(values) else np.zeros(values.shape[1])
+        span = values.max(axis=0) - low if len(values) else low
+        self._columns = np.argsort(-span, kind="stable")[:_CUT]
+        self._low = low[self._columns]
+        # A little wider: rounding must not put two who are near two cells apart.
+        self._side = np.maximum(reach, span[self._columns] / _MOST_CELLS) * (1 + 1e-6)
+        cells = self._cell(values)
+        self._sizes = cells.max(axis=0) + 1 if len(values) else np.ones(len(self._columns), int)
+        self._steps = np.append(np.cumprod(self._sizes[:0:-1])[::-1], 1)
+        keys = cells @ self._steps
+        self.order = np.argsort(keys, kind="stable")
+        self._keys = keys[self.order]
+
+    def _cell(self, values: Places) -> npt.NDArray[np.int64]:
+        with np.errstate(over="ignore"):
+            cells = (values[..., self._columns] - self._low) / self._side
+        return np.floor(np.clip(cells, -2, _MOST_CELLS + 2)).astype(np.int64)
+
+    def around(self, place: Places) -> npt.NDArray[np.intp]:
+        """Return the records, by their order, of the cells around a place."""
+        here = self._cell(place)
+        first, last = np.maximum(here - 1, 0), np.minimum(here + 1, self._sizes - 1)
+        if (first > last).any():
+            return np.empty(0, dtype=np.intp)
+        lines = np.zeros(1, dtype=np.int64)
+        for start, end, step in zip(first[:-1], last[:-1], self._steps[:-1], strict=True):
+            lines = np.add.outer(lines, np.arange(start, end + 1) * step).ravel()
+        starts = np.searchsorted(self._keys, lines + first[-1], side="left")
+        stops = np.searchsorted(self._keys, lines + last[-1], side="right")
+        parts = [np.arange(a, b) for a, b in zip(starts, stops, strict=True)]
+        return np.concatenate(parts)
+
+
 class Counters:
     """Who is active after some flags, and how many of them lie in a ball. Private.
 
@@ -94,37 +149,40 @@ class Counters:
     """
 
     def __init__(self, values: Places, form: Form, limit: int) -> None:
-        self._form, self._limit, self._reach = form, limit, _reach(form)
-        # In the order of the column that spreads most, a ball is within a run of records.
-        spread = values.std(axis=0) if len(values) else np.zeros(values.shape[1])
-        self._first = int(np.argmax(spread))
-        values = values[np.argsort(values[:, self._first], kind="stable")]
-        self._columns = np.ascontiguousarray(values.T)
+        self._form, self._limit = form, limit
+        self._cells = _Cells(values, _reach(form))
+        self._columns = np.ascontiguousarray(values[self._cells.order].T)
         self._flags = np.zeros(len(values), dtype=np.uint16)
         self._left_out: list[npt.NDArray[np.intp]] = []
+        self._drawn: dict[bytes, npt.NDArray[np.intp]] = {}
         self.replayed = 0
 
     def _near(self, place: Places) -> npt.NDArray[np.intp]:
-        """Return the active records in the ball around a place."""
-        line, here = self._columns[self._first], place[self._first]
-        start = int(np.searchsorted(line, here - self._reach, side="left"))
-        end = int(np.searchsorted(line, here + self._reach, side="right"))
-        inside = measures(self._form, self._columns[:, start:end], place) <= self._form.threshold
-        inside &= self._flags[start:end] < self._limit
-        return np.flatnonzero(inside) + start
+        """Return the records in the ball around a place."""
+        known = self._drawn.pop(place.tobytes(), None)
+        if known is not None:
+            return known
+        rows = self._cells.around(place)
+        inside = measures(self._form, self._columns[:, rows], place) <= self._form.threshold
+        found: npt.NDArray[np.intp] = rows[inside]
+        return found
 
-    def flag(self, place: Places) -> tuple[npt.NDArray[np.intp], Places]:
-        """Note an answer "anomaly"; return whom it counts for, and the records it leaves out."""
-        rows = self._near(place)
+    def flag(self, place: Places) -> Flag:
+        """Note an answer "anomaly"."""
+        near = self._near(place)
+        rows = near[self._flags[near] < self._limit]
         self._flags[rows] += 1
         gone = rows[self._flags[rows] == self._limit]
         if len(gone):
             self._left_out.append(gone)
-        return rows, np.ascontiguousarray(self._columns[:, gone].T)
+        return Flag(place.tobytes(), near, rows, np.ascontiguousarray(self._columns[:, gone].T))
 
-    def take_back(self, flagged: list[tuple[npt.NDArray[np.intp], Places]]) -> None:
-        """Undo the latest flags, all that are given."""
-        for rows, gone in reversed(flagged):
+    def take_back(self, flagged: Sequence[Flag]) -> None:
+        """Undo the latest flags, all that are given; most come back when they are written down."""
+        if len(self._drawn) > _REMEMBERED:
+            self._drawn.clear()
+        self._drawn |= {one.place: one.near for one in flagged}
+        for _, _, rows, gone in reversed(flagged):
             self._flags[rows] -= 1
             if len(gone):
                 self._left_out.pop()

@@ -39,7 +39,7 @@ def answered(
         while len(ahead := np.flatnonzero(answers[place:])):
             place += int(ahead[0]) + 1
             flagged.append(counters.flag(batch.places[place - 1]))
-            gone = flagged[-1][1]
+            gone = flagged[-1].gone
             if len(gone):
                 batch.leave_out(gone, place)
                 answers[place:] = words[place:] < law.chances[batch.counts(place)]
