@@ -20,8 +20,9 @@ import toy_question
 from toy_question import Toy
 
 import whitecrow as wc
-from whitecrow.curator import execution
-from whitecrow.curator.execution import CUSTODIAN_LOG, behind
+from whitecrow import custodian
+from whitecrow.curator.execution import behind
+from whitecrow.custodian import CUSTODIAN_LOG
 from whitecrow.errors import ComputationFailed, LedgerBusy, NotAllowed
 from whitecrow.question import Question
 from whitecrow.questions import type_of
@@ -64,7 +65,7 @@ def failed_once(
     before = curator.remaining()["differential"]
     with pytest.raises(ComputationFailed) as told:
         curator.ask(question)
-    assert str(told.value) == execution.FAILED
+    assert str(told.value) == custodian.FAILED
     assert told.value.__cause__ is None
     assert "record 7" in log.read_text(encoding="utf-8")
     assert (curator.remaining()["differential"] < before) == computed

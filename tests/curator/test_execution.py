@@ -23,6 +23,7 @@ import toy_question
 from toy_question import Toy
 
 import whitecrow as wc
+from whitecrow import custodian
 from whitecrow import questions as registry
 from whitecrow.curator import execution
 from whitecrow.ledger import Entry
@@ -273,7 +274,7 @@ def test_a_failure_is_one_constant_sentence_and_keeps_its_spend() -> None:
         toy_question.ON_GATHER[:] = [lambda cause=cause: _raise(cause)]
         with pytest.raises(wc.Unavailable) as failed:
             curator.ask(Toy(number, "1/10"))
-        assert str(failed.value) == execution.FAILED
+        assert str(failed.value) == custodian.FAILED
         toy_question.ON_GATHER.clear()
         spends.extend(curator.unsettled())
         curator.review(curator.failures()[0].seq, reason="looked")

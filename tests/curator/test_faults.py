@@ -14,7 +14,8 @@ import pytest
 import whitecrow as wc
 from whitecrow import questions as registry
 from whitecrow.curator import execution
-from whitecrow.curator.execution import FAILED, Answer
+from whitecrow.curator.execution import Answer
+from whitecrow.custodian import FAILED
 from whitecrow.ledger.store import CLOSED
 from whitecrow.limits import Limits
 from whitecrow.question import Progress, Question

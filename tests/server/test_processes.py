@@ -21,7 +21,8 @@ import whitecrow as wc
 from whitecrow import questions
 from whitecrow.anomaly import model
 from whitecrow.curator import Curator
-from whitecrow.curator.execution import CUSTODIAN_LOG, FAILED, Elsewhere
+from whitecrow.curator.execution import Elsewhere
+from whitecrow.custodian import CUSTODIAN_LOG, FAILED
 from whitecrow.limits import Limits
 from whitecrow_server._processes import DatasetProcess
 

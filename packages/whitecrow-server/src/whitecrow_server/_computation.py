@@ -25,9 +25,10 @@ from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.curator.dummy import DummyExecution, dummy_records
-from whitecrow.curator.execution import CUSTODIAN_LOG, InProcess, write_down
+from whitecrow.curator.execution import InProcess
 from whitecrow.curator.identity import Recognition
 from whitecrow.curator.warming import warm
+from whitecrow.custodian import CUSTODIAN_LOG, write_down
 from whitecrow.data import Card, Dataset, Records, SqlQuery
 from whitecrow.data.intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whitecrow.curator.execution import CUSTODIAN_LOG, Answer, write_down
+from whitecrow.curator.execution import Answer
+from whitecrow.custodian import CUSTODIAN_LOG, write_down
 from whitecrow.data import Card, SqlQuery
 from whitecrow.data.intake import Intake
 from whitecrow.errors import ComputationFailed, InvalidInput, NotReady

@@ -15,9 +15,10 @@ from whitecrow import asks
 from whitecrow.card import Card
 from whitecrow.curator.advice import Advice, advise
 from whitecrow.curator.drafts import Accepted, accept_draft
-from whitecrow.curator.execution import Answer, Execution, InProcess, behind, failure
+from whitecrow.curator.execution import Answer, Execution, InProcess, behind
 from whitecrow.curator.opening import Opened, Opening, custodian_file, opened
 from whitecrow.curator.series import next_step, series_order
+from whitecrow.custodian import failure
 from whitecrow.data.intake import intake_of
 from whitecrow.errors import (
     AccountConflict,

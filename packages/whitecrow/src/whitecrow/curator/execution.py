@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from whitecrow.custodian import CUSTODIAN_LOG, FAILED, failure, write_down
+from whitecrow.custodian import CUSTODIAN_LOG, write_down
 from whitecrow.data import Card, Records
 from whitecrow.data.progress import reporting
 from whitecrow.errors import NotReady
@@ -28,19 +28,6 @@ from whitecrow.neighbours import Engine
 from whitecrow.noise import Source
 from whitecrow.question import Progress, Question, QuestionType
 from whitecrow.questions import type_of
-
-__all__ = [
-    "CUSTODIAN_LOG",
-    "FAILED",
-    "Answer",
-    "Elsewhere",
-    "Execution",
-    "InProcess",
-    "behind",
-    "failure",
-    "steady",
-    "write_down",
-]
 
 _STEPS = 20
 T = TypeVar("T")

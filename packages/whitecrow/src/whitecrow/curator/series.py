@@ -15,7 +15,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import Answer, behind, failure
+from whitecrow.curator.execution import Answer, behind
+from whitecrow.custodian import failure
 from whitecrow.errors import LedgerBusy
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.alarms import sound

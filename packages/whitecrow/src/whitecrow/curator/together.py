@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whitecrow.curator.execution import InProcess, failure, write_down
+from whitecrow.curator.execution import InProcess
+from whitecrow.custodian import failure, write_down
 from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable
 from whitecrow.ledger import Reservation
 from whitecrow.ledger.states import States

@@ -21,8 +21,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.curator.execution import Answer, behind, failure
+from whitecrow.curator.execution import Answer, behind
 from whitecrow.curator.series import series_order
+from whitecrow.custodian import failure
 from whitecrow.errors import InvalidInput, LedgerBusy, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.states import States

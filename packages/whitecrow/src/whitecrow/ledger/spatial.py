@@ -244,6 +244,7 @@ class SpatialIndex:
 
     def __init__(self, session: Session, dataset: int, geometry: Geometry) -> None:
         self.session, self.dataset, self._geometry = session, dataset, geometry
+        self._newest: tuple[Location, tuple[float, float, float]] | None = None
 
     # Pricing
 
@@ -325,7 +326,7 @@ class SpatialIndex:
         pending: Sequence[tuple[Ball, Weighed]] = (),
     ) -> list[Ball] | None:
         """The balls that touch one; None if there are too many to look at."""
-        u, v, reach = self._geometry.keys(ball.location)
+        u, v, reach = self._keys(ball.location)
         # Those of the batch are looked up as they will be once they are asked: as many at most.
         windows = {band: _window(u, v, reach, band) for band in {w.place[1] for _, w in pending}}
         found = [
@@ -384,9 +385,15 @@ class SpatialIndex:
             sheet,
         )
 
+    def _keys(self, location: Location) -> tuple[float, float, float]:
+        """The coordinates of a ball, which is looked at several times in a row."""
+        if self._newest is None or self._newest[0] is not location:
+            self._newest = location, self._geometry.keys(location)
+        return self._newest[1]
+
     def place(self, ball: Ball) -> Place:
         """Where a ball must be looked up: sheet, size and two coordinates."""
-        u, v, reach = self._geometry.keys(ball.location)
+        u, v, reach = self._keys(ball.location)
         return (
             self._geometry.sheet(ball.location),
             _band(reach),
