@@ -17,6 +17,12 @@ import numpy.typing as npt
 from whitecrow.card import Column
 from whitecrow.detector.arithmetic import softlog
 
+# Tables: every record adds one to one cell of each.
+#
+# A table looks at a few columns through whole-number coordinates (``0`` to ``SPAN``) and cuts
+# each into bins: ``(coordinate + offset) * pace >> SHIFT``. Integers only, so that a record has
+# the same cell on every engine and machine.
+
 UNIT = 1024
 """Coordinate units in one standard deviation (logarithmic) or a third of the ranks."""
 SPAN = 6 * UNIT
@@ -122,6 +128,14 @@ class Tables:
             found += self.stride[place] * (values * self.pace[place] >> SHIFT)
         return found
 
+
+# Public grids: which cell of its column a value lies in.
+#
+# A grid is 256 equal cells between public bounds, and half-octaves about zero where those are
+# finer; where there are no bounds, half-octaves alone. Bounds may be far too wide: the
+# half-octaves see what then lies in one cell. Sixteen cells are cut into sixteen, and sixteen of the
+# results once more, and again. Which are cut was decided by noisy counts, so it is public; the
+# edges follow by additions and divisions of doubles.
 
 Edges = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.uint16]

@@ -22,6 +22,11 @@ from whitecrow.neighbours.parallel import side_by_side
 from whitecrow.noise import Source
 from whitecrow.privacy import Facts
 
+# Counting records by cells, in the same integers wherever the records are.
+#
+# In memory, or where a warehouse keeps them, whose workers run the same loops on their batches
+# and send back sums.
+
 Matrix = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 

@@ -19,6 +19,8 @@ from whitecrow.noise import Source
 from whitecrow.privacy import Unit
 from whitecrow.question import Progress
 
+# The cells that a detector is learned from: which one of each histogram a record is in.
+
 
 @dataclass(frozen=True)
 class ByColumn:

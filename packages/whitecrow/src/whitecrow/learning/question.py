@@ -31,6 +31,11 @@ from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.question import JSON, Question, Said
 
+# The recipe: everything about a detector that is decided before any record is read.
+#
+# The numbers were chosen by comparing some thirty variants on public sets; how honestly is said
+# in ``docs/questions/learn.md``. A wrong choice costs quality, never privacy.
+
 _ROUNDS = (Fraction(50, 100), Fraction(26, 100), *3 * (Fraction(8, 100),))
 _FEW_COLUMNS = 6
 _DROWNED = 10.0
@@ -352,6 +357,11 @@ class Learn(Question):
             detector.report(),
         )
 
+
+# How good a detector will be, guessed from public facts by a table measured on public sets.
+#
+# ``python -m whitecrow_research.detection --quality`` prints the table; docs/detection.md says
+# how it is measured. It promises nothing for other data.
 
 FEW = 12
 SIZES = (300, 1000, 3000, 10_000, 30_000)

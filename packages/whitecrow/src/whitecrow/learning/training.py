@@ -24,6 +24,13 @@ from whitecrow.learning.question import (
     weights_of,
 )
 
+# Stage 1: the distribution of each column, from noisy histograms on ever finer public grids.
+#
+# Five rounds of histograms: sixteenths of the grid, its cells, and three times the sixteen
+# fullest cells cut into sixteen. Each record is in one cell of a histogram, so all that matters
+# for privacy is the noise added to it; which cells are cut is read off noisy counts. The rest is
+# post-processing.
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

@@ -430,6 +430,18 @@ except (ImportError, AttributeError):
     ) from None
 
 
+# Locks that end with their holder: who computes which answer.
+#
+# Bytes of a file are locked through an open file description; the system takes a lock away when
+# its holder dies, and no clock decides. Such locks do not belong to a process: two threads that
+# each open the file exclude each other, and closing one descriptor frees its own locks only.
+#
+# Claims. Two processes may hold the same reservation: one that paid and one that asks the same
+# question a moment later, or after a crash. Only one of them may draw an answer: were both to
+# draw and the faster to win, the released answer would depend on the time each took. So whoever
+# computes holds a claim: a byte of a file beside an SQLite store, an advisory lock of a
+# PostgreSQL server.
+
 # Bytes of a file
 
 

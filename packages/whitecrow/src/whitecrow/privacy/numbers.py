@@ -124,6 +124,11 @@ def _rounded(number: Fraction, digits: int, rounding: str) -> str:
     return format(value, "f")
 
 
+# Certified rational upper bounds of the few transcendental functions that accounting needs.
+#
+# `decimal` rounds ``exp`` and ``ln`` correctly to the last digit; one step upward makes the
+# result a proved upper bound. Budgets therefore never pass through binary floating point.
+
 _DIGITS = 40
 
 
