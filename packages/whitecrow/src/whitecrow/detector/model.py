@@ -133,8 +133,8 @@ class Tables:
 #
 # A grid is 256 equal cells between public bounds, and half-octaves about zero where those are
 # finer; where there are no bounds, half-octaves alone. Bounds may be far too wide: the
-# half-octaves see what then lies in one cell. Sixteen cells are cut into sixteen, and sixteen of the
-# results once more, and again. Which are cut was decided by noisy counts, so it is public; the
+# half-octaves see what then lies in one cell. Sixteen cells are cut into sixteen, and sixteen of
+# the results once more, and again. Which are cut was decided by noisy counts, so it is public; the
 # edges follow by additions and divisions of doubles.
 
 Edges = npt.NDArray[np.float64]
