@@ -185,10 +185,10 @@ def test_a_fault_of_the_service_waits_too(
 ) -> None:
     house = opened(deadlines={"*": 0.4})
 
-    def broken(*given: object) -> None:
+    def broken(*given: object, **named: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(house.service, "ask", broken)
+    monkeypatch.setattr(house.service, "answer", broken)
     with listening(house) as url:
         started = time.perf_counter()
         reply = requests.post(
