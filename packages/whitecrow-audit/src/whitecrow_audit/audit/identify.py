@@ -146,8 +146,8 @@ MODELS: tuple[tuple[CountingModel, Card, tuple[dict[str, Any], ...]], ...] = (
 class Pair:
     """Two databases that differ in one covered record, and the record that is asked about."""
 
-    without: Database
-    present: Database
+    without: tuple[Any, ...]
+    present: tuple[Any, ...]
     about: Any
 
     def __str__(self) -> str:
@@ -156,8 +156,9 @@ class Pair:
     @property
     def records(self) -> tuple[Records, Records]:
         """The two databases, column by column."""
+        names = self.about._fields
         one, two = (
-            {name: [getattr(row, name) for row in rows] for name in self.about._fields}
+            {name: [row[at] for row in rows] for at, name in enumerate(names)}
             for rows in (self.without, self.present)
         )
         return one, two

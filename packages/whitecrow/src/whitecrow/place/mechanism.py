@@ -89,11 +89,12 @@ def _read(question: AtPlace, dataset: Records) -> Judgement:
     """Let the model look at the records, in an order that depends on their values alone."""
     names, card = question.columns, dataset.card
     row = record_type(names)
-    categories = [card.column(name).categories or () for name in names]
+    texts: list[dict[float, str]] = [
+        dict(enumerate(card.column(name).categories or ())) for name in names
+    ]
 
     def decoded(values: list[float]) -> Any:
-        pairs = zip(values, categories, strict=True)
-        return row(*(listed[int(value)] if listed else value for value, listed in pairs))
+        return row(*(text.get(value, value) for value, text in zip(values, texts, strict=True)))
 
     groups, times = dataset.tally([Plain(name) for name in names])
     matrix = np.column_stack([group.astype(np.float64) for group in groups]) + 0.0
