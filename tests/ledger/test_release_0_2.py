@@ -25,6 +25,8 @@ from whitecrow.place.balls import BALLS
 from whitecrow.question import digest
 from whitecrow.questions import BUILT_IN
 
+KINDS = 11
+"""Of questions, in 0.2."""
 DUMPS = ("ledger-0.2.sql", "ledger-0.2-last.sql")
 PUBLISHED = wc.Publish(
     "cost",
@@ -63,7 +65,8 @@ def test_it_opens_and_verifies_with_every_entry(old: Path) -> None:
         asked = Counter(
             entry.content["question"]["kind"] for entry in ledger.entries("clinic", kind="reserve")
         )
-        assert set(asked) == set(BUILT_IN)
+        assert len(asked) == KINDS
+        assert set(asked) <= set(BUILT_IN)
         assert asked["publish"] == 4
 
 
@@ -85,7 +88,7 @@ def test_every_answer_it_keeps_is_free_and_a_question_more_adds_up(
             assert isinstance(recorded, RecordedOutcome)
             assert recorded.answer == answers[entry.seq]
             free += 1
-    assert free == len(answers) >= len(BUILT_IN)
+    assert free == len(answers) >= KINDS
     assert opened.remaining()["differential"] == before
     model = wc.DistanceAnomaly(beta=5, radius=4.0)
     assert opened.count(["age", "bmi"], model=model, epsilon="1/7").charged
