@@ -164,3 +164,23 @@ def test_whoever_comes_too_often_is_refused_at_leisure(
         assert call("nobody", "GET", "/v1/me").status_code == status
         took.append(time.perf_counter() - began)
     assert min(took[1:]) >= 0.3
+
+
+def test_requests_of_one_address_begin_one_after_the_other() -> None:
+    """However many come in one moment, everybody else's come in between."""
+    turns, begun = _security._Turns(), []
+
+    async def one(address: str) -> None:
+        await turns.wait(address)
+        begun.append(address)
+
+    async def main() -> None:
+        hog = [asyncio.ensure_future(one("hog")) for _ in range(30)]
+        hung_up = asyncio.ensure_future(one("hog"))
+        await asyncio.sleep(0)
+        hung_up.cancel()
+        await asyncio.gather(*hog, one("ana"))
+
+    asyncio.run(main())
+    assert begun.index("ana") <= 3
+    assert begun.count("hog") == 30
