@@ -199,7 +199,6 @@ TUTORIALS = {  # what the reader keeps, as the page names the file
     "auditor": "explanation.html",
     "city": "published.csv",
     "unknown-csv": "visits.detector",
-    "screened-week": "payments.detector",
     "three-hospitals": "stays.detector",
     "custodian": "ledger.csv",
     "researcher": "nearby.py",
