@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.anomaly import AnomalyModel
-from whitecrow.anomaly.graph import Database, DatabaseGraph, Edges, Flags, Universe
+from whitecrow.anomaly.graph import Counts, Database, DatabaseGraph, Edges, Flags, Universe
 from whitecrow.anomaly.law import error_cap, flip_probability
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.noise import Source, bernoulli, bernoulli_exp, bernoulli_logistic
@@ -35,6 +35,8 @@ and rounds by 2^-53 of itself below.)
 
 _LEAST = 2.0**-900
 """Doubles from here on keep their relative precision through the products of the check."""
+
+Floats = NDArray[np.float64]
 
 _AGREES = 1e-9
 _MOST_COINS = 12
@@ -229,13 +231,11 @@ def compiled(
     mechanism = Compiled(base, model, level)
     labels = graph.labels(lambda records, i: bool(model.label(list(records), i)))
     wrong = _declared(graph, base, labels)
-    pairs = graph.all_pairs
-    _check_promise(graph, mechanism, labels, wrong, pairs)
     sensitive = np.ones_like(labels)
     if not model.everyone(level):
         table = graph.table(lambda records, i: bool(model.sensitive(list(records), i, level)))
         sensitive = graph.matrix(table, np.bool_)
-    _check_valid(graph, mechanism, labels, wrong, graph.sensitive_pairs(sensitive))
+    _check_pairs(graph, mechanism, labels, wrong, sensitive)
     return mechanism
 
 
@@ -266,7 +266,7 @@ def randomized_response(model: AnomalyModel, *, epsilon: Exactly) -> Base:
     return Base(step, lambda records, i: flip_probability(1, step), draw)
 
 
-def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> NDArray[np.float64]:
+def _declared(graph: DatabaseGraph, base: Base, labels: Flags) -> Floats:
     """Return the declared chances of error, once the base was seen to have them."""
 
     def checked(records: Database, i: Any) -> float:
@@ -297,47 +297,39 @@ def _probability(wrong: object) -> float:
     raise invalid("Base", "wrong", must, wrong)
 
 
-def _check_promise(
-    graph: DatabaseGraph,
-    mechanism: Compiled,
-    labels: Flags,
-    wrong: NDArray[np.float64],
-    pairs: Edges,
+def _check_pairs(
+    graph: DatabaseGraph, mechanism: Compiled, labels: Flags, wrong: Floats, sensitive: Flags
 ) -> None:
-    """Check, both ways, that the base keeps its own promise on every pair."""
+    """Check, both ways, the base's own promise on every pair, and (V) on those it is needed on."""
     promise = math.exp(float(mechanism.base.epsilon)) * _SLACK
-    for smaller, larger in pairs:
-        for x, y in ((smaller, larger), (larger, smaller)):
-            same = labels[x] == labels[y]
-            # The chances, at y, of the answers that are wrong and right at x.
-            errs = np.where(same, wrong[y], 1 - wrong[y])
-            broken = (wrong[x] > promise * errs) | (1 - wrong[x] > promise * (1 - errs))
-            for at, place in np.argwhere(broken)[:1]:
-                raise InvalidInput(
-                    f"The base mechanism breaks its own promise: about {graph.universe[place]!r}, "
-                    f"between {graph.records(x[at])} and {graph.records(y[at])} its answers differ "
-                    f"by more than a factor exp({mechanism.base.epsilon})."
-                )
+
+    def unkept(x: Counts, y: Counts) -> Flags:
+        # The chances, at y, of the answers that are wrong and right at x.
+        errs = np.where(labels[x] == labels[y], wrong[y], 1 - wrong[y])
+        return np.asarray((wrong[x] > promise * errs) | (1 - wrong[x] > promise * (1 - errs)))
+
+    def invalid_at(x: Counts, y: Counts) -> Flags:
+        same = labels[x] == labels[y]
+        return np.asarray(same & (1 - wrong[x] / promise > promise * promise * (1 - wrong[y])))
+
+    if where := _first(graph, graph.all_pairs, unkept):
+        raise InvalidInput(
+            f"The base mechanism breaks its own promise: {where} its answers differ by more than a "
+            f"factor exp({mechanism.base.epsilon})."
+        )
+    if where := _first(graph, graph.sensitive_pairs(sensitive), invalid_at):
+        raise InvalidInput(
+            f"The base mechanism cannot be compiled: {where} it errs so often that the validity "
+            f"condition fails, and the result would cost more than {mechanism.epsilon}. A base "
+            "that errs with probability at most 1/2 is always valid."
+        )
 
 
-def _check_valid(
-    graph: DatabaseGraph,
-    mechanism: Compiled,
-    labels: Flags,
-    wrong: NDArray[np.float64],
-    pairs: Edges,
-) -> None:
-    """Check (V), both ways, on the pairs that leave the answer as it is."""
-    promise = math.exp(float(mechanism.base.epsilon)) * _SLACK
+def _first(graph: DatabaseGraph, pairs: Edges, broken: Callable[[Counts, Counts], Flags]) -> str:
+    """Say where the first pair is that is broken in one of its directions."""
     for smaller, larger in pairs:
         for x, y in ((smaller, larger), (larger, smaller)):
-            same = labels[x] == labels[y]
-            broken = same & (1 - wrong[x] / promise > promise * promise * (1 - wrong[y]))
-            for at, place in np.argwhere(broken)[:1]:
-                raise InvalidInput(
-                    f"The base mechanism cannot be compiled: about {graph.universe[place]!r}, "
-                    f"between {graph.records(x[at])} and {graph.records(y[at])} it errs so often "
-                    "that the validity condition fails, and the result would cost more than "
-                    f"{mechanism.epsilon}. A base that errs with probability at most 1/2 is "
-                    "always valid."
-                )
+            for at, place in np.argwhere(broken(x, y))[:1]:
+                between = f"{graph.records(x[at])} and {graph.records(y[at])}"
+                return f"about {graph.universe[place]!r}, between {between},"
+    return ""
