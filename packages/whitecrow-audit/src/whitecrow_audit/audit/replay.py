@@ -38,6 +38,7 @@ from whitecrow.profile import Profile
 from whitecrow.publish import Publish
 from whitecrow.question import Question, QuestionType
 from whitecrow.screen import Screen
+from whitecrow.screening import Screening
 from whitecrow.subspaces import Subspaces
 from whitecrow.tune import Tune
 from whitecrow_audit.audit.shipped import Records, table
@@ -71,6 +72,10 @@ def questions() -> Iterator[Question]:
     yield Screen({"x": 1, "y": 99}, model=model, epsilon=UNLUCKY)
     yield Screen({"x": 1, "y": 99}, model=model, epsilon=UNLUCKY)  # failed before: not run again
     yield Screen({"z": 1}, model=model, epsilon="1/10")  # no such column
+    series: Any = {"columns": ["x", "y"], "model": model, "epsilon": "1/10", "delta": "1e-9"}
+    yield Screening(**series)  # paid, asked, asked before
+    for _ in range(2):
+        yield Screening(here, **series)
     yield Lookahead(["ward"], model=DistanceAnomaly(20, 0), k=2, epsilon="1/10")
     for mechanism in ("smooth", "global"):
         yield Count(["x", "y"], model=model, epsilon="1/10", mechanism=mechanism)

@@ -1,0 +1,77 @@
+"""Screening, audited: how many of many questions about one place are answered "anomaly"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.data import Card, Column
+from whitecrow.screening import Law, Screening, ScreeningFacts
+from whitecrow.screening.law import MOST_FLAGS
+from whitecrow.screening.mechanism import answered
+from whitecrow_audit.audit.case import Case, Laws
+from whitecrow_audit.audit.shipped import Asked
+
+EPSILON, DELTA = Fraction(2), Fraction(1, 100)
+CARD = Card("small", (Column("x", lower=0, upper=9),))
+FEW, MANY = 4, 24
+PAIR = ({"x": [0]}, {"x": []})
+
+
+def _question(asked: int) -> Screening:
+    """Ask about so many places; all of their balls hold the one record that there may be."""
+    batch: list[dict[str, Any]] = [{"x": number / 100} for number in range(asked)]
+    model = DistanceAnomaly(1, 1)
+    return Screening(batch=batch, model=model, epsilon=EPSILON, delta=DELTA, limit=1)
+
+
+def _total(answers: Sequence[bool]) -> int:
+    return sum(answers)
+
+
+def _laws(asked: int, factor: Fraction, *, forgets: bool = False) -> Laws:
+    law = Law.chosen(beta=1, epsilon=EPSILON * factor, delta=DELTA, limit=1)
+    one, two = (_totals(law, asked, records, forgets=forgets) for records in (1, 0))
+    return one, two
+
+
+def _totals(law: Law, asked: int, records: int, *, forgets: bool) -> dict[int, float]:
+    """The exact law of the number of flags; a mutant that forgets flags leaves nobody out."""
+    found = {0: 1.0}
+    for _ in range(asked):
+        after: dict[int, float] = {}
+        for flags, chance in found.items():
+            active = records if forgets or flags < law.limit else 0
+            yes = law.chance(active)
+            after[flags + 1] = after.get(flags + 1, 0.0) + chance * yes
+            after[flags] = after.get(flags, 0.0) + chance * (1 - yes)
+        found = after
+    return found
+
+
+def _forgetful(question: Screening, facts: ScreeningFacts, source: None) -> list[bool]:
+    """Mutant: nobody is ever left out."""
+    active, law = facts.exact_active, question.law(CARD)
+    answers = answered(law, active, active.fresh(MOST_FLAGS), question.places(CARD), source)
+    return [bool(one) for one in answers]
+
+
+def cases() -> Iterator[Case]:
+    """Yield the rows of the audit."""
+    asked = Asked(_question(FEW), CARD, PAIR, _total)
+    mutant = Asked(_question(MANY), CARD, PAIR, _total, release=_forgetful)
+    pair = "balls around one record, and without it"
+    laws = partial(_laws, FEW)
+    yield Case("screening", "as asked", asked.claim, pair, laws, asked.draws, asked.asks)
+    yield Case(
+        "screening",
+        "mutant: flags are forgotten",
+        mutant.claim,
+        pair,
+        partial(_laws, MANY, forgets=True),
+        mutant.draws,
+        twin=True,
+    )
