@@ -13,27 +13,30 @@ from whitecrow.screening import Law, Screening, ScreeningFacts
 from whitecrow.screening.law import MOST_FLAGS
 from whitecrow.screening.mechanism import answered
 from whitecrow_audit.audit.case import Case, Laws
-from whitecrow_audit.audit.shipped import Asked
+from whitecrow_audit.audit.shipped import Asked, Records
 
-EPSILON, DELTA = Fraction(2), Fraction(1, 100)
+SHIPPED, BROKEN = (Fraction(4), Fraction(1, 10**4)), (Fraction(2), Fraction(1, 1000))
+"""Prices at which a tenth more, and a mutant, show."""
 CARD = Card("small", (Column("x", lower=0, upper=9),))
-FEW, MANY = 4, 24
-PAIR = ({"x": [0]}, {"x": []})
+FEW, MANY = 4, 80
+PAIR: tuple[Records, Records] = ({"x": [0]}, {"x": []})
 
 
-def _question(asked: int) -> Screening:
+def _question(asked: int, price: tuple[Fraction, Fraction]) -> Screening:
     """Ask about so many places; all of their balls hold the one record that there may be."""
     batch: list[dict[str, Any]] = [{"x": number / 100} for number in range(asked)]
-    model = DistanceAnomaly(1, 1)
-    return Screening(batch=batch, model=model, epsilon=EPSILON, delta=DELTA, limit=1)
+    model, (epsilon, delta) = DistanceAnomaly(1, 1), price
+    return Screening(batch=batch, model=model, epsilon=epsilon, delta=delta, limit=1)
 
 
 def _total(answers: Sequence[bool]) -> int:
     return sum(answers)
 
 
-def _laws(asked: int, factor: Fraction, *, forgets: bool = False) -> Laws:
-    law = Law.chosen(beta=1, epsilon=EPSILON * factor, delta=DELTA, limit=1)
+def _laws(
+    asked: int, price: tuple[Fraction, Fraction], factor: Fraction, *, forgets: bool = False
+) -> Laws:
+    law = Law.chosen(beta=1, epsilon=price[0] * factor, delta=price[1], limit=1)
     one, two = (_totals(law, asked, records, forgets=forgets) for records in (1, 0))
     return one, two
 
@@ -61,17 +64,17 @@ def _forgetful(question: Screening, facts: ScreeningFacts, source: None) -> list
 
 def cases() -> Iterator[Case]:
     """Yield the rows of the audit."""
-    asked = Asked(_question(FEW), CARD, PAIR, _total)
-    mutant = Asked(_question(MANY), CARD, PAIR, _total, release=_forgetful)
+    asked = Asked(_question(FEW, SHIPPED), CARD, PAIR, _total)
+    mutant = Asked(_question(MANY, BROKEN), CARD, PAIR, _total, release=_forgetful)
     pair = "balls around one record, and without it"
-    laws = partial(_laws, FEW)
+    laws = partial(_laws, FEW, SHIPPED)
     yield Case("screening", "as asked", asked.claim, pair, laws, asked.draws, asked.asks)
     yield Case(
         "screening",
         "mutant: flags are forgotten",
         mutant.claim,
         pair,
-        partial(_laws, MANY, forgets=True),
+        partial(_laws, MANY, BROKEN, forgets=True),
         mutant.draws,
         twin=True,
     )
