@@ -38,7 +38,7 @@ def test_table_2_is_the_closed_form_for_four_of_five(tmp_path):
     assert set(verdicts.values()) == {"reproduced"}
     thyroid = row(section, "Thyroid: SP mean error, anomalies")
     assert math.isclose(float(thyroid.ours), 0.0867785, rel_tol=1e-3)
-    assert row(section, "Thyroid: drawn").verdict == "data not available"
+    assert row(section, "Thyroid: drawn").verdict == "needs data"
 
 
 def test_the_number_of_anomalies_moves_by_more_than_beta(tmp_path):

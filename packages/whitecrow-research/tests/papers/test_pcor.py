@@ -24,7 +24,7 @@ def test_without_data_every_section_says_so(tmp_path):
     example, *rest = sections  # the example of Table 1 needs no data
     assert [row.verdict for row in example.rows].count("reproduced") == 2
     assert len(rest) == 8
-    assert {row.verdict for section in rest for row in section.rows} == {"data not available"}
+    assert {row.verdict for section in rest for row in section.rows} == {"needs data"}
     assert write(paper, sections, Context(None, tmp_path, quick=True)).exists()
 
 

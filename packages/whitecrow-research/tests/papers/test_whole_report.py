@@ -14,7 +14,15 @@ from click.testing import CliRunner
 from whitecrow.cli import whitecrow
 from whitecrow_research import papers
 from whitecrow_research.papers.ccs.distance import distance
-from whitecrow_research.papers.report import Exhibit, Paper, Row, Section, findings
+from whitecrow_research.papers.report import (
+    Exhibit,
+    Paper,
+    Row,
+    Section,
+    agrees,
+    findings,
+    share_interval,
+)
 
 PRINTED = {  # what the papers number, read off the papers
     "asif": {*(f"Table {n}" for n in range(1, 4)), *(f"Figure {n}" for n in range(1, 6))},
@@ -53,7 +61,7 @@ def report(tmp_path_factory, request):
 
 def test_every_table_and_figure_has_a_verdict_and_a_reason(report):
     result, _ = report
-    verdicts = {"reproduced", "differs", "data not available"}
+    verdicts = {"reproduced", "differs", "not comparable", "needs data", "data not public"}
     for name, wanted in PRINTED.items():
         found = result["summary"][name]
         assert set(found) == wanted
@@ -61,6 +69,42 @@ def test_every_table_and_figure_has_a_verdict_and_a_reason(report):
             assert one["verdict"] in verdicts
             assert one["compared"] >= 1
             assert one["why"] or one["verdict"] == "reproduced"
+
+
+def test_the_verdicts_are_written_for_programs(report):
+    result, out = report
+    rows = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
+    assert len(rows) == 43
+    for row in rows:
+        assert set(row) == {"exhibit", "verdict", "figures", "interval", "reason"}
+        paper, _, name = row["exhibit"].partition(" ")
+        assert row["verdict"] == result["summary"][paper][name]["verdict"]
+        assert len(row["interval"]) == len(row["figures"]) >= 1
+        assert row["reason"] or row["verdict"] == "reproduced"
+    (sets,) = [row for row in rows if row["exhibit"] == "asif Figure 4"]
+    assert len(sets["figures"]) == 5  # a set that is not here is said to be missing
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "interval", "theirs", "expected"),
+    [
+        ("0.90", 0.8951, None, None, True),  # rounded
+        ("0.0867", 0.08678, None, None, True),  # cut off
+        ("0.90", 0.8949, None, None, False),
+        ("0.90", 0.8, (0.7, 0.9), None, True),
+        ("0.90", 0.8, (0.7, 0.89), (0.81, 0.95), False),
+        ("0.90", 0.82, (0.7, 0.89), (0.81, 0.95), True),
+        ("1.1127e-21", 1.11271e-21, None, None, True),
+        ("1.1127e-21", 1.2e-21, None, None, False),
+    ],
+)
+def test_reproduced_means_in_an_interval(printed, ours, interval, theirs, expected):
+    assert agrees(printed, ours, interval, theirs) == expected
+
+
+def test_the_interval_of_a_share_is_wilsons():
+    assert share_interval(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert share_interval(1.0, 10)[0] == pytest.approx(0.7225, abs=1e-3)
 
 
 class _Page(html.parser.HTMLParser):
@@ -88,7 +132,7 @@ def test_the_report_is_one_page_that_loads_nothing(report):
     assert len(page.loaded) >= 12
     assert all(address.startswith("data:image/png;base64,") for address in page.loaded)
     words = " ".join(page.words)
-    for wanted in ("Errata", "E27", "seed 1", "processor", "seconds", "data not available"):
+    for wanted in ("Errata", "E27", "seed 1", "processor", "seconds", "data not public"):
         assert wanted in words
     assert "nan" not in re.findall(r"\bnan\b", words)
 
@@ -112,9 +156,11 @@ def test_a_table_is_reproduced_only_if_all_of_its_figures_are():
     for verdicts, expected in (
         (("reproduced", "beyond the paper"), "reproduced"),
         (("reproduced", "differs"), "differs"),
-        (("reproduced", "data not available"), "data not available"),
-        (("differs", "data not available"), "differs"),
-        ((), "data not available"),
+        (("reproduced", "not comparable"), "reproduced"),
+        (("not comparable",), "not comparable"),
+        (("reproduced", "needs data"), "needs data"),
+        (("differs", "data not public"), "differs"),
+        ((), "needs data"),
     ):
         (found,) = findings(paper, [Section("", rows=rows(*verdicts))])
         assert found.verdict == expected

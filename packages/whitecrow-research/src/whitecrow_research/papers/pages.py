@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import importlib.metadata
+import json
 import math
 import os
 import platform
@@ -36,9 +37,11 @@ class _Part:
 _VERDICTS = Table(
     ("verdict", "meaning"),
     (
-        ("reproduced", "the printed figure, up to what rounding and chance explain"),
+        ("reproduced", "the printed figure lies in our interval, or ours in the printed one"),
         ("differs", "another figure, with the reason; often an erratum"),
-        ("data not available", "the paper's data are not public; what stands in is named"),
+        ("not comparable", "run times, and settings that are copied"),
+        ("needs data", "the data are public, and not in the folder that --data names"),
+        ("data not public", "nobody but the authors has them"),
         ("beyond the paper", "ours alone; not counted in the summary"),
     ),
 )
@@ -53,7 +56,7 @@ def write(paper: Paper, sections: Sequence[Section], context: Context) -> Path:
 def write_all(results: Results, context: Context) -> Path:
     """Write one report of all papers, with the summary first, and return the path of the HTML.
 
-    Beside it: the same as Markdown, and ``summary.md`` with the summary alone.
+    Beside it: the same as Markdown, ``summary.md`` with the summary alone, and ``verdicts.json``.
     """
     line, tables = _summary(results)
     first = _Part("", [line, settings(context)])
@@ -64,6 +67,7 @@ def write_all(results: Results, context: Context) -> Path:
     parts.append(_Part("Settings, seeds, hardware", [settings(context), *_made_with(results)]))
     alone = _markdown("The five papers, redone: summary", [first, _Part("", tables)])
     (context.out / "summary.md").write_text(alone, encoding="utf-8")
+    (context.out / "verdicts.json").write_text(json.dumps(verdicts(results), indent=1), "utf-8")
     return _save(context.out / "report", "The five papers, redone", parts)
 
 
@@ -81,6 +85,24 @@ def summary(results: Results) -> dict[str, dict[str, object]]:
         }
         for paper, sections in results
     }
+
+
+def verdicts(results: Results) -> list[dict[str, object]]:
+    """Return a row for each table and figure: what ``verdicts.json`` holds."""
+    return [
+        {
+            "exhibit": f"{paper.name} {found.exhibit.name}",
+            "verdict": found.verdict,
+            "figures": [
+                {"what": row.what, "paper": row.paper, "ours": row.ours, "verdict": row.verdict}
+                for row in found.rows
+            ],
+            "interval": [row.interval for row in found.rows],
+            "reason": found.why,
+        }
+        for paper, sections in results
+        for found in findings(paper, sections)
+    ]
 
 
 def settings(context: Context) -> str:
@@ -201,7 +223,9 @@ li.l3 { margin-left: 1.2rem; }
 _MARKS: Mapping[str, str] = {
     "reproduced": "reproduced",
     "differs": "differs",
-    "data not available": "missing",
+    "not comparable": "beyond",
+    "needs data": "missing",
+    "data not public": "missing",
     "beyond the paper": "beyond",
 }
 

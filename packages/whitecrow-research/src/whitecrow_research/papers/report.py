@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import use_compiled
 
-Verdict = Literal["reproduced", "differs", "data not available", "beyond the paper"]
+Verdict = Literal[
+    "reproduced", "differs", "not comparable", "needs data", "data not public", "beyond the paper"
+]
+Interval = tuple[float, float]
+MISSING = ("needs data", "data not public")
 Progress = Callable[[int, int, str], None]
 
 
@@ -57,6 +63,8 @@ class Row:
         How they compare.
     why : str
         The reason where they differ, or what stands in for data that are not available.
+    interval : pair of float, optional
+        Where our figure lies with 95 % confidence (90 % where the paper prints 90 %).
     """
 
     what: str
@@ -64,6 +72,43 @@ class Row:
     ours: str
     verdict: Verdict
     why: str = ""
+    interval: Interval | None = None
+
+
+def agrees(
+    printed: str, ours: float, interval: Interval | None = None, theirs: Interval | None = None
+) -> bool:
+    """Whether the printed number lies in our interval, or our number in theirs.
+
+    Parameters
+    ----------
+    printed : str
+        The number with the digits of the paper; they stand for what they may have been before they
+        were rounded or cut off.
+    ours : float
+        Our number.
+    interval, theirs : pair of float, optional
+        Confidence intervals, ours and the paper's.
+    """
+    number = Decimal(printed)
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)
+    unit = 10.0**exponent
+    paper = float(number)
+    return (
+        paper - unit / 2 <= ours < paper + unit
+        or (interval is not None and interval[0] <= paper <= interval[1])
+        or (theirs is not None and theirs[0] <= ours <= theirs[1])
+    )
+
+
+def share_interval(share: float, trials: float) -> Interval:
+    """Wilson's 95 % interval of a share among so many trials."""
+    z = 1.96
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    spread = math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    half = z / (1 + z * z / trials) * spread
+    return middle - half, middle + half
 
 
 @dataclass(frozen=True)
@@ -163,11 +208,13 @@ class Finding:
     exhibit : Exhibit
         Which one.
     verdict : Verdict
-        Reproduced if every figure of it is; data not available if only data are missing.
+        Reproduced if every figure of it is, and none is missing.
     same, compared : int
         How many of its figures came out as printed, of how many.
     why : str
         The reason where it differs, and what stands in for missing data.
+    rows : sequence of Row
+        Its figures.
     """
 
     exhibit: Exhibit
@@ -175,6 +222,7 @@ class Finding:
     same: int
     compared: int
     why: str
+    rows: Sequence[Row] = ()
 
 
 def run(
@@ -211,19 +259,26 @@ def _finding(exhibit: Exhibit, section: Section) -> Finding:
     said = [row for row in section.rows if row.verdict != "beyond the paper"]
     rows = [row for row in said if exhibit.rows in row.what]
     if not rows:  # without its data a section has one row, which stands for all of it
-        rows = [row for row in said if row.verdict == "data not available"]
+        rows = [row for row in said if row.verdict in MISSING]
     same = sum(row.verdict == "reproduced" for row in rows)
-    missing = [row for row in rows if row.verdict == "data not available"]
+    missing = [row for row in rows if row.verdict in MISSING]
     different = [row for row in rows if row.verdict == "differs"]
-    verdict: Verdict = (
-        "differs" if different else "data not available" if missing or not rows else "reproduced"
-    )
+    verdict: Verdict = "not comparable"
+    if different:
+        verdict = "differs"
+    elif missing or not rows:
+        verdict = missing[0].verdict if missing else "needs data"
+    elif same:
+        verdict = "reproduced"
     reasons = [exhibit.why] if exhibit.why and different else _distinct(different)
     if exhibit.stand_in and len(missing) < len(rows):
         reasons.append(f"stand-in: {exhibit.stand_in}")
-    elif missing:
-        reasons += _distinct(missing)
-    return Finding(exhibit, verdict, same, len(rows), "; ".join(reasons))
+    if missing:
+        absent = ", ".join(dict.fromkeys(row.what.partition(":")[0] for row in missing))
+        reasons += [f"missing: {absent}", *_distinct(missing)]
+    if verdict == "not comparable":
+        reasons += [exhibit.why] if exhibit.why else _distinct(rows)
+    return Finding(exhibit, verdict, same, len(rows), "; ".join(reasons), rows)
 
 
 def _distinct(rows: Sequence[Row]) -> list[str]:

@@ -93,7 +93,7 @@ def figure_4(context: Context) -> Section:
     title = "Figure 4: Adult 1"
     if path is None:
         why = "put adult.parquet into the data folder"
-        return Section(title, rows=[Row("σ of the noise", "<7", "-", "data not available", why)])
+        return Section(title, rows=[Row("σ of the noise", "<7", "-", "needs data", why)])
     return _noise(
         context, title, "okada-figure-4", 0.35, lambda generator: adult(path, 45, 5, generator)
     )

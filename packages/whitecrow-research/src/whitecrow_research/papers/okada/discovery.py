@@ -60,7 +60,7 @@ def _real(
     path = context.dataset(file)
     if path is None:
         why = f"put {file} into the data folder"
-        return Section(title, rows=[Row("precision, recall", "-", "-", "data not available", why)])
+        return Section(title, rows=[Row("precision, recall", "-", "-", "needs data", why)])
     sample = make(path, np.random.default_rng(context.seed))
     counts = _counts(sample, radius)
     best = tuple(np.argsort(-counts, kind="stable")[:2].tolist())

@@ -55,7 +55,7 @@ def _row(context: Context, table: str, name: str, printed: Settings) -> Row:
     what = f"{table}: {name}: outliers, inliers, dimension, k, radius"
     shown = ", ".join(f"{value:g}" for value in printed)
     if sample is None:
-        return Row(what, shown, "-", "data not available", "pass --data with the files")
+        return Row(what, shown, "-", "needs data", "pass --data with the files")
     outlying, size = int(sample.outlying.sum()), len(sample.points)
     found = (outlying, size - outlying, sample.points.shape[1], *printed[3:])
     why = "k and the radius are taken from the table"

@@ -29,7 +29,7 @@ def unconditional(context: Context) -> Section:
     title = "Beyond the paper: explanation without the condition"
     study = salary(context, small=context.quick)
     if study is None:
-        return Section(title, rows=[Row(title, "-", "-", "data not available", "pass --data")])
+        return Section(title, rows=[Row(title, "-", "-", "needs data", "pass --data")])
     count = 2 if context.quick else 8
     first = _question(study, study.record(0), "1")
     detector = first.on_grid(study.data.card)[2]

@@ -51,7 +51,7 @@ def example(context: Context) -> Section:
             "in which of its contexts is record 8 an outlier?",
             "the context above",
             f"{contexts} contexts, undecided",
-            "data not available",
+            "data not public",
             "the salaries are symbols, S1 to S10",
         ),
     ]

@@ -97,10 +97,16 @@ class Outcome:
         """The mean share."""
         return float(np.mean(self.shares))
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % confidence interval of the mean, as the paper has it."""
+        half = 1.645 * float(np.std(self.shares, ddof=1)) / math.sqrt(len(self.shares))
+        return self.mean - half, self.mean + half
+
     def shown(self) -> str:
         """Return the mean and its 90 % confidence interval, as the paper prints them."""
-        half = 1.645 * float(np.std(self.shares, ddof=1)) / math.sqrt(len(self.shares))
-        return f"{self.mean:.2f} ({self.mean - half:.2f}, {self.mean + half:.2f})"
+        low, high = self.interval
+        return f"{self.mean:.2f} ({low:.2f}, {high:.2f})"
 
     def times(self) -> str:
         """Return the shortest, longest and mean run time."""
