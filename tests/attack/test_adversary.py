@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import whitecrow.attack as attack_names
 from whitecrow.attack import (
     auc,
     evaluate,
@@ -190,3 +191,16 @@ def test_a_publisher_with_noise_for_a_smaller_clip_is_caught():
 def test_the_naive_release_refuses_values_that_are_not_finite(value):
     with pytest.raises(InvalidInput):
         naive_release([[1.0, value]], 1)
+
+
+def test_the_loss_bound_and_its_inverse_are_those_of_the_laplace_law():
+    for error, delta, size in ((0.15, 0.15, 55), (0.01, 0.05, 1000)):
+        epsilon = attack_names.epsilon_for_loss(error, delta, size)
+        assert attack_names.loss_probability(error, size, epsilon) == pytest.approx(delta)
+        assert epsilon <= np.sqrt(2 / delta) * 2 / (size * error)  # the paper's, by Chebyshev
+        noise = np.random.default_rng(3).laplace(0, 2 / (size * epsilon), 100_000)
+        assert (np.abs(noise) >= error).mean() == pytest.approx(delta, abs=0.005)
+    with pytest.raises(InvalidInput):
+        attack_names.epsilon_for_loss(0.1, 1.0, 55)
+    with pytest.raises(InvalidInput):
+        attack_names.loss_probability(float("nan"), 55, 1)

@@ -7,6 +7,7 @@ release that fails.
 
 from whitecrow.attack.inference import Inference, Series, attack, read_series
 from whitecrow.attack.judge import Verdict, auc, evaluate, flag_fraction, simulated_threshold
+from whitecrow.attack.naive import epsilon_for_loss, loss_probability
 from whitecrow.attack.ratio import (
     Power,
     naive_log_ratio,
@@ -25,11 +26,13 @@ __all__ = [
     "Verdict",
     "attack",
     "auc",
+    "epsilon_for_loss",
     "evaluate",
     "fixed_window",
     "flag_fraction",
     "growing_window",
     "levene",
+    "loss_probability",
     "naive_log_ratio",
     "naive_power",
     "power_under_dp",

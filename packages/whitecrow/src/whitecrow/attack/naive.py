@@ -70,6 +70,44 @@ def naive_release(
     return np.asarray(means + noise * scales)
 
 
+def loss_probability(error: float, size: int, epsilon: float, multiple: float = 2.0) -> float:
+    """Return the chance that a mean with such noise is off by a share of ``error`` or more.
+
+    The paper's (a, delta)-loss bound (its first Definition 3), computed from the Laplace law
+    itself: ``exp(-a n epsilon / m)``. The same holds for noise scaled to a public bound m times
+    the mean, which is private.
+
+    Examples
+    --------
+    >>> round(loss_probability(0.15, 55, 1), 4)
+    0.0162
+    """
+    _positive(error=error, size=size, epsilon=epsilon, multiple=multiple)
+    return math.exp(-error * size * epsilon / multiple)
+
+
+def epsilon_for_loss(error: float, delta: float, size: int, multiple: float = 2.0) -> float:
+    """Return the least epsilon at which :func:`loss_probability` is at most ``delta``.
+
+    The paper's bound, by Chebyshev's inequality, is ``sqrt(2 / delta) m / (n a)``: never smaller.
+
+    Examples
+    --------
+    >>> round(epsilon_for_loss(0.15, 0.15, 55), 3)
+    0.46
+    """
+    _positive(error=error, delta=delta, size=size, multiple=multiple)
+    if delta >= 1:
+        raise invalid("epsilon_for_loss", "delta", "a number below 1", delta)
+    return multiple * math.log(1 / delta) / (size * error)
+
+
+def _positive(**given: float) -> None:
+    for name, value in given.items():
+        if not (math.isfinite(value) and value > 0):
+            raise invalid("loss", name, "a number above 0", value)
+
+
 def naive_loss(output: float, mean: float, growth: float, scale: float) -> float:
     """Return the privacy loss of one naive release at one output.
 
