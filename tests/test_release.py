@@ -24,7 +24,7 @@ LINUX_ONLY = ("fcntl", "resource", "pwd", "grp", "termios", "uvloop", "syslog", 
 
 PURE = (
     *("errors", "privacy", "card", "terms", "noise", "data", "neighbours", "anomaly", "rendering"),
-    *("question", "questions", "release", "plan", "detector", "client", "hazmat", "attack"),
+    *("question", "questions", "plan", "detector", "client", "hazmat", "attack"),
     *("identify", "screen", "lookahead", "count", "subspaces", "tune", "explain", "publish"),
     *("profile", "learning", "cli"),
 )

@@ -55,6 +55,8 @@ QUESTIONS: list[Question] = [
     wc.Monitor(time="day", start=0, period=10, horizon=2, epsilon="1/10"),
     wc.Publish(statistic="count", time="day", start=0, period=1, horizon=30, epsilon="1/100"),
 ]
+SCREENING = wc.Screening(HERE, columns=["x", "y"], model=MODEL, epsilon="1/10", delta="1/1000")
+"""It needs a delta, and records in memory, which not all of these accounts have."""
 CAUSES: list[Callable[[], BaseException]] = [
     lambda: OverflowError("3^41 of record 17"),
     lambda: ZeroDivisionError("record 17"),
@@ -228,3 +230,16 @@ def test_a_failing_update_of_a_publication_closes_the_dataset(
     curator.review(curator.failures()[0].seq, reason="mended")
     publisher.update(1, [1.0])
     curator.ask(QUESTIONS[0])
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fault_in_a_screening_is_the_same_reply_and_a_closed_dataset(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with wc.Curator.open(ROWS, card=CARD, budget="10, 1/100") as curator:
+        curator.ask(wc.Screening.from_json({**SCREENING.to_json(), "record": None}))
+        with monkeypatch.context() as patch:
+            patch.setattr(execution, "type_of", _broken(step, CAUSES[0]))
+            assert _seen(curator, SCREENING) == ("ComputationFailed", FAILED)
+        assert len(curator.failures()) == 1
+        assert _seen(curator, QUESTIONS[0]) == ("DatasetClosed", CLOSED)

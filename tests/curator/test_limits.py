@@ -8,7 +8,7 @@ import time
 
 import pyarrow as pa
 import pytest
-from test_faults import CARD, QUESTIONS, ROWS
+from test_faults import CARD, QUESTIONS, ROWS, SCREENING
 
 import whitecrow as wc
 from whitecrow.curator.opening import Opened
@@ -21,10 +21,10 @@ BOUNDED = dataclasses.replace(CARD, records_at_most=10_000)
 
 
 def test_every_question_is_among_these() -> None:
-    assert {question.kind for question in QUESTIONS} == set(BUILT_IN)
+    assert {question.kind for question in [*QUESTIONS, SCREENING]} == set(BUILT_IN)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
+@pytest.mark.parametrize("question", [*QUESTIONS, SCREENING], ids=lambda question: question.kind)
 def test_limits_are_finite_grow_with_the_bound_and_ignore_the_records(question: Question) -> None:
     assert type_of(question).limits(question, CARD) == UNLIMITED
     small, large = (type_of(question).limits(question, CARD, records) for records in (100, 10**6))
