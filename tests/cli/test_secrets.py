@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -168,8 +169,9 @@ def _family(pid: int) -> list[int]:
     """A process and all that descend from it."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text(encoding="ascii").split():
-            found += _family(int(child))
+        with contextlib.suppress(FileNotFoundError):  # a thread that has ended since
+            for child in (task / "children").read_text(encoding="ascii").split():
+                found += _family(int(child))
     return found
 
 

@@ -159,8 +159,8 @@ class Law:
     Examples
     --------
     >>> law = Law.chosen(beta=200, epsilon=Fraction(1), delta=Fraction(1, 10**6))
-    >>> law.order, law.limit, law.chance(0) > 0.999, law.chance(199) > 0.5 > law.chance(200)
-    (20, 80, True, True)
+    >>> law.limit, law.chance(0) > 0.999, law.chance(199) > 0.5 > law.chance(200)
+    (80, True, True)
     """
 
     beta: int
