@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import whitecrow as wc
 from whitecrow.cli import whitecrow
-from whitecrow.curator.undescribed import learn
+from whitecrow.curator.undescribed import learn, learned
 from whitecrow.errors import BudgetExhausted, InvalidInput
 from whitecrow.ledger import Ledger
 
@@ -181,3 +181,21 @@ def test_scores_keep_the_order_of_rows_and_json_has_null_for_what_was_not_asked(
 def test_a_file_that_is_no_detector_is_told_apart(messy: Path) -> None:
     with pytest.raises(InvalidInput, match=r"'messy\.csv' is not a detector file"):
         wc.Detector.load(messy)
+
+
+def test_what_else_the_question_says_is_kept() -> None:
+    frame = pyarrow.table({"age": [1.0, 2.0] * 400, "paid": ["€5.00", "€6.00"] * 400})
+    asked = wc.Learn(epsilon=8, delta="1e-6", seed=7, threshold_share="1/5")
+    release = learned(asked, frame)
+    assert release.question["seed"] == 7
+    assert release.question["threshold_share"] == "1/5"
+    assert release.answer.columns == ("age", "paid")
+
+
+def test_a_promise_that_the_account_cannot_take_is_refused_before_anything_is_spent() -> None:
+    frame = pyarrow.table({"age": [1.0, 2.0] * 400, "paid": ["€5.00", "€6.00"] * 400})
+    asked = wc.Learn(epsilon=1, relation="replace_one")
+    with Ledger("sqlite://") as ledger:
+        with pytest.raises(wc.WhitecrowError, match="replacement of one record only"):
+            learned(asked, frame, ledger=ledger)
+        assert not [entry for entry in ledger.entries("records") if entry.kind == "reserve"]

@@ -221,30 +221,27 @@ def answer(
 
 def _undescribed(given: Asking, question: Question) -> bool:
     """Whether a card is to be bought: none is given, and nothing needs one but the question."""
-    plain = given.engine == "local" and given.policy is None and given.analyst == "owner"
-    free = given.card is None and given.server is None and not given.dummy
-    return free and plain and not question.needs_card
+    account = (given.name, given.policy, given.allow, given.spark_master, given.server, given.card)
+    plain = given.engine == "local" and given.analyst == "owner" and not given.dummy
+    return plain and not any(account) and not question.needs_card
 
 
 def _answer_undescribed(
     given: Asking, question: Any, *, picture: str | None, out: str | None
 ) -> None:
     """Learn without a card: say what is bought, what is looked at, and what came of it."""
-    from whitecrow.curator.undescribed import learn, steps
+    from whitecrow.curator.undescribed import learned, steps
     from whitecrow.privacy import DifferentialPrivacy
 
-    price = DifferentialPrivacy(question.epsilon, question.delta)
+    price = DifferentialPrivacy(question.epsilon, question.delta, question.relation)
     if given.price_only:
         words = f"No card is given. {steps(price)}"
         given.output.show({"words": words, "price": price.to_json()}, words)
         return
     with given.output.progress() as progress:
-        release = learn(
+        release = learned(
+            question,
             given.data,
-            epsilon=question.epsilon,
-            delta=question.delta,
-            columns=question.columns,
-            false_alarms=question.false_alarms,
             budget=given.budget,
             ledger=given.ledger,
             progress=progress,

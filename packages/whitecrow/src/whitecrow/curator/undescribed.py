@@ -130,7 +130,23 @@ def learn(
     True
     """
     asked = Learn(columns, epsilon=epsilon, delta=delta, false_alarms=false_alarms)
-    price = DifferentialPrivacy(asked.epsilon, asked.delta)
+    return learned(
+        asked, source, card=card, budget=budget, ledger=ledger, progress=progress, say=say
+    )
+
+
+def learned(
+    asked: Learn,
+    source: object,
+    *,
+    card: Card | str | Path | None = None,
+    budget: object = None,
+    ledger: Ledger | str | Path | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Release:
+    """Answer a question to learn; without a card its price pays for one, too. See :func:`learn`."""
+    price = DifferentialPrivacy(asked.epsilon, asked.delta, asked.relation)
     account = _Account(source, price, budget, ledger, progress)
     try:
         if card is not None:
@@ -221,7 +237,7 @@ def _learned(account: _Account, asked: Learn, say: Callable[[str], None] | None)
     schema, price = schema_card(account.source), account.price
     readings, left = _of_schema(schema, asked.columns), price
     if texts := [name for name, reading in readings.items() if reading.values]:
-        part = DifferentialPrivacy(price.epsilon * _KINDS_SHARE)
+        part = replace(price, epsilon=price.epsilon * _KINDS_SHARE, delta=Fraction(0))
         kinds = _profile(account, _kinds_card(schema, texts), part, left)
         readings |= {name: _of_kinds(kinds, name) for name in texts}
         left = _less(left, part)
@@ -229,7 +245,7 @@ def _learned(account: _Account, asked: Learn, say: Callable[[str], None] | None)
     if short and price.delta:
         least, most = _VALUES_SHARES
         share = min(most, max(least, _VALUES_FOR_ALL * len(short) / len(readings)))
-        part = DifferentialPrivacy(price.epsilon * share, price.delta * _VALUES_DELTA)
+        part = replace(price, epsilon=price.epsilon * share, delta=price.delta * _VALUES_DELTA)
         basis = Card(schema.name, tuple(Column(name, "text", source="schema") for name in short))
         values = _profile(account, basis, part, left)
         readings |= {name: _of_values(values, name) for name in short}
@@ -240,7 +256,7 @@ def _learned(account: _Account, asked: Learn, say: Callable[[str], None] | None)
         raise InvalidInput(f"There is no column that a detector can look at. {told}")
     if say is not None:
         say(told)
-    question = Learn(epsilon=left.epsilon, delta=left.delta, false_alarms=asked.false_alarms)
+    question = asked.replace(columns=None, epsilon=left.epsilon, delta=left.delta)
     release = account.ask(question, Card(schema.name, card), left)
     assert isinstance(release.answer, Detector)
     sentence = price.statement()
@@ -251,13 +267,14 @@ def _learned(account: _Account, asked: Learn, say: Callable[[str], None] | None)
 
 
 def _less(whole: DifferentialPrivacy, part: DifferentialPrivacy) -> DifferentialPrivacy:
-    return DifferentialPrivacy(whole.epsilon - part.epsilon, whole.delta - part.delta)
+    return replace(whole, epsilon=whole.epsilon - part.epsilon, delta=whole.delta - part.delta)
 
 
 def _profile(
     account: _Account, card: Card, price: DifferentialPrivacy, left: DifferentialPrivacy
 ) -> TableProfile:
-    profile = account.ask(Profile(epsilon=price.epsilon, delta=price.delta), card, left).answer
+    question = Profile(epsilon=price.epsilon, delta=price.delta, relation=price.unit)
+    profile = account.ask(question, card, left).answer
     assert isinstance(profile, TableProfile)
     return profile
 
