@@ -406,9 +406,9 @@ def _hand_over(file: Path, lines: list[str]) -> None:
 
 def _example(url: str, token: str) -> list[str]:
     return [
-        "Ask in Python:",
+        f"Open {url}/console in a browser, or ask in Python:",
         "  import whitecrow as wc",
         f'  client = wc.Client("{url}", "{token}")',
-        '  client.identify({"age": 90, "bmi": 45.0}, model=wc.DistanceAnomaly(beta=5, radius=4.0),'
-        ' epsilon="1/2")',
+        '  detector = client.learn(["age", "bmi", "systolic"], epsilon="1/2").answer',
+        '  detector.scores({"age": 74, "bmi": 44.0, "systolic": 222})',
     ]
