@@ -199,3 +199,21 @@ def test_a_promise_that_the_account_cannot_take_is_refused_before_anything_is_sp
         with pytest.raises(wc.WhitecrowError, match="replacement of one record only"):
             learned(asked, frame, ledger=ledger)
         assert not [entry for entry in ledger.entries("records") if entry.kind == "reserve"]
+
+
+def test_a_database_scores_amounts_alike_or_says_that_it_cannot(messy: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    detector = learn(messy, epsilon=1, delta="1e-6", ledger="sqlite://").answer
+    with pytest.raises(InvalidInput, match=r"SQL text has no words for"):
+        detector.sql("duckdb", "visits")
+    with duckdb.connect() as connection:
+        detector.duckdb(connection, "strange")
+        plain = {"integer": "DOUBLE", "number": "DOUBLE", "date": "DATE"}
+        cards = [detector.card.column(name) for name in detector.columns]
+        types = ["VARCHAR" if one.format else plain.get(one.type, "VARCHAR") for one in cards]
+        columns = ", ".join(
+            f"TRY_CAST({one.name} AS {kind})" for one, kind in zip(cards, types, strict=True)
+        )
+        query = f"SELECT strange({columns}) FROM read_csv('{messy}', all_varchar = true)"  # noqa: S608
+        found = [row[0] for row in connection.sql(query).fetchall()]
+    assert found == detector.scores(messy).tolist()

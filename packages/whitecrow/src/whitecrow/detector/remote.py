@@ -16,7 +16,7 @@ from whitecrow.data.columns import FIRST_DAY, LAST_DAY
 from whitecrow.detector import scoring
 from whitecrow.detector._dialect import DUCKDB, POSTGRES, Dialect
 from whitecrow.detector.model import SHIFT
-from whitecrow.errors import invalid
+from whitecrow.errors import InvalidInput, invalid
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector
@@ -37,6 +37,14 @@ def sql_of(
                 raise invalid("Detector.sql", parameter, "a name, or a list of names", name)
     if "score" in keep:
         raise invalid("Detector.sql", "keep", "without 'score', which is what is added", "score")
+    for name in detector.columns:
+        column = detector.card.column(name)
+        if column.format or column.outside == "missing":
+            raise InvalidInput(
+                f"The card reads the column {name!r} in a way that SQL text has no words for "
+                '(format, or outside = "missing"). Score with Detector.scores, .duckdb or .spark: '
+                "they read it as the detector does."
+            )
     return _Text(detector, _DIALECTS[dialect]).written(parts, list(keep))
 
 
@@ -264,8 +272,12 @@ def register_in_duckdb(detector: Detector, connection: Any, name: str) -> None:
     connection.create_function(
         name,
         score,
-        [_SQL_TYPES.get(detector.card.column(column).type, "DOUBLE") for column in columns],
+        [_sql_type(detector.card.column(column)) for column in columns],
         "DOUBLE",
         type="arrow",
         null_handling="special",
     )
+
+
+def _sql_type(column: Column) -> str:
+    return "VARCHAR" if column.format else _SQL_TYPES.get(column.type, "DOUBLE")
