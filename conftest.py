@@ -18,6 +18,9 @@ from whitecrow.noise.seeded import SeededSource
 
 ROOT = Path(__file__).resolve().parent
 
+# It takes parts of the system away from whichever process imports it.
+collect_ignore = ["tests/elsewhere/sitecustomize.py"]
+
 
 def kernel_cache() -> Path:
     """Return a folder for machine code that belongs to the text of all that is compiled.

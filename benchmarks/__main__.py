@@ -2,9 +2,11 @@
 
     python -m benchmarks run neighbours count --quick --repeat 3 --json new.json
     python -m benchmarks compare old.json new.json --tolerance 1.3
+    python -m benchmarks compare v0.2 HEAD ratios publish --quick
 
-`compare` takes what `run` wrote, or a benchmark's own ``--json``. It ends with 1 if a line got
-worse by more than the tolerance and by more than the runs differ among themselves.
+`compare` takes what `run` wrote, or a benchmark's own ``--json``; or two commits, whose benchmarks
+it runs in turns, so that both meet the same load. It ends with 1 if a line got worse by more than
+the tolerance and by more than the runs differ among themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.common import print_spread, print_table
-from benchmarks.runs import compare, load, measure, save
+from benchmarks.runs import compare, in_turns, load, measure, save
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,9 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.add_argument("--quick", action="store_true")
     run.add_argument("--repeat", type=int, default=3)
     run.add_argument("--json", type=Path, metavar="PATH")
-    two = commands.add_parser("compare", help="compare two runs")
-    two.add_argument("old", type=Path)
-    two.add_argument("new", type=Path)
+    two = commands.add_parser("compare", help="compare two runs, or two commits")
+    two.add_argument("old")
+    two.add_argument("new")
+    two.add_argument("names", nargs="*", help="benchmarks to run, if commits are compared")
+    two.add_argument("--quick", action="store_true")
+    two.add_argument("--repeat", type=int, default=3)
     two.add_argument("--tolerance", type=float, default=1.3, help="times worse; default 1.3")
     options = outline.parse_args(argv)
     if options.command == "run":
@@ -38,15 +43,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    runs = measure(options.names, options.repeat, ["--quick"] if options.quick else [])
+    runs = measure(options.names, options.repeat, _quick(options))
     print_spread(runs)
     if options.json:
         save(runs, options.json)
     return 0
 
 
+def _quick(options: argparse.Namespace) -> list[str]:
+    return ["--quick"] if options.quick else []
+
+
 def _compare(options: argparse.Namespace) -> int:
-    old, new = load(options.old), load(options.new)
+    if options.names:
+        commits = (options.old, options.new)
+        old, new = in_turns(commits, options.names, options.repeat, _quick(options))
+    else:
+        old, new = load(Path(options.old)), load(Path(options.new))
     for name in sorted(old.machine.keys() | new.machine.keys()):
         was, now = old.machine.get(name), new.machine.get(name)
         if was != now:

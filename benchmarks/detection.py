@@ -1,7 +1,7 @@
 """How well private detectors find outliers, against detectors without privacy, on public sets.
 
-The sets are ADBench's (``NUMBER_NAME.npz``), in the folder that ``--data`` or the variable
-WHITECROW_ADBENCH names. ``--quick`` takes the smaller ones and one seed.
+The sets are those of the folders that ``--data`` names, or the two below the folder of the variable
+WHITECROW_DATA. ``--quick`` takes some smaller ones and one seed.
 
 `auc_private_1` is the mean ROC-AUC at (1, 1e-6), `auc_best_1` that of the best peer, `gap_1` the
 difference and `gap_01` that at (0.1, 1e-6); `ratio_fit` is IForest's time over ours.
@@ -9,7 +9,6 @@ difference and `gap_01` that at (0.1, 1e-6); `ratio_fit` is IForest's time over 
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,29 +18,31 @@ import numpy as np
 from benchmarks.common import emit, parser, print_table
 
 QUICK = ("mammography", "annthyroid", "thyroid", "Wilt", "vowels", "yeast", "landsat", "fault")
-PEERS = ("IForest", "ECOD", "COPOD", "HBOS")
+PEERS = ("IForest", "ECOD", "KNN", "HBOS")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run and print."""
     options = parser(__doc__ or "")
-    options.add_argument("--data", default=os.environ.get("WHITECROW_ADBENCH"))
+    options.add_argument("--data", nargs="*", type=Path)
     given = options.parse_args(argv)
-    if not given.data:
-        options.error("say where the sets are: --data FOLDER, or the variable WHITECROW_ADBENCH")
     from whitecrow_research.detection.run import run
-    from whitecrow_research.detection.sets import names
+    from whitecrow_research.detection.sets import default_folders, find
 
-    folder = Path(given.data)
-    wanted = [name for name in names(folder) if not given.quick or name in QUICK]
+    sets = {
+        name: known
+        for name, known in find(given.data or default_folders()).items()
+        if not given.quick or name in QUICK
+    }
+    if not sets:
+        options.error("say where the sets are: --data FOLDER, or the variable WHITECROW_DATA")
     with tempfile.TemporaryDirectory() as scratch:
         found = run(
-            folder,
-            Path(scratch) / "results.json",
+            sets,
+            Path(scratch),
             [*PEERS, "(1, 1e-6)", "(0.1, 1e-6)"],
-            seeds=1 if given.quick else 5,
+            seeds=1 if given.quick else 10,
             jobs=2,
-            only=wanted,
         )
     auc, seconds = (
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Line", "Runs", "better", "compare", "load", "measure", "save"]
+__all__ = ["Line", "Runs", "better", "compare", "in_turns", "load", "measure", "save"]
 
 _HIGHER = ("ratio", "per_second", "of_bare_commits", "agreement", "auc")
 """Parts of the names of lines of which more is better; of all others less is."""
@@ -50,21 +51,60 @@ def better(name: str) -> str:
     return "more" if any(part in line for part in _HIGHER) else "less"
 
 
-def measure(names: Sequence[str], repeat: int, arguments: Sequence[str] = ()) -> Runs:
-    """Run benchmarks with some arguments, each some times in a process of its own."""
-    about: Mapping[str, str] = {}
+def in_turns(
+    commits: tuple[str, str], names: Sequence[str], repeat: int, arguments: Sequence[str] = ()
+) -> tuple[Runs, Runs]:
+    """Run the benchmarks of two commits, each as it was then, one after the other again and again.
+
+    Both run with the packages that are installed here.
+    """
+    found: list[list[Runs]] = [[], []]
+    with tempfile.TemporaryDirectory() as folder:
+        trees = [Path(folder, side) for side in ("old", "new")]
+        try:
+            for tree, commit in zip(trees, commits, strict=True):
+                added = ["git", "worktree", "add", "--quiet", "--detach", str(tree), commit]
+                subprocess.run(added, check=True)
+            for _ in range(repeat):
+                for tree, runs in zip(trees, found, strict=True):
+                    runs.append(measure(names, 1, arguments, tree))
+        finally:
+            for tree in trees:
+                subprocess.run(["git", "worktree", "remove", "--force", str(tree)], check=False)
+    old, new = (_joined(runs) for runs in found)
+    return old, new
+
+
+def _joined(some: Sequence[Runs]) -> Runs:
     values: dict[str, tuple[float, ...]] = {}
+    for runs in some:
+        for line, found in runs.values.items():
+            values[line] = (*values.get(line, ()), *found)
+    return Runs(some[-1].machine, values)
+
+
+def measure(
+    names: Sequence[str],
+    repeat: int,
+    arguments: Sequence[str] = (),
+    tree: Path | None = None,
+) -> Runs:
+    """Run benchmarks with some arguments, each some times in a process of its own.
+
+    With a ``tree``, they are those of another checkout, and so is what they measure.
+    """
+    places = [] if tree is None else [tree, *tree.glob("packages/*/src"), *tree.glob("src")]
+    paths = os.pathsep.join(map(str, places))
+    environment = {**os.environ, "PYTHONPATH": paths} if paths else None
+    found: list[Runs] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         for name in names:
             program = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(path)]
             for _ in range(repeat):
-                subprocess.run([*program, *arguments], check=True)
-                found = load(path)
-                about = found.machine
-                for line, some in found.values.items():
-                    values[line] = (*values.get(line, ()), *some)
-    return Runs(about, values)
+                subprocess.run([*program, *arguments], check=True, cwd=tree, env=environment)
+                found.append(load(path))
+    return _joined(found)
 
 
 def save(runs: Runs, path: Path) -> None:

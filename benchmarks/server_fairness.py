@@ -166,8 +166,8 @@ async def _hostile(
                 sent.value += 1
                 await _exchange(reader, writer, request, slowly=load == "slow bodies")
                 await asyncio.sleep(0.1)
-        except (OSError, EOFError, asyncio.LimitOverrunError):
-            await asyncio.sleep(0.1)
+        except (OSError, EOFError, RuntimeError, asyncio.LimitOverrunError):
+            await asyncio.sleep(0.1)  # uvloop raises the third where the service has hung up
 
 
 def _give_way() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,26 @@ def test_a_file_holds_what_was_saved_and_compare_ends_with_1(
     assert main(["compare", str(tmp_path / "old.json"), str(tmp_path / "old.json")]) == 0
     assert main(["compare", str(tmp_path / "old.json"), str(tmp_path / "new.json")]) == 1
     assert "REGRESSED" in capsys.readouterr().out
+
+
+def test_two_commits_run_in_turns_each_with_its_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = tmp_path / "told"
+    for seconds in ("1.0", "9.0"):
+        program = f"""
+            import json, sys
+            open({str(told)!r}, "a").write({seconds!r} + " ")
+            found = {{"machine": {{}}, "values": {{"toy.seconds": [{seconds}]}}}}
+            open(sys.argv[2], "w").write(json.dumps(found))
+        """
+        (tmp_path / "benchmarks").mkdir(exist_ok=True)
+        (tmp_path / "benchmarks" / "__init__.py").touch()
+        (tmp_path / "benchmarks" / "toy.py").write_text(textwrap.dedent(program), encoding="utf-8")
+        for words in ("init -q", "add benchmarks", "commit -qm toy"):
+            who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+            subprocess.run(["git", *who, *words.split()], check=True)
+    assert main(["compare", "HEAD~1", "HEAD", "toy", "--repeat", "2"]) == 1
+    assert told.read_text(encoding="utf-8") == "1.0 9.0 1.0 9.0 "
+    assert "toy.seconds" in capsys.readouterr().out

@@ -13,11 +13,10 @@ import pytest
 
 IMPORTS = {
     ("whitecrow/__init__.py", "__getattr__"): "names of _WHERE, _MODULES and _MOVED",
-    ("whitecrow/hazmat.py", "__getattr__"): "names of _WHERE",
     ("whitecrow_server/__init__.py", "__getattr__"): "names of _WHERE",
     ("whitecrow_audit/audit/__init__.py", "cases"): "names of MECHANISMS",
     (
-        "whitecrow_audit/audit/parallel.py",
+        "whitecrow_audit/audit/run.py",
         "_cases",
     ): "names of MECHANISMS, checked where the work is shared out",
     ("whitecrow_audit/verify/__init__.py", "checks"): "names of MECHANISMS",
@@ -35,7 +34,6 @@ IMPORTS = {
 LOOKUPS = {
     ("whitecrow_server/_added.py", "register_added"): "models that the parent process registered",
     ("whitecrow/__init__.py", "__getattr__"): "a key of _WHERE",
-    ("whitecrow/hazmat.py", "__getattr__"): "a key of _WHERE",
     (
         "whitecrow/question.py",
         "__getattr__",
@@ -53,6 +51,7 @@ LOOKUPS = {
     ("whitecrow_audit/audit/learn.py", "__getattr__"): "what our own training asks of a price",
     ("whitecrow/curator/registry.py", "_loss"): "epsilon, delta or rho of a total",
     ("whitecrow/ledger/account.py", "admissible"): "rho or epsilon, by the class of the price",
+    ("whitecrow/ledger/account.py", "too_many"): "names of _AMOUNTS that the price has",
     ("whitecrow/privacy/guarantees.py", "_make_exact"): "epsilon, delta or rho, as the class says",
     ("whitecrow/ledger/spatial.py", "sheet"): "lines of LINES",
     ("whitecrow/ledger/verification.py", "_misplaced"): "lines of LINES",

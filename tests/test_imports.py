@@ -20,7 +20,6 @@ _RARELY = "scoring, which others start often, needs none of these"
 LISTED = {
     ("whitecrow/anomaly/detectors/registry.py", "whitecrow.anomaly.detectors.libraries"): _CYCLE,
     ("whitecrow_audit/audit/service.py", "whitecrow_server.loopback"): "the service is an extra",
-    ("whitecrow_server/__init__.py", "whitecrow.ledger"): "says first that it needs Linux",
     ("whitecrow/client.py", "whitecrow.curator.models"): "advice is loaded when asked for",
     (
         "whitecrow/curator/models.py",
@@ -44,7 +43,6 @@ LISTED = {
     ("whitecrow/detector/detector.py", "whitecrow.detector"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.picture"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.top_outliers"): _RARELY,
-    ("whitecrow/detector/detector.py", "whitecrow.detector.detector"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.neighbours"): _RARELY,
     ("whitecrow/detector/detector.py", "whitecrow.detector.on_spark"): _RARELY,
     ("whitecrow/detector/on_spark.py", "whitecrow.detector.detector"): _CYCLE,

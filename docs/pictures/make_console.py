@@ -1,7 +1,8 @@
 """Pictures of the console's pages, light and dark, made by a browser without a screen.
 
 Starts ``whitecrow serve --demo`` on this machine, walks through the pages as analyst and as
-custodian, and writes small PNGs beside this file: ``python docs/pictures/make_console.py``.
+custodian, and writes small PNGs beside this file, or into the folder that is named:
+``python docs/pictures/make_console.py [FOLDER]``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-OUT = Path(__file__).parent / "console"
+from whitecrow.demo import DATA
+
+OUT = Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent / "console"
 FLAGS = [
     "--no-sandbox",
     "--headless",
@@ -165,9 +168,31 @@ def analyst(page: Page, url: str) -> None:
     shoot(page, "history")
 
 
+def three_clicks(page: Page, url: str) -> None:
+    """From a file without a card to flagged rows."""
+    page.goto(f"{url}/console/register")
+    page.set_input_files("#upload", DATA)
+    page.wait_for_selector("text=has arrived whole")
+    page.fill("#name", "visits")
+    page.click("text=Find outliers")
+    page.wait_for_selector("text=A detector, without a card")
+    shoot(page, "find")
+    page.click("text=Learn and spend")
+    page.wait_for_url("**/answers/*")
+    shoot(page, "detector", 1100)
+    page.click("text=Score these records")
+    page.wait_for_selector("#scores")
+    shoot(page, "flagged", 800)
+
+
 def custodian(page: Page, url: str) -> None:
-    """The custodian's pages: the policy and what it would promise, who asked what."""
+    """The custodian's pages: a file without a card, the policy, the statement, who asked what."""
+    three_clicks(page, url)
     at = f"{url}/console/datasets/clinic"
+    page.goto(f"{at}/timeline")
+    shoot(page, "timeline", 1100)
+    page.goto(f"{at}/statement")
+    shoot(page, "statement", 1100)
     page.goto(f"{at}/policy")
     fill(page, {"max_epsilon": "2", "max_tau": "40", "min_radius": "2"})
     page.click("text=Show what this promises")

@@ -22,10 +22,10 @@ CONFIDENCE = 0.999
 
 
 def loaded(folder: Path) -> Iterator[tuple[str, Any, Any, float, bool]]:
-    """Yield name, both arrays, the claim, and whether it is a broken twin."""
+    """Yield name, both arrays, the claim, and whether it is a mutant."""
     for path in sorted(folder.glob("*.npz")):
         held = np.load(path)
-        yield path.stem, held["one"], held["two"], float(held["epsilon"]), bool(held["twin"])
+        yield path.stem, held["one"], held["two"], float(held["epsilon"]), bool(held["mutant"])
 
 
 def jax_privacy(one: Any, two: Any, epsilon: float) -> tuple[float, bool]:
@@ -238,11 +238,11 @@ TOOLS: dict[str, Callable[[Any, Any, float], tuple[float, bool]]] = {
 
 def main(tool: str, folder: Path) -> None:
     """Judge every case."""
-    for name, one, two, epsilon, twin in loaded(folder):
+    for name, one, two, epsilon, mutant in loaded(folder):
         found, violated = TOOLS[tool](one, two, epsilon)
-        kind = "twin" if twin else "shipped"
+        kind = "mutant" if mutant else "shipped"
         said = "violation" if violated else "nothing"
-        right = "as it should" if violated == twin else ("MISSED" if twin else "FALSE ALARM")
+        right = "as it should" if violated == mutant else ("MISSED" if mutant else "FALSE ALARM")
         print(tool, kind, name, f"{epsilon:g}", f"{found:.4g}", said, right, sep="\t", flush=True)
 
 

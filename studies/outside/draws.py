@@ -1,9 +1,9 @@
-"""Draw answers of shipped mechanisms and of broken twins, for tools that see samples only.
+"""Draw answers of shipped mechanisms and of mutants, for tools that see samples only.
 
-    python draws.py FOLDER [NUMBER] [twins]       with whitecrow installed
+    python draws.py FOLDER [NUMBER] [mutants]       with whitecrow installed
 
 Each case of ``whitecrow audit`` that is named below is drawn on both of its neighbouring databases;
-with ``twins``, every broken twin there is. FOLDER gets one file a case: two arrays of whole numbers
+with ``mutants``, every mutant there is. FOLDER gets one file a case: two arrays of whole numbers
 (answers are numbered in the order in which they came) and what was claimed.
 """
 
@@ -26,24 +26,24 @@ WANTED = {
 }
 
 
-def wanted(twins: bool) -> Iterator[Case]:
+def wanted(mutants: bool) -> Iterator[Case]:
     """Yield the cases to draw from, those with a pure epsilon."""
     for case in cases(
-        [name for name in MECHANISMS if name != "service"] if twins else list(WANTED)
+        [name for name in MECHANISMS if name != "service"] if mutants else list(WANTED)
     ):
-        if twins and not case.twin:
+        if mutants and not case.mutant:
             continue
-        if not twins and not any(words in case.name for words in WANTED[case.mechanism]):
+        if not mutants and not any(words in case.name for words in WANTED[case.mechanism]):
             continue
         # A claim with a delta or a rho is judged otherwise by each tool, or by none.
         if isinstance(case.claim, Loss) and not case.claim.delta:
             yield case
 
 
-def main(folder: Path, number: int, twins: bool) -> None:
+def main(folder: Path, number: int, mutants: bool) -> None:
     """Write the draws of every case."""
     folder.mkdir(parents=True, exist_ok=True)
-    for case in wanted(twins):
+    for case in wanted(mutants):
         codes: dict[Hashable, int] = {}
         sides = []
         for draw in case.draws():
@@ -58,7 +58,7 @@ def main(folder: Path, number: int, twins: bool) -> None:
             one=order[sides[0]],
             two=order[sides[1]],
             epsilon=float(case.claim.value),
-            twin=case.twin,
+            mutant=case.mutant,
         )
         print(name, len(codes), "answers", flush=True)
 
@@ -67,5 +67,5 @@ if __name__ == "__main__":
     main(
         Path(sys.argv[1]),
         int(sys.argv[2]) if len(sys.argv) > 2 else 50_000,
-        sys.argv[3:] == ["twins"],
+        sys.argv[3:] == ["mutants"],
     )

@@ -99,9 +99,9 @@ def main() -> None:
     """Print a line a case."""
     cases: dict[str, Callable[[Any], None]] = {
         "shipped: learn": learned,
-        "twin: noise of half the tables": lambda rows: learned(rows, forgets=2),
-        "twin: bounds from the data": lambda rows: learned(rows, bounds=True),
-        "twin: the exact number of records": lambda rows: learned(rows, size=True),
+        "mutant: noise of half the tables": lambda rows: learned(rows, forgets=2),
+        "mutant: bounds from the data": lambda rows: learned(rows, bounds=True),
+        "mutant: the exact number of records": lambda rows: learned(rows, size=True),
     }
     for name, run in cases.items():
         print(f"dp-recorder\t{name}\t{watched(run)}", flush=True)

@@ -26,7 +26,7 @@ from whitecrow.attack import (
 )
 from whitecrow.attack.judge import outlying_segments
 from whitecrow.attack.naive import naive_loss, naive_release, naive_scale
-from whitecrow.attack.streams import porto_like, publish_days, with_outlier
+from whitecrow.attack.streams import Stream, porto_like, publish_days
 from whitecrow.data import Card, Column
 from whitecrow.errors import InvalidInput
 from whitecrow.noise.seeded import SeededSource
@@ -159,7 +159,8 @@ def test_the_growing_window_gains_nothing_in_the_game_of_one_record():
     """Same stream with and without one outlier: the score of its segment, ours and naive."""
     rng = np.random.default_rng(6)
     stream = porto_like(rng, days=60, outliers=0)
-    hit = with_outlier(stream, 55, 90.0)
+    days = [np.append(day, 90.0) if at == 55 else day for at, day in enumerate(stream.days)]
+    hit = Stream(tuple(days), stream.limit)
     runs = 150
     naive = [
         score(naive_release(s.days, 1, rng=rng), width=10)[-1]
@@ -177,7 +178,7 @@ def test_the_growing_window_gains_nothing_in_the_game_of_one_record():
 
 
 def test_a_publisher_with_noise_for_a_smaller_clip_is_caught():
-    """The broken twin: the ratio adversary sees more than epsilon allows."""
+    """The mutant: the ratio adversary sees more than epsilon allows."""
     question = Publish("km", time="t", start=0, period=1, horizon=5, epsilon=1)
     plan = question.plan(CARD)
     weak = replace(plan)

@@ -12,15 +12,19 @@ from hypothesis import strategies as st
 from whitecrow.attack import (
     attack,
     auc,
+    estimate_value,
     evaluate,
     fixed_window,
     flag_fraction,
     growing_window,
     levene,
+    overlap,
+    scale_interval,
     score,
     simulated_threshold,
 )
 from whitecrow.attack.judge import outlying_segments
+from whitecrow.attack.scores import _freedom
 from whitecrow.errors import InvalidInput
 from whitecrow.publish import Point
 
@@ -55,7 +59,64 @@ def test_levene_is_scipys_centred_at_the_median():
     assert levene(releases, 10) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("method", ["growing", "fixed", "levene"])
+@pytest.mark.parametrize("size", [2, 3, 10, 11])
+def test_the_scale_of_noise_lies_in_its_interval_as_often_as_said(size):
+    samples = np.random.default_rng(size).laplace(5, 2, (20_000, size))
+    total = 2 * np.abs(samples - np.median(samples, axis=1, keepdims=True)).sum(axis=1) / 2
+    assert total.mean() == pytest.approx(_freedom(size), rel=0.03)  # 2n - 1, or a little less
+    low, high = scale_interval(samples, 0.9)
+    # The chi-square law is a fit by its mean; it is wide for two draws, exact in the limit.
+    assert ((low <= 2) & (high >= 2)).mean() == pytest.approx(0.9, abs=0.01 if size > 3 else 0.06)
+
+
+def test_segments_whose_noise_stands_out_do_not_overlap_their_neighbours():
+    rng = np.random.default_rng(8)
+    releases = rng.laplace(5, 1, 60)
+    releases[20:30] = 5 + 40 * (releases[20:30] - 5)
+    scores = overlap(releases, 10)
+    low, high = scale_interval(releases.reshape(6, 10))
+    apart = [
+        all(low[j] > high[i] or high[j] < low[i] for i in (j - 1, j + 1) if i < 6)
+        for j in range(1, 6)
+    ]
+    assert (scores > 1).tolist() == apart
+    assert attack(releases, method="overlap").flagged == [3]
+    quiet = rng.laplace(5, 1, (2000, 100))
+    # 18,000 segments, of which about one in a thousand is flagged: five deviations.
+    assert 0 < (overlap(quiet, 10) > 1).mean() < 0.003
+
+
+def test_a_value_is_estimated_from_the_releases_with_it():
+    rng = np.random.default_rng(9)
+    hits = []
+    for _ in range(200):
+        means = np.where(np.arange(60) < 40, 5.0, (99 * 5.0 + 105.0) / 100)
+        series = means * (1 + rng.laplace(0, 2 / 100, 60))
+        found = estimate_value(series, size=100, first=41)
+        assert found.low < found.value < found.high
+        hits.append(found.low <= 105 <= found.high)
+    # 95 % of 200: five standard errors.
+    assert abs(np.mean(hits) - 0.95) < 5 * math.sqrt(0.95 * 0.05 / 200)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"size": 0},
+        {"size": True},
+        {"first": 0},
+        {"first": 9, "last": 8},
+        {"last": 11},
+        {"first": 2},
+        {"confidence": 1},
+    ],
+)
+def test_a_value_needs_releases_with_and_without_it(wrong):
+    with pytest.raises(InvalidInput):
+        estimate_value([5.0] * 10, **{"size": 10, "first": 5} | wrong)
+
+
+@pytest.mark.parametrize("method", ["growing", "fixed", "levene", "overlap"])
 def test_many_series_are_scored_as_one_by_one(method):
     rng = np.random.default_rng(3)
     table = rng.normal(size=(4, 40))
@@ -64,7 +125,7 @@ def test_many_series_are_scored_as_one_by_one(method):
 
 
 def test_constant_series_surprise_nobody():
-    for method in ("growing", "fixed", "levene"):
+    for method in ("growing", "fixed", "levene", "overlap"):
         assert np.isfinite(score([5.0] * 40, width=10, method=method)).all()
 
 

@@ -24,7 +24,7 @@ def test_the_table_says_claim_bound_power_and_verdict():
     assert head.split()[:3] == ["mechanism", "claimed", "measured"]
     assert first.startswith("screen: as asked")
     assert first.endswith("not violated")
-    assert "Broken twins caught: 2 of 2" in done.output
+    assert "Mutants caught: 2 of 2" in done.output
     assert "99.9%" in done.output
 
 
@@ -40,7 +40,7 @@ def test_json_is_one_object():
     assert row["asked"] > 0
     assert 0.8 < row["power"] < 1
     assert [row["verdict"] for row in found["rows"]] == ["not violated", "violated", "violated"]
-    assert [row["twin"] for row in found["rows"]] == [False, True, True]
+    assert [row["mutant"] for row in found["rows"]] == [False, True, True]
 
 
 def test_a_page_is_written(tmp_path: Path):
@@ -48,7 +48,7 @@ def test_a_page_is_written(tmp_path: Path):
     done = run("audit", "screen", "replay", "--quick", "--out", str(page))
     assert done.exit_code == 0
     written = page.read_text(encoding="utf-8")
-    for words in ("whitecrow 0", "## Broken twins", "## The pairs", "neighbours look the same"):
+    for words in ("whitecrow 0", "## Mutants", "## The pairs", "neighbours look the same"):
         assert words in written
 
 
@@ -60,8 +60,8 @@ def test_two_processes_audit_the_same_rows():
     assert [row["name"] for row in found["rows"]] == [case.name for case in screen.cases()]
 
 
-def test_an_uncaught_twin_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
-    tame = [replace(case, twin=True) for case in screen.cases() if not case.twin]
+def test_an_uncaught_mutant_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
+    tame = [replace(case, mutant=True) for case in screen.cases() if not case.mutant]
     monkeypatch.setattr(screen, "cases", lambda: tame)
     done = run("audit", "screen", "--quick")
     assert done.exit_code == 1
@@ -69,7 +69,7 @@ def test_an_uncaught_twin_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_violation_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
-    broken = [replace(case, twin=False) for case in screen.cases() if case.twin][-1:]
+    broken = [replace(case, mutant=False) for case in screen.cases() if case.mutant][-1:]
     monkeypatch.setattr(screen, "cases", lambda: broken)
     done = run("--json", "audit", "screen", "--quick")
     assert done.exit_code == 1

@@ -28,12 +28,12 @@ from whitecrow_audit.verify.sensitive import line
 
 @pytest.fixture(scope="module")
 def shipped(every: list[Case]) -> list[Case]:
-    return [case for case in every if not case.twin]
+    return [case for case in every if not case.mutant]
 
 
 @pytest.fixture(scope="module")
-def twins(every: list[Case]) -> list[Case]:
-    return [case for case in every if case.twin]
+def mutants(every: list[Case]) -> list[Case]:
+    return [case for case in every if case.mutant]
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +45,9 @@ def name(case: Case) -> str:
     return f"{case.mechanism}: {case.name}"
 
 
-def test_every_question_and_every_mechanism_has_rows_and_a_twin(every, shipped, twins):
+def test_every_question_and_every_mechanism_has_rows_and_a_mutant(every, shipped, mutants):
     asked = {case.mechanism for case in shipped}
-    caught = {case.mechanism for case in twins}
+    caught = {case.mechanism for case in mutants}
     assert set(BUILT_IN) <= asked
     assert set(MECHANISMS) <= asked
     assert asked == caught
@@ -67,8 +67,8 @@ def test_no_shipped_mechanism_loses_more_than_its_claim_by_its_exact_law(shipped
         assert max(seen, case.exact or 0.0) <= case.claim.value * (1 + 1e-6), name(case)
 
 
-def test_every_twin_is_caught_with_overwhelming_probability(twins, alpha):
-    for case in twins:
+def test_every_mutant_is_caught_with_overwhelming_probability(mutants, alpha):
+    for case in mutants:
         caught = Design.of(case, alpha).power(case.claim)
         assert (1 - caught) ** ATTEMPTS < 1e-6, name(case)
 

@@ -75,9 +75,9 @@ def test_answers_of_a_curator_that_follow_another_law_are_noticed():
     assert not found.ok
 
 
-def test_a_twin_must_exceed_its_claim():
+def test_a_mutant_must_exceed_its_claim():
     assert audited(doubled(case(2.0)), ALPHA).verdict == "violated"
-    tame = audited(case(1.0, twin=True, most=2000), ALPHA)
+    tame = audited(case(1.0, mutant=True, most=2000), ALPHA)
     assert tame.verdict == "NOT CAUGHT"
     assert not tame.ok
 
@@ -101,7 +101,7 @@ def test_a_real_mechanism_run_at_a_higher_price_than_it_charges_is_caught():
 
 def test_the_whole_is_as_good_as_its_worst_row():
     assert run([case(2.0)]).ok
-    assert not run([case(2.0), case(1.0, twin=True, most=2000)]).ok
+    assert not run([case(2.0), case(1.0, mutant=True, most=2000)]).ok
     assert Audit((), quick=True).ok
 
 

@@ -6,6 +6,7 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -51,7 +52,7 @@ def test_no_line_of_help_is_wider_than_100_columns(name):
 
 def test_every_command_has_one_place_in_the_help():
     assert sorted(COMMANDS) == sorted(name for part in SECTIONS.values() for name in part)
-    found = narrow(run("--help").output)
+    found = narrow(run("--help-all").output)
     for title in SECTIONS:
         assert f"\n{title}:\n" in found
 
@@ -62,6 +63,7 @@ def test_options_are_grouped_and_choices_are_shown(name):
     for title in ("What is asked", "Promise and price", "Data and account", "Output"):
         assert f"\n{title}:\n" in found
     if name == "screen":
+        found = run(name, "--help-all").output
         assert "euclidean, manhattan, chebyshev" in " ".join(found.split())
 
 
@@ -103,7 +105,7 @@ def test_answers_prices_and_accounts_are_wrapped(clinic):
     assert answer.exit_code == 0, answer.output
     lines = narrow(answer.output).splitlines()
     labels = [line[:11].strip() for line in lines if line[:1].strip()]
-    assert labels == ["answer", "error", "cost", "left", "promise"]
+    assert labels == ["account", "answer", "error", "cost", "left", "promise"]
     narrow(run("ledger", "show", clinic[0]).output)
     narrow(run("doctor").output)
 
@@ -154,3 +156,27 @@ def test_a_newcomer_has_a_private_answer_after_two_commands(tmp_path):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert found.stdout.startswith("answer     ")
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5
+
+
+def _pages(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    if isinstance(command, click.Group):
+        ctx = click.Context(command)
+        for name in command.list_commands(ctx):
+            part = command.get_command(ctx, name)
+            if part is not None and " " not in name:
+                yield from _pages(part, (*path, name))
+
+
+def test_the_help_of_every_command_fits_on_a_screen_of_forty_lines():
+    pages = {path: run(*path, "--help").output.splitlines() for path in _pages(whitecrow)}
+    assert len(pages) > 40
+    assert {path: len(lines) for path, lines in pages.items() if len(lines) > 40} == {}
+
+
+def test_what_is_folded_away_is_named_and_shown_when_asked_for():
+    short, long = run("learn", "--help").output, run("learn", "--help-all").output
+    assert "More, with --help-all: --relation" in short
+    assert "Where the account is kept" not in short
+    assert "Where the account is kept" in long
+    assert "[required, or --from and --to]" in run("tune", "--help").output

@@ -20,7 +20,7 @@ def run(*arguments):
 
 
 def test_help_names_every_command():
-    found = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
+    found = subprocess.run([PROGRAM, "--help-all"], capture_output=True, text=True, check=True)
     for command in COMMANDS:
         assert f"\n  {command} " in found.stdout
 
@@ -68,9 +68,9 @@ def test_a_planted_violation_makes_verify_fail(monkeypatch):
     assert "worst edge: (0,) ~ (1,)" in found.output
 
 
-def test_a_twin_that_is_not_caught_makes_verify_fail(monkeypatch):
-    twin = Check("toy", "twin", lambda: Report(1, 1, 0.0, 1.0), must_fail=True)
-    monkeypatch.setattr("whitecrow_audit.verify.checks", lambda names: [twin])
+def test_a_mutant_that_is_not_caught_makes_verify_fail(monkeypatch):
+    mutant = Check("toy", "mutant", lambda: Report(1, 1, 0.0, 1.0), must_fail=True)
+    monkeypatch.setattr("whitecrow_audit.verify.checks", lambda names: [mutant])
     assert run("verify").exit_code == 1
 
 

@@ -1,4 +1,4 @@
-"""Every page of the console: labels, headings, contrast and focus, light and dark."""
+"""Every page of the console: labels, headings, contrast, focus, light and dark, a phone's width."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ def faults(tab: Any, where: str) -> list[str]:
         if page.locator("[data-chart]").count():
             page.wait_for_timeout(_REDRAWN)
         found += [f"{where}, {scheme}: {fault}" for fault in page.evaluate(CHECKS)]
+    wide = page.viewport_size
+    page.set_viewport_size({"width": 360, "height": 740})
+    across = page.evaluate("document.documentElement.scrollWidth")
+    if across > 360:
+        found.append(f"{where}: {across} pixels wide on a phone of 360")
+    page.set_viewport_size(wide)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     page.mouse.click(1, 1)  # the order begins at the top again
     page.evaluate(WATCH)
@@ -73,7 +79,8 @@ def faults(tab: Any, where: str) -> list[str]:
 def visited(name: str) -> list[str]:
     """The pages that exist for somebody, by the table of who sees what."""
     place = VISITORS.index(name)
-    return [path for path, seen in GETS.items() if seen[place] == 200]
+    pages = [path for path, seen in GETS.items() if seen[place] == 200]
+    return [path for path in pages if not path.endswith("/report")]  # a file to be saved
 
 
 def test_every_page_of_every_role_in_light_and_dark(tabs: Any) -> None:  # noqa: F811

@@ -252,7 +252,7 @@ def test_a_question_is_tried_on_made_up_records_for_nothing(tabs: Any) -> None:
     left = tab.page.inner_text(".price")
     tab.press("Try it on made-up records (free)")
     tab.page.wait_for_selector("text=Nothing of the data was read, and nothing was spent.")
-    said = tab.page.inner_text("[role=status]")
+    said = tab.page.inner_text(".note[role=status]")
     assert "DUMMY" in said.upper()
     assert tab.page.inner_text(".price") == left
     assert tab.page.get_by_role("button", name="Ask and spend").is_enabled()

@@ -1,10 +1,10 @@
-"""How many lines a record of a CSV may have: a field of a card's form, read and shown again."""
+"""A card as a form: read and shown again, it says the same."""
 
 import pytest
 
-from whitecrow.card import Card, Column, CsvFormat
+from whitecrow.card import MISSING, OUTSIDE, Card, Column, CsvFormat
 from whitecrow.errors import InvalidInput
-from whitecrow_server.console._card_form import form_of, read_card
+from whitecrow_server.console._card_form import card_page, form_of, read_card
 from whitecrow_server.console._site import Form
 
 
@@ -18,3 +18,19 @@ def test_lines_that_are_no_number_are_said_by_their_name() -> None:
     typed = form_of(Card("c", (Column("x"),))).fields
     with pytest.raises(InvalidInput, match="Lines of one record"):
         read_card(Form({**typed, "csv.lines_per_record": ["many"]}), "c")
+
+
+def test_what_a_draft_says_of_a_column_survives_the_form() -> None:
+    bought = {"source": "priced question"}
+    drafted = Card(
+        "c",
+        (
+            Column("pay", lower=0, upper=9, outside="missing", missing="fill", fill=0, **bought),
+            Column("cost", lower=0, upper=9, format="amount, decimal comma", **bought),
+            Column("ward", type="category", categories=("a", "b"), outside="missing", **bought),
+        ),
+    )
+    assert Card.from_json(read_card(form_of(drafted), "c", drafted)).columns == drafted.columns
+    pages = card_page(form_of(drafted))
+    assert set(pages["outside"]) == set(OUTSIDE)
+    assert set(pages["missing"]) == set(MISSING)

@@ -12,8 +12,9 @@ import pytest
 from whitecrow.curator import Policy
 from whitecrow.demo import CARD, DATA
 from whitecrow.ledger import Budget
+from whitecrow.questions import kinds
 
-from .conftest import PASSWORD, House, Visitor, build
+from .conftest import NOTIONS, PASSWORD, House, Visitor, build
 from .test_pages import Reader
 
 People = Callable[[str], Visitor]
@@ -28,9 +29,10 @@ def test_a_policy_is_shown_before_it_is_in_force(house: House) -> None:
         "max_epsilon": "1/2",
         "max_tau": "30",
         "min_radius": "2",
+        "questions": ["identify", "count"],
+        "asking": ["ana", "bob", "*"],
         "may.ana": ["identify"],
         "may.*": ["count"],
-        "may.bob": ["nothing"],
     }
     path, name = "/datasets/ward/policy", "ward"
     shown = custodian.post(path, {**fields, "step": "show"})
@@ -48,8 +50,26 @@ def test_a_policy_is_shown_before_it_is_in_force(house: House) -> None:
     assert policy.analysts == {"ana": ("identify",), "*": ("count",), "bob": ()}
     assert Budget.of(found["budget"]).sensitive == 2
     again = custodian.get(path).text
-    assert ticked(again) == {"ana: identify", "everybody else: count", "bob: nothing"}
+    assert ticked(again) == {"ana: identify", "everybody else: count"}
     assert 'name="epsilon" type="text" value="2"' in again
+
+
+def test_ticks_of_a_policy_mean_what_they_show(house: House) -> None:
+    """What is allowed is ticked, and what is not ticked is not allowed: none ticked allows none."""
+    custodian, path = house.visitor("custodian"), "/datasets/clinic/policy"
+    page = custodian.get(path).text
+    boxes = re.findall(r'name="questions" value="(\w+)"( checked)?', page)
+    assert {kind for kind, checked in boxes if checked} == set(kinds())
+    assert len(ticked(page)) == 2 * len(kinds())  # ana, and everybody else
+    fields = {"notions": NOTIONS, "epsilon": "100", "delta": "0", "step": "show"}
+    none = {"asking": ["ana", "*"], "may.ana": list(kinds()), "may.*": list(kinds())}
+    assert "No question is answered." in custodian.post(path, {**fields, **none}).text
+    every = {**none, "questions": list(kinds())}
+    shown = custodian.post(path, {**fields, **every}).text
+    assert "may ask" not in shown.partition("This would promise")[2]
+    assert "Only these" not in shown
+    nobody = {**every, "may.ana": [], "may.*": []}
+    assert "Everybody else may ask: nothing." in custodian.post(path, {**fields, **nobody}).text
 
 
 def test_mistakes_are_told_where_they_were_made(visitors: People) -> None:

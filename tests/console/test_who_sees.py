@@ -26,19 +26,25 @@ GETS: dict[str, tuple[int, int, int, int, int]] = {
     "/datasets/clinic/timeline?line=conditional": (303, 200, 404, 200, 200),
     "/datasets/clinic/policy": (303, 404, 404, 404, 200),
     "/datasets/clinic/card": (303, 404, 404, 404, 200),
+    "/datasets/clinic/learning": (303, 404, 404, 404, 303),
     "/datasets/clinic/analysts": (303, 404, 404, 404, 200),
     "/datasets/clinic/use": (303, 404, 404, 200, 200),
     "/datasets/clinic/ledger": (303, 404, 404, 200, 200),
+    "/datasets/clinic/statement": (303, 404, 404, 200, 200),
+    "/datasets/clinic/report": (303, 404, 404, 200, 200),
     "/datasets/clinic/recovery": (303, 404, 404, 404, 200),
     "/datasets/clinic/map": (303, 404, 404, 404, 200),
     "/datasets/clinic/map?x=age&y=bmi&beta=5&radius=4&epsilon=1": (303, 404, 404, 404, 200),
     "/datasets/clinic/ask/count": (303, 200, 404, 404, 200),
     "/datasets/clinic/ask/nothing": (303, 404, 404, 404, 404),
+    "/datasets/clinic/screening": (303, 422, 404, 404, 422),
     "/datasets/clinic/history": (303, 200, 404, 404, 200),
     "/datasets/clinic/model": (303, 200, 404, 404, 200),
     f"/datasets/clinic/answers/{'0' * 64}": (303, 404, 404, 404, 404),
     f"/datasets/clinic/answers/{'0' * 64}/detector": (303, 404, 404, 404, 404),
     f"/datasets/clinic/answers/{'0' * 64}/score": (303, 404, 404, 404, 404),
+    f"/datasets/clinic/answers/{'0' * 64}/flagged": (303, 404, 404, 404, 404),
+    f"/datasets/clinic/answers/{'0' * 64}/scores.csv": (303, 404, 404, 404, 404),
     "/nowhere": (303, 404, 404, 404, 404),
 }
 VISITORS = ("", "ana", "bob", "auditor", "custodian")
@@ -55,6 +61,8 @@ POSTS = (
     "/me/factor/remove",
     "/register",
     "/register/columns",
+    "/register/price",
+    "/register/learn",
     "/register/upload",
     "/people",
     "/people/password",
@@ -72,9 +80,10 @@ POSTS = (
     "/datasets/clinic/ask/count",
     "/datasets/clinic/ask/count/now",
     "/datasets/clinic/ask/count/dummy",
+    "/datasets/clinic/ask/screening/flags",
     f"/datasets/clinic/answers/{'0' * 64}/score",
 )
-FOR_ASKING = POSTS[-5:]
+FOR_ASKING = POSTS[-6:]
 FOR_ALL = tuple(path for path in POSTS if path.startswith(("/sign-out", "/me")))
 
 
@@ -103,6 +112,7 @@ def test_no_page_is_left_out_of_this_table(house: House) -> None:
 
 @pytest.mark.parametrize("path", POSTS)
 def test_a_form_without_its_secret_does_nothing(house: House, visitors: People, path: str) -> None:
+    house.service.curator(house.service.people.get("custodian"), "clinic")  # it is loaded
     before = len(house.service.ledger.entries("clinic")), house.service.people.all()
     for name in VISITORS[1:]:
         for sent in ({}, {"csrf": ""}, {"csrf": "0" * 64}):

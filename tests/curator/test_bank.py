@@ -9,7 +9,7 @@ from bank import Bank, run, run_with_kills
 
 
 def test_a_rush_of_processes_spends_exactly_the_budget(store: str) -> None:
-    run(Bank(store, charges=50, share=20), processes=4, asks=160)
+    run(Bank(store, charges=50, share=20), processes=8, asks=160)
 
 
 def test_killed_processes_lose_nothing_and_release_nothing_twice(

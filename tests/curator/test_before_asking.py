@@ -51,7 +51,10 @@ def test_a_plan_prices_a_batch_as_asking_it_does(curator: wc.Curator) -> None:
     assert (plan.questions, plan.charged, plan.fits) == (22, 21, True)
     assert plan.price["sensitive"] == Fraction(1, 5)
     assert plan.apart == Fraction(21, 10)
-    assert "Total ε 0.20 (2.10 without the overlap discount). They fit." in str(plan)
+    assert (
+        "Total ε 0.20 (2.10 if they were added up). They fit, and 8 more like the last would."
+        in str(plan)
+    )
     assert curator.remaining()["sensitive"] == 1
     for question in batch:
         curator.ask(question)

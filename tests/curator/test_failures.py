@@ -87,7 +87,7 @@ def _settled(asking: wc.Curator) -> int:
 def test_a_disk_that_fills_while_storing_the_answer_loses_nothing(tmp_path: Path) -> None:
     """The operating system itself refuses to let the file grow, in the middle of an ask."""
     path = tmp_path / "l.whitecrow.db"
-    curator(path).close()
+    curator(path, budget="1").close()
 
     def child() -> str:
         import resource
@@ -109,7 +109,7 @@ def test_a_disk_that_fills_while_storing_the_answer_loses_nothing(tmp_path: Path
 def test_a_read_only_folder_refuses_clearly(tmp_path: Path) -> None:
     path = tmp_path / "closed" / "l.whitecrow.db"
     path.parent.mkdir()
-    curator(path).close()
+    curator(path, budget="1").close()
     for file in path.parent.iterdir():
         file.chmod(0o444)
     path.parent.chmod(0o555)

@@ -98,7 +98,7 @@ def test_rows_in_another_order_or_another_frame_are_the_same_records(ledger):
     ids=["shorter", "longer", "a value", "a null", "a name", "values swapped between rows"],
 )
 def test_any_change_of_the_records_is_noticed(changed, ledger):
-    opened(TABLE, ledger, name="ages").close()
+    opened(TABLE, ledger, name="ages", account="now").close()
     with pytest.raises(wc.DataChanged):
         opened(changed, ledger, name="ages")
 
@@ -267,9 +267,9 @@ def test_the_chain_shows_no_hash_that_a_guess_could_be_tested_against(file):
     with opened(file, None) as curator:
         written = [entry.body for entry in curator.ledger.entries(curator.name)]
     plain = hashlib.blake2b(file.read_bytes()).hexdigest()[:64]
-    twin = file.with_name("twin.parquet")
-    twin.write_bytes(file.read_bytes())
-    with opened(twin, None) as other:
+    mutant = file.with_name("mutant.parquet")
+    mutant.write_bytes(file.read_bytes())
+    with opened(mutant, None) as other:
         elsewhere = [entry.content["data"] for entry in other.ledger.entries(other.name)]
     assert not any(plain in body or elsewhere[0]["fingerprint"] in body for body in written)
 
@@ -288,7 +288,7 @@ def test_an_account_of_an_earlier_version_is_bound_when_it_is_next_opened(file):
 
 
 def test_two_files_of_one_name_do_not_share_an_account_in_one_ledger(file, ledger, tmp_path):
-    opened(file, ledger).close()
+    opened(file, ledger, account="now").close()
     (tmp_path / "b").mkdir()
     parquet.write_table(OTHER, tmp_path / "b" / "patients.parquet")
     with pytest.raises(wc.DataChanged):
@@ -326,7 +326,7 @@ def test_a_file_is_hashed_again_only_when_it_was_written(file, monkeypatch):
     monkeypatch.setattr(hashlib, "file_digest", lambda *a: hashed.append(a) or digest(*a))
     monkeypatch.setattr("whitecrow.data.fingerprints._A_MOMENT_NS", 0)
     for _ in range(3):
-        opened(file, None).close()
+        opened(file, None, account="now").close()
     assert len(hashed) == 2  # the account is opened, then the digest is kept
     stat = file.stat()
     content = bytearray(file.read_bytes())

@@ -31,6 +31,27 @@ def test_a_field_of_many_megabytes_is_read_like_any_other(tmp_path):
     assert rows_of(path) == [rows[0], rows[1], rows[3]]
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_without_a_card_the_header_tells_how_a_file_is_written(tmp_path, mark, encoding):
+    path = tmp_path / ("t.tsv" if mark == "\t" else "t.csv")
+    path.write_bytes(f'x{mark}"a, b; größe"\n1{mark}kühl\n2{mark}warm\n'.encode(encoding))
+    found = read(path)
+    assert found.card.names == ("x", "a, b; größe")
+    assert found.values("a, b; größe").tolist() == ["kühl", "warm"]
+    again = Card.from_json(found.card.to_json())
+    assert read(path, again).values("x").tolist() == ["1", "2"]
+
+
+def test_columns_without_a_name_are_not_read_and_two_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(",x, \n0,1,2\n1,2,3\n")
+    assert read(path).card.names == ("x",)
+    path.write_text("x,x\n0,1\n")
+    with pytest.raises(InvalidInput, match="more than one column 'x'"):
+        read(path)
+
+
 FIELDS = ["plain", '"a\nb"', '"say ""no"""', '"a,b\r\n,c"', '5" pipe', '""', '"x"tail"', '"\n"', ""]
 
 

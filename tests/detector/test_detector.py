@@ -11,6 +11,7 @@ import sys
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -380,3 +381,59 @@ def test_detectors_of_other_cards_do_not_merge(detector: Detector) -> None:
     )
     with pytest.raises(wc.InvalidInput, match="equal cards"):
         detector.merge(other, apart=True)
+
+
+def test_a_rough_threshold_is_kept_by_the_file_and_refused_as_a_threshold(
+    detector: Detector,
+) -> None:
+    rough = detector.with_thresholds((Threshold(Fraction(1, 20), None, 0.75),))
+    again = Detector.from_bytes(rough.to_bytes())
+    assert again.thresholds == rough.thresholds
+    assert "very roughly, scores above 0.750" in again.report()
+    with pytest.raises(wc.InvalidInput, match="too few"):
+        again.threshold("1/20")
+
+
+def _title(axes: Any) -> str:
+    """Wherever a style that another test set has put it."""
+    return axes.get_title() or axes.get_title("left")
+
+
+def test_plots_return_axes_and_show_what_they_say(detector: Detector, tmp_path: Path) -> None:
+    frame = detector.sample(300)
+    scores = detector.plot(frame)
+    assert sum(bar.get_height() for bar in scores.patches) == 300
+    assert [line.get_xdata()[0] for line in scores.lines] == [9.0]  # the threshold
+    assert "made-up" in _title(detector.plot())
+    top = detector.plot(frame, top=4)
+    strangest = detector.strangest(frame, top=4)
+    assert [tick.get_text() for tick in top.get_yticklabels()] == [
+        f"row {one.row:,}" for one in strangest.rows
+    ]
+    column = detector.plot(record(age=119), column="age")
+    assert column.lines[-1].get_xdata()[0] == 119
+    assert "here it is 119" in _title(column)
+    assert detector.plot(column="ward", axes=column) is column
+    assert detector.plot(str(tmp_path / "all.png")) == tmp_path / "all.png"
+    with pytest.raises(wc.InvalidInput, match="column"):
+        detector.plot(column="shoe size")
+
+
+def test_contributions_come_back_as_the_frames_own_kind(detector: Detector) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    table = detector.sample(5).drop_columns(["synthetic"])
+    plain = detector.contributions(table)
+    assert isinstance(plain, pa.Table)
+    frame = table.to_pandas().set_index(pandas.Index(list("abcde")))
+    own = detector.contributions(frame)
+    assert list(own.index) == list("abcde")
+    assert own["age"].tolist() == plain["age"].to_pylist()
+    assert isinstance(detector.contributions(polars.from_arrow(table)), polars.DataFrame)
+
+
+def test_a_row_of_pandas_is_explained_like_a_mapping(detector: Detector) -> None:
+    pandas = pytest.importorskip("pandas")
+    strange = record(age=119)
+    assert detector.explain(pandas.Series(strange)) == detector.explain(strange)
+    with pytest.raises(wc.InvalidInput, match="A record is a mapping"):
+        detector.explain([1, 2])

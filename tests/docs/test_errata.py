@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from whitecrow.attack import evaluate, flag_fraction, score
+from whitecrow.attack import Verdict, evaluate, flag_fraction, score
 from whitecrow.attack.judge import outlying_segments
 from whitecrow.attack.naive import naive_release
-from whitecrow.attack.streams import MEAN, OUTLIER, Stream, gaussian
+from whitecrow.attack.streams import Stream, porto_like
 from whitecrow.hazmat import discrepancy, flip_probability
 from whitecrow.neighbours import count_related
 from whitecrow_research import papers
+from whitecrow_research.papers.openworld.streams import gaussian, refitted
 
 Point = tuple[float, ...]
 
@@ -154,29 +155,49 @@ def test_e27_two_of_three_attacks_are_at_or_below_chance():
     assert above == ["GWE"]
 
 
-def _year(rng: np.random.Generator) -> Stream:
-    """A year of 1,000 trips a day: a Gaussian fitted to each day of 55, the top 0.1 % outliers."""
-    deviation = 8.0
-    days = rng.gamma((MEAN / deviation) ** 2, deviation**2 / MEAN, (365, 55))
-    days[rng.integers(365, size=20), 0] = rng.uniform(1, 2, 20) * OUTLIER
-    means, deviations = days.mean(axis=1)[:, None], days.std(axis=1)[:, None]
-    values = rng.normal(means, deviations, (365, 1000))
-    return Stream(tuple(values), float(np.quantile(values, 0.999)))
-
-
-def _area(make: Callable[[np.random.Generator], Stream]) -> float:
-    """The growing window's AUC over 12 years, released naively at epsilon 0.5."""
+def _scored(make: Callable[[np.random.Generator], Stream], method: str) -> list[Verdict]:
+    """A score of 12 years released naively at epsilon 0.5, five times each, judged by year."""
     rng = np.random.default_rng(26)
-    years = [make(rng) for _ in range(12)]
-    truth = np.array([outlying_segments(year.outlying, 10) for year in years])
-    series = np.array([naive_release(year.days, 0.5, rng=rng) for year in years])
-    scores = score(series, width=10, method="growing")
-    return evaluate(scores, truth, flag_fraction(scores, 0.6)).auc
+    found = []
+    for _ in range(12):
+        year = make(rng)
+        series = np.array([naive_release(year.days, 0.5, rng=rng) for _ in range(5)])
+        scores = score(series, width=10, method=method)
+        truth = outlying_segments(year.outlying, 10)
+        found.append(evaluate(scores, truth, flag_fraction(scores, 0.6)))
+    return found
+
+
+def _one_for_all(rng: np.random.Generator) -> Stream:
+    return gaussian(rng, size=1000)
+
+
+def _one_for_each_day(rng: np.random.Generator) -> Stream:
+    return refitted(rng, porto_like(rng, deviation=8.0), size=1000)
 
 
 def test_e26_a_gaussian_for_each_day_gives_the_series_away():
-    assert _area(lambda rng: gaussian(rng, size=1000)) < 0.6
-    assert _area(_year) > 0.62
+    areas = [
+        np.mean([year.auc for year in _scored(make, "growing")])
+        for make in (_one_for_all, _one_for_each_day)
+    ]
+    assert areas[0] < 0.6
+    assert areas[1] > 0.68
+
+
+@pytest.mark.parametrize(
+    ("make", "method"), [(_one_for_each_day, "growing"), (_one_for_all, "fixed")]
+)
+def test_e26_no_one_reading_gives_both_windows(make, method):
+    printed = {"growing": (0.80, 0.71), "fixed": (0.65, 0.58)}
+
+    def between(window: str) -> bool:
+        pairs = [(year.precision, year.recall) for year in _scored(make, window)]
+        both = zip(printed[window], zip(*pairs, strict=True), strict=True)
+        return all(min(ours) <= paper <= max(ours) for paper, ours in both)
+
+    assert between(method)
+    assert not between("fixed" if method == "growing" else "growing")
 
 
 def test_e28_a_count_with_laplace_noise_is_no_count():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +32,17 @@ def test_a_picture_is_small_and_shows_light_beside_dark(path: Path) -> None:
     left, right = np.array_split(shades, 2, axis=1)
     assert np.median(left) > 200
     assert np.median(right) < 60
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+def test_the_console_is_drawn_as_it_is_now(tmp_path: Path) -> None:
+    """The script walks through the pages of today and makes the pictures that are shown."""
+    script = PICTURES / "make_console.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert {path.name for path in tmp_path.glob("*.png")} == {path.name for path in CONSOLE}
 
 
 def test_every_picture_of_the_console_is_shown_on_its_page() -> None:

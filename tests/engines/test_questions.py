@@ -214,7 +214,7 @@ def test_a_failure_elsewhere_is_told_in_one_constant_sentence(
     parquet.write_table(patients().select(["age", "bmi"]), path)
     plain = Card("patients", CARD.columns[:2])
     with wc.Curator.open(path, card=plain, engine="spark", budget="1000000") as there:
-        monkeypatch.setattr("whitecrow.data.warehouse.spark.Direct", lambda *_: 1 / 0)
+        monkeypatch.setattr("whitecrow.data.warehouse._tasks.Direct", lambda *_: 1 / 0)
         with pytest.raises(wc.Unavailable, match=r"^The computation failed") as refused:
             there.count(["age", "bmi"], model=MODEL, epsilon=100_000)
         assert refused.value.__cause__ is None
@@ -245,6 +245,6 @@ def test_two_folders_of_one_stem_have_two_accounts(tmp_path: Path) -> None:
         folder = tmp_path / f"visits.{year}"
         folder.mkdir()
         parquet.write_table(patients(50), folder / "part.parquet")
-        with wc.Curator.open(folder, engine="disk") as curator:
+        with wc.Curator.open(folder, engine="disk", account="now") as curator:
             assert curator.name == f"visits.{year}"
     assert len(list(tmp_path.glob("*.whitecrow.db"))) == 2

@@ -12,7 +12,7 @@ def test_the_accounting_is_tight_where_the_theory_says_so():
     assert named["bfs: utilities that move both ways"].run().worst_loss > 0.999
 
 
-def test_the_three_twins_of_the_paper_are_among_the_checks():
-    twins = " ".join(check.name for check in CHECKS if check.must_fail)
+def test_the_three_mutants_of_the_paper_are_among_the_checks():
+    mutants = " ".join(check.name for check in CHECKS if check.must_fail)
     for flaw in ("equation (2)", "a start found by population", "cumulative flips"):
-        assert flaw in twins
+        assert flaw in mutants

@@ -215,6 +215,44 @@ def test_the_probability_bound_grows_with_the_margin_and_never_overflows():
     assert outlier_probability(5, 1.0, 0) == 1
 
 
+BANDS = {"limit": 20, "edges": (3.0, 8.0)}
+
+
+@pytest.mark.parametrize(
+    ("score", "given", "said"),
+    [
+        (lambda n, values: 2 * n[0] - n[2], {"monotone": True}, "changes by 2 when band 1"),
+        (lambda n, values: np.abs(n[1] - 5), {"monotone": True}, "when band 2"),
+        (lambda n, values: n[0] * n[1], {}, "when band 1"),
+        (
+            lambda n, values: n[0] if values["Employer"] == 1 else -n[0],
+            {"monotone": True},
+            "band 1 raise",
+        ),
+        (lambda n, values: n[0][:5], {}, "one whole number for each size"),
+    ],
+)
+def test_a_utility_of_bands_is_checked_along_each_band_and_in_every_shape(score, given, said):
+    with pytest.raises(InvalidInput, match=said):
+        CustomUtility("bands", score, **BANDS, **given).check({"Employer": 2, "Year": 2})
+
+
+def test_bands_may_move_the_score_in_opposite_ways_at_the_price_of_one(record):
+    lifted = CustomUtility("lifted", lambda n, values: n[0] - n[2], monotone=True, **BANDS)
+    lifted.check({"Employer": 2, "Year": 2})
+    assert (lifted.spread, lifted.cells) == (1, 21**3)
+    both = CustomUtility("both", lambda n, values: np.abs(n[0] - 5), **BANDS)
+    both.check({"Employer": 2})
+    assert both.spread == 2
+    question = ask(record, utility=register_utility(lifted))
+    assert Explain.from_json(question.to_json()).utility is lifted
+    with pytest.raises(InvalidInput, match="small enough"):
+        CustomUtility("wide", lambda n, values: n[0], limit=1000, edges=(1, 2)).check({"a": 1})
+    for edges in ((2, 1), (1, 1), (float("nan"),), ("a",)):
+        with pytest.raises(InvalidInput, match="ascending"):
+            CustomUtility("cut", lambda n, values: n[0], limit=5, edges=edges)
+
+
 def test_a_utility_of_ones_own_is_checked_on_its_whole_domain(card, record):
     jumpy = CustomUtility("jumpy", lambda n, values: np.where(n > 70, n + 5, n), limit=100)
     with pytest.raises(InvalidInput, match="from a population of 70 to 71"):

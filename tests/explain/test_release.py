@@ -99,9 +99,31 @@ def test_a_utility_of_ones_own_decides(town, record):
         assert sum(shape.values()) <= 6
 
 
+def test_a_utility_of_bands_sees_the_records_of_the_context(town, record):
+    edges = (record["Salary"] - 1.0, record["Salary"] + 40_000.0)
+    lifted = CustomUtility(
+        "bands",
+        lambda n, values: n[0] - 2 * n[2],
+        sensitivity=2,
+        monotone=True,
+        limit=40,
+        edges=edges,
+    )
+    question = ask(record, utility=lifted, detector="grubbs")
+    facts = gather(question, town)
+    for seed in range(8):
+        context = release(question, facts, SeededSource(seed))["context"]
+        salaries = town.values("Salary")[members(town, context)]
+        below, _, above = np.bincount(np.searchsorted(edges, salaries, side="right"), minlength=3)
+        found = facts.exact_graph.utility([facts.space.context(context)])
+        assert found == [int(min(below, 40) - 2 * min(above, 40))]
+
+
 def test_all_and_some_utilities_agree(town, record):
     two_sided = CustomUtility("near 100", lambda n, values: -abs(n - 100), limit=300)
+    lifted = CustomUtility("up", lambda n, values: n[0] - n[1], limit=80, edges=(record["Salary"],))
     for utility, detector in (
+        (lifted, "lof"),
         ("population", "lof"),
         (two_sided, MODEL),
         (Isolation(40), MODEL),

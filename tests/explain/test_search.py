@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from whitecrow.explain import draws as draws_module
-from whitecrow.explain.draws import SourceDraws
+from whitecrow.explain import search as draws_module
 from whitecrow.explain.law import Listed, law_of
-from whitecrow.explain.search import SEARCHES, draws_of, search
+from whitecrow.explain.search import SEARCHES, SourceDraws, draws_of, search
 from whitecrow.noise.seeded import SeededSource
 
 UTILITIES = {0: 3, 1: 5, 2: 4, 3: 9, 6: 6, 7: 8}

@@ -16,9 +16,8 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.lookahead import Lookahead
-from whitecrow.place.balls import BALLS, Balls, deepest, reach
-from whitecrow.place.crowds import no_deeper_than
-from whitecrow.place.recount import Recount, batch_price, extra_price
+from whitecrow.place.balls import BALLS, Balls, deepest, no_deeper_than, reach
+from whitecrow.place.recount import Recount, batch_price
 from whitecrow.screen import Screen
 
 TENTH = Fraction(1, 10)
@@ -118,8 +117,9 @@ def test_one_by_one_costs_what_the_batch_costs():
     epsilons = [Fraction(int(n), 10) for n in rng.integers(1, 5, 25)]
     recount = Recount()
     for place, (b, e) in enumerate(zip(balls, epsilons, strict=True)):
-        earlier = list(zip(balls[:place], epsilons[:place], strict=True))
-        assert extra_price(earlier, b, e) == recount.extra(b, e)
+        whole = Recount()
+        whole.add_all(list(zip(balls[:place], epsilons[:place], strict=True)))
+        assert whole.extra(b, e) == recount.extra(b, e)
         recount.add(b, e)
         assert recount.price == batch_price(balls[: place + 1], epsilons[: place + 1])
 
@@ -300,7 +300,7 @@ def test_other_columns_or_metrics_add_up():
     manhattan = {**ball(50, radius=1, columns=["a"]), "metric": "manhattan"}
     assert batch_price([one, manhattan], [TENTH, TENTH]) == 2 * TENTH
     assert batch_price([one, None], [TENTH, TENTH]) == 2 * TENTH
-    assert extra_price([(one, TENTH)], None, TENTH) == TENTH
+    assert batch_price([one, None, None], [TENTH] * 3) == 3 * TENTH
     assert batch_price([], []) == 0
 
 

@@ -31,6 +31,7 @@ from .world import Step, Together, World, covers, steps, table, world
 
 NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 BUDGET = "100000, 1/100"
+BUDGETS = (BUDGET, f"{BUDGET}, either")
 SLACK = 1e-6
 ORDERS = (1.01, 2.0, 8.0)
 
@@ -77,7 +78,8 @@ class Asked:
     totals : Totals
         What the account says at the end.
     series : dict
-        For each series, by question and card, its question and the facts of each closed step.
+        For each series, by question and card, its question and the facts of each closed step; for
+        screenings with the places that were asked about.
     rounds : list
         What another site's coordinator has seen, round by round.
     """
@@ -90,14 +92,17 @@ class Asked:
     curators: list[_Watched] = field(default_factory=list)
 
 
-def ask(there: World, side: int, asked: list[Step], ledger: Ledger, folder: Path) -> Asked:
+def ask(
+    there: World, side: int, asked: list[Step], ledger: Ledger, folder: Path, budget: str
+) -> Asked:
     """Ask all questions of one of the two databases, on one account."""
     name = f"joint-{next(_NAMES)}"
+    account = {"ledger": ledger, "name": name, "budget": budget}
     open_: dict[tuple[int, str, int], _Watched] = {}
     found = Asked()
     for step in asked:
         for revision in range(step.revision + 1):  # revisions are seen one after the other
-            _open(there, side, replace(step, revision=revision), open_, ledger, name, folder)
+            _open(there, side, replace(step, revision=revision), open_, account, folder)
         curator = open_[step.card, step.engine, step.revision]
         curator.recording.facts = []
         found.facts.append(None)
@@ -115,6 +120,10 @@ def ask(there: World, side: int, asked: list[Step], ledger: Ledger, folder: Path
             if question.kind == "monitor":
                 key = question.paid_as().canonical, step.card
                 found.series.setdefault(key, (question.paid_as(), []))[1].append(facts)
+            elif question.kind == "screening":
+                key = f"{question.canonical} {step.revision}", step.card
+                places = step.question.places(curator.card)
+                found.series.setdefault(key, (question, []))[1].append((facts, places))
             else:
                 found.facts[-1] = question, facts
     found.totals = next(iter(open_.values())).totals()
@@ -133,8 +142,7 @@ def _open(
     side: int,
     step: Step,
     known: dict[tuple[int, str, int], _Watched],
-    ledger: Ledger,
-    name: str,
+    account: Mapping[str, Any],
     folder: Path,
 ) -> None:
     key = step.card, step.engine, step.revision
@@ -143,19 +151,17 @@ def _open(
     rows = table(there.revisions[step.revision][side])
     source: Any = rows
     if {"sql", "spark"} & {*there.engines}:
-        source = folder / f"{name}-{step.revision}.parquet"
+        source = folder / f"{account['name']}-{step.revision}.parquet"
         if not source.exists():
             pyarrow.parquet.write_table(rows, source)
     opened = _Watched.open(
         source,
         card=there.cards[step.card],
-        ledger=ledger,
-        name=name,
         engine=step.engine,
         policy={"notions": NOTIONS, "unit": there.unit},
-        budget=BUDGET,
         advance=None if step.revision == 0 else "the data changed",
         growth=there.growth,
+        **account,
     )
     assert isinstance(opened, _Watched)
     known[key] = opened
@@ -179,9 +185,11 @@ class Result:
         return loss <= said * (1 + SLACK) + (0 if promise == "epsilon" else SLACK * SLACK)
 
 
-def judge(there: World, asked: list[Step], ledger: Ledger, folder: Path) -> Result:
+def judge(
+    there: World, asked: list[Step], ledger: Ledger, folder: Path, budget: str = BUDGET
+) -> Result:
     """Ask both databases and compare the joint law with what each line of the account says."""
-    one, two = (ask(there, side, asked, ledger, folder) for side in (0, 1))
+    one, two = (ask(there, side, asked, ledger, folder, budget) for side in (0, 1))
     try:
         return _judged(there, one, two)
     finally:
@@ -337,7 +345,8 @@ def fuzz(
             random = Random(number)
             there = world(random, engines=engines(number, spark=spark), **fixed)
             asked = steps(random, there, most, kinds)
-            outcome.note(number, there, asked, judge(there, asked, ledger, folder))
+            budget = BUDGETS[number % len(BUDGETS)]
+            outcome.note(number, there, asked, judge(there, asked, ledger, folder, budget))
             if stop and outcome.violations:
                 break
     return outcome

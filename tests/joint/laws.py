@@ -28,8 +28,9 @@ from whitecrow.monitor.showing import assembled, named
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise import laws as noise_laws
 from whitecrow.profile import mechanism as profiling
-from whitecrow.profile import values
+from whitecrow.profile.search import threshold as named_from
 from whitecrow.publish.mechanism import begin, turn
+from whitecrow.screening.facts import ActiveCounts
 from whitecrow_audit.verify.lookahead import cell_law
 from whitecrow_audit.verify.point_sets import law as count_law
 from whitecrow_audit.verify.tape import Silent
@@ -58,6 +59,35 @@ def _yes(truth: bool, bound: int | None, step: Fraction) -> Law:
 def _about_a_place(question: Any, *both: Any) -> Iterator[Part]:
     one, two = (_yes(facts.exact_truth, facts.exact_bound, facts.step) for facts in both)
     yield one, two
+
+
+def _screening(question: Any, *both: Any) -> Iterator[Part]:
+    one, two = (_transcripts(question, asked) for asked in both)
+    yield one, two
+
+
+def _transcripts(question: Any, asked: Any) -> Law:
+    """The chance of every way to answer what was asked: answers change what is counted next."""
+    active = asked[-1][0].exact_active
+    law = question.law(active.card)
+    places = list(dict.fromkeys(tuple(one) for _, each in asked for one in each.tolist()))
+    found: dict[Hashable, float] = {}
+
+    counters = active.fresh(law.limit)
+
+    def walk(answers: tuple[bool, ...], chance: float) -> None:
+        if len(answers) == len(places):
+            found[answers] = chance
+            return
+        batch = ActiveCounts(active, counters, np.array([places[len(answers)]]), law)
+        yes = law.chance(int(batch.counts()[0]))
+        walk((*answers, False), chance * (1 - yes))
+        flag = counters.flag(batch.places[0])
+        walk((*answers, True), chance * yes)
+        counters.take_back([flag])
+
+    walk((), 1.0)
+    return found
 
 
 def _lookahead(question: Any, *both: Any) -> Iterator[Part]:
@@ -325,7 +355,7 @@ def _discovered(part: Any, question: Any, *both: Any) -> Iterator[Part]:
     """The noisy count of each value, or that it is not named: a value that nobody has never is."""
     card = both[0].card
     noise = question.money(card).histograms(part.share, 1)
-    least = values.threshold(noise, card.contribution, question.value_delta(card))
+    least = named_from(noise, card.contribution, question.value_delta(card))
     listed = set(card.column(part.name).categories or ())
     one, two = (_texts(facts, part.name) for facts in both)
     far = least + math.ceil(9 * math.sqrt(noise.size))
@@ -378,6 +408,7 @@ def shifted(noise: str, size: Fraction, away: int) -> Part:
 _LAWS: dict[str, Callable[..., Iterator[Part]]] = {
     "identify": _about_a_place,
     "screen": _about_a_place,
+    "screening": _screening,
     "lookahead": _lookahead,
     "count": _count,
     "subspaces": _subspaces,

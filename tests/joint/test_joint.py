@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,22 +18,23 @@ import whitecrow as wc
 from whitecrow.curator import identity, series
 from whitecrow.data import reading
 from whitecrow.explain import Explain
-from whitecrow.ledger import Ledger, Reservation
+from whitecrow.ledger import Ledger, Reservation, renyi
+from whitecrow.ledger.renyi import RenyiSums
 from whitecrow.ledger.revisions import Revision
 from whitecrow.neighbours import gpu as _gpu
 from whitecrow.neighbours import open_engine
 from whitecrow.neighbours.devices import NUMPY
 from whitecrow.place.balls import BALLS
-from whitecrow.privacy import Zone
+from whitecrow.privacy import ORDERS, Zone
 from whitecrow.questions import BUILT_IN, type_of
+from whitecrow.screening.facts import ActiveRecords
 from whitecrow.sites import learning
 
 from .fuzz import fuzz, judge
 from .world import MOVING, Step, Together, World, card, row, table
 
 EVERYTHING = (
-    # A screening is one interactive release: `verify screening` has all its strategies.
-    *(kind for kind in BUILT_IN if kind != "screening"),
+    *BUILT_IN,
     "add_remove",
     "replace_one",
     "unit record",
@@ -156,6 +158,11 @@ def labels_burned_after_the_numbers_left(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(learning, "take_part", take_part)
 
 
+def nobody_left_out(patch: pytest.MonkeyPatch) -> None:
+    fresh = ActiveRecords.fresh
+    patch.setattr(ActiveRecords, "fresh", lambda self, limit: fresh(self, 1000 * limit))
+
+
 PLACES = ("identify", "screen")
 SEAMS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, dict[str, Any]]] = [
     (contributions_in_file_order, 1, {"kinds": (*PLACES, "count", "lookahead"), "user": 1}),
@@ -217,6 +224,65 @@ MONTHS = [
     for day, engine in enumerate(("local", "sql", "local"))
 ]
 
+ALONE = World("add_remove", (card(9),), ((CROWD, (*CROWD, ZOE)),))
+AROUND = [
+    Step(
+        wc.Screening(
+            batch=[{"x": 7 + place // 4, "y": place % 4} for place in range(12)],
+            columns=["x", "y"],
+            model=wc.DistanceAnomaly(1, 3),
+            epsilon="1/2",
+            delta="1/100",
+            limit=1,
+        ),
+        0,
+        "local",
+        0,
+    )
+]
+
+CROWDED = World("add_remove", (card(9),), ((CROWD, (*CROWD, {**ZOE, "x": 3})),))
+MANY = [
+    Step(
+        wc.Screen(
+            {"x": 3}, model=wc.DistanceAnomaly(7, 0), epsilon=Fraction(1, 8) + Fraction(n, 10**9)
+        ),
+        0,
+        "local",
+        0,
+    )
+    for n in range(60)
+]
+"""Small questions, all about one place, each as revealing as it may be."""
+
+
+def _no_penalties(patch: pytest.MonkeyPatch) -> None:
+    free = tuple((order, 0) for order in (*ORDERS, 1))
+    patch.setattr(renyi, "penalties", lambda delta, chosen: free)
+
+
+def _largest_forgotten(patch: pytest.MonkeyPatch) -> None:
+    counted = RenyiSums.counted
+    patch.setattr(
+        RenyiSums, "counted", lambda self, *given, **named: counted(self, *given, times=0)
+    )
+
+
+def test_an_account_that_ends_by_rho_bounds_the_joint_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger("sqlite://", geometry=BALLS) as ledger:
+        found = judge(CROWDED, MANY, ledger, tmp_path, "7/4, 1/20, either")
+        assert found.violations == []
+        # Beyond 14, which is what the sum admits; and not all of them.
+        assert 20 < len(found.asked) < len(MANY)
+        assert 0.001 < found.losses["delta"] < 1
+        for spoil in (_no_penalties, _largest_forgotten):
+            with monkeypatch.context() as patch:
+                spoil(patch)
+                assert judge(CROWDED, MANY, ledger, tmp_path, "7/4, 1/20, either").violations
+
+
 LEARNED = wc.Learn(["x"], epsilon=1)
 REPEATED = [
     Together(LEARNED, 1, "local", 0, "first try", ends_after, given_back=False)
@@ -231,6 +297,7 @@ GIVEN_BACK = [replace(REPEATED[0], ends_after=6, given_back=back) for back in (F
         (balls_without_the_reading, READINGS, SCREENS),
         (zones_without_the_cards_digest, READINGS, MEMBERS[::-1]),
         (series_paid_once_over_all_revisions, DAYS, MONTHS),
+        (nobody_left_out, ALONE, AROUND),
         (labels_burned_after_the_numbers_left, READINGS, REPEATED),
         (labels_burned_after_the_numbers_left, READINGS, GIVEN_BACK),
     ],
@@ -238,6 +305,7 @@ GIVEN_BACK = [replace(REPEATED[0], ends_after=6, given_back=back) for back in (F
         "balls without the reading",
         "zones without the card's digest",
         "a series paid once",
+        "nobody left out",
         "an attempt taken up",
         "an attempt given back",
     ],

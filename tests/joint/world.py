@@ -222,6 +222,7 @@ def steps(
         series = _monitor(random, there.unit, there.cards[place])
         found.append(Step(series, place, random.choice(there.engines), 0))
     found.extend(_going_on(random, there, found))
+    found.extend([_once_more(random, there, s) for s in found if s.question.kind == "screening"])
     if "together" in kinds if kinds is not None else random.random() < 0.08:
         found.extend(_attempts(random, there))
     return sorted(found, key=lambda step: step.revision)
@@ -238,6 +239,13 @@ def _going_on(random: Random, there: World, asked: Sequence[Step]) -> Iterator[S
             question = wc.Monitor.from_json({**said, "through": through})
             engine = random.choice(there.engines)
             yield replace(step, question=question, revision=revision, engine=engine)
+
+
+def _once_more(random: Random, there: World, step: Step) -> Step:
+    """Ask for more of a screening, and for what was asked before."""
+    new = _asked(random, ("x",), there.cards[step.card])
+    more = [{**one, **new} if "x" in one else one for one in step.question.batch[:2]]
+    return replace(step, question=step.question.of_all([*more, *step.question.batch]))
 
 
 def _attempts(random: Random, there: World) -> Iterator[Together]:
@@ -301,12 +309,39 @@ def _screen(random: Random, unit: str, read: Card) -> Any:
     return wc.Screen(_asked(random, columns, read), model=model, epsilon=_epsilon(random))
 
 
+def _screening(random: Random, unit: str, read: Card) -> Any:
+    model, columns = _model(random)
+    if "lat" not in columns and random.random() < 0.4:
+        columns = ("x", "ward")
+        model = random.choice(
+            (
+                wc.ContextualAnomaly(random.randint(1, 4), 1, group=["ward"]),
+                wc.SimilarityAnomaly(random.randint(1, 4), 1, weights={"x": 0.5, "ward": 1.0}),
+            )
+        )
+
+    def one() -> dict[str, Any]:
+        if columns == ("x", "ward"):
+            return {**_asked(random, ("x",), read), "ward": random.choice(WARDS)}
+        return _asked(random, columns, read)
+
+    return wc.Screening(
+        batch=[one() for _ in range(random.randint(1, 4))],
+        columns=columns,
+        model=model,
+        epsilon=_epsilon(random),
+        delta="1/1000",
+        limit=random.choice((1, 2, None)),
+    )
+
+
 def _lookahead(random: Random, unit: str, read: Card) -> Any:
     beta = random.randint(1, 4)
     columns = random.choice(
         (["ward"], ["x"], ["ward", "x"], ["x", "day"], ["lat"], ["ward", "lat"])
     )
-    model, k = wc.DistanceAnomaly(beta, 0), random.randint(1, beta + 1)
+    of_copies = random.choice((wc.DistanceAnomaly, wc.KthNeighbourAnomaly))
+    model, k = of_copies(beta, 0), random.randint(1, beta + 1)
     bins = random.choice((2, 3)) if "lat" in columns else None
     return wc.Lookahead(columns, model=model, k=k, epsilon=_epsilon(random), bins=bins)
 
@@ -429,6 +464,7 @@ _KINDS: tuple[Callable[[Random, str, Card], Any], ...] = (
     _identify,
     _screen,
     _screen,
+    _screening,
     _lookahead,
     _count,
     _subspaces,

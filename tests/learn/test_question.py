@@ -143,7 +143,7 @@ def test_the_description_says_when_the_price_is_too_small_for_the_data() -> None
 
 def test_without_a_guess_the_description_says_from_how_many_records_on_it_is_worth_it() -> None:
     said = wc.Learn(epsilon="1", delta="1e-6").describe(CARD)
-    assert f"{said.figures['enough_records']:,} records on" in str(said)
+    assert f"{said.figures['enough_records']:,} records." in str(said)
     assert "expected_auc" not in said.figures
 
 

@@ -74,3 +74,22 @@ def test_a_rate_that_is_not_refused_is_realised_nineteen_times_in_twenty(
     realised = np.array([(scores > edge).mean() for edge in edges])
     assert abs(law @ realised - float(rate)) < away / 4
     assert law[np.abs(realised - float(rate)) <= away].sum() > 19 / 20
+
+
+@pytest.mark.parametrize("money", [PURE, GAUSSIAN])
+def test_a_rough_threshold_takes_the_whole_part_for_the_largest_rate_or_nothing(
+    money: Money,
+) -> None:
+    found = threshold.rough(RATES, 1000.0, money, SHARE)
+    assert found == {Fraction(1, 20): money.selection(SHARE)}
+    assert threshold.rough(RATES, 100.0, money, SHARE) == {}
+    persons = Money(money.law, money.total, "add_remove", 5)
+    assert threshold.rough(RATES, 1000.0, persons, SHARE) == {}
+
+
+def test_candidates_reach_below_the_made_up_scores() -> None:
+    """Records whose columns hang together score lower than made-up ones."""
+    made_up = np.random.default_rng(0).normal(1000, 100, 10_000).astype(np.int64)
+    edges = threshold.candidates(made_up)
+    assert edges[0] < made_up.min() - 50
+    assert len(edges) <= 768

@@ -78,7 +78,7 @@ def test_delta_and_rho_have_their_caps(ledger: Ledger) -> None:
     with pytest.raises(wc.BudgetExhausted, match="delta") as refused:
         charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))
     assert "1, 1e-6" in str(refused.value)
-    with pytest.raises(wc.BudgetExhausted, match="not enough delta left beside"):
+    with pytest.raises(wc.BudgetExhausted, match="not enough delta left: half"):
         charge(ledger, order("a", wc.ZeroConcentrated("1/1000")))
     ledger.amend("clinic", budget=Budget.of("1, 1e-6"), reason="a little delta")
     charge(ledger, order("a", wc.DifferentialPrivacy("1/10", "1e-7")))
@@ -122,7 +122,9 @@ def test_bad_budgets_are_named() -> None:
     for bad, words in (
         ("-1", "Got '-1'"),
         ("one", "Got 'one'"),
-        (("1", "2", "3"), "an epsilon"),
+        (("1", "2", "3", "4"), "an epsilon"),
+        ("1, 1e-6, both", "'sum' or 'either'"),
+        ("1, 0, either", "above 0"),
         ({"sensitive": 1}, "for each line"),
         ({"epsilon": 1, "rho": 2}, "'rho'"),
         ("1, 2", "below 1"),

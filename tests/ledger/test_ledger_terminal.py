@@ -40,7 +40,8 @@ def data(tmp_path: Path) -> str:
 
 def test_an_account_is_shown_verified_and_exported(data: str, tmp_path: Path) -> None:
     asked = said("identify", data, *ASKED, "--epsilon", "1/3", "--analyst", "ana")
-    assert asked["ledger"]["remaining"] == {"differential": "2/3", "sensitive": "2/3"}
+    left = {"differential": "2/3", "sensitive": "2/3", "delta": "1/1000000"}
+    assert asked["ledger"]["remaining"] == left
     [account] = said("ledger", "show", data)["accounts"]
     assert account["spent"]["sensitive"] == "1/3"
     assert account["unsettled"] == []
@@ -163,7 +164,7 @@ def test_looking_never_makes_a_ledger(data: str, tmp_path: Path) -> None:
 def test_several_accounts_are_told_apart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'all.db'}"
     for name in ("north", "south"):
-        wc.Curator.open(ROWS, name=name, ledger=url).close()
+        wc.Curator.open(ROWS, name=name, ledger=url, account="now").close()
     assert [a["dataset"] for a in said("ledger", "show", url)["accounts"]] == ["north", "south"]
     assert len(said("ledger", "verify", url)["accounts"]) == 2
     assert said("ledger", "export", url, "--dataset", "south")["dataset"] == "south"

@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pytest
 import whitecrow as wc
 from whitecrow import demo
 from whitecrow.curator import read_question
-from whitecrow.ledger import ChargeRequest, Ledger, RecordedOutcome
+from whitecrow.ledger import LINES, ChargeRequest, Ledger, RecordedOutcome
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 from whitecrow.question import digest
@@ -93,6 +94,28 @@ def test_every_answer_it_keeps_is_free_and_a_question_more_adds_up(
     model = wc.DistanceAnomaly(beta=5, radius=4.0)
     assert opened.count(["age", "bmi"], model=model, epsilon="1/7").charged
     assert opened.remaining()["differential"] == before - Fraction(1, 7)
+
+
+def test_it_counts_as_it_did_until_its_custodian_lets_it_count_by_either_rule(old: Path) -> None:
+    with Ledger(old, geometry=BALLS) as ledger:
+        before = ledger.snapshot("clinic")
+        assert (before.budget.count_by, before.spent.renyi) == ("sum", None)
+        delta = before.budget.delta
+        said = {line: before.spent.spent(line, delta) for line in LINES}
+        budget = replace(before.budget, count_by="either")
+        ledger.amend("clinic", budget=budget, reason="more answers")
+        after = ledger.snapshot("clinic").spent
+        # What was spent stays what it was, whether or not sums of rho are read beside it.
+        assert all(
+            0 <= after.spent(line, delta) - said[line] < Fraction(1, 10**18) for line in LINES
+        )
+        small = wc.DifferentialPrivacy("1/1000")
+        for number in range(20):
+            held, _ = ledger.reserve("clinic", ChargeRequest("ana", f"{number:064}", {}, small))
+            held.release()
+        spent = ledger.snapshot("clinic").spent
+        assert all(spent.spent(line, delta) <= said[line] + Fraction(21, 1000) for line in LINES)
+        assert verify(ledger, "clinic", geometry=BALLS, full=True).ok
 
 
 @pytest.mark.parametrize("old", ["ledger-0.2-last.sql"], indirect=True)

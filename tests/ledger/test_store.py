@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from charges import charge, order, spent
 
 import whitecrow as wc
 from whitecrow.ledger import Budget, Ledger, RecordedOutcome, Reservation
+from whitecrow.ledger.account import ToldAt
 from whitecrow.ledger.export import to_json
 from whitecrow.ledger.failures import failures, review
 from whitecrow.ledger.states import States
@@ -131,6 +134,33 @@ def test_a_failure_keeps_its_spend_until_it_is_voided(ledger: Ledger) -> None:
     ledger.void("clinic", held.seq, reason="a bug, mended")
     assert (spent(ledger), ledger.unsettled("clinic")) == (0, [])
     ledger.settle("clinic", charge(ledger, order("a")), True)
+    assert verify(ledger, "clinic", geometry=BALLS).ok
+
+
+def test_a_failure_closes_the_dataset_when_its_reply_is_due_and_not_when_it_happens(
+    ledger: Ledger,
+) -> None:
+    """Else whoever is refused learns when somebody's computation ended."""
+    began = datetime.now(UTC)
+
+    def due(seconds: float) -> ToldAt:
+        return lambda _: began + timedelta(seconds=seconds)
+
+    failed, sooner, later = (
+        charge(ledger, replace(order(name), told_at=due(seconds)))
+        for name, seconds in (("failed", 600), ("sooner", 300), ("later", 900))
+    )
+    ledger.fail("clinic", failed)
+    charge(ledger, order("another"))
+    # A reply that leaves before it says nothing of it; one after it finds a closed door.
+    assert ledger.settle("clinic", sooner, 17).answered
+    assert not ledger.settle("clinic", later, 18).answered
+    States(ledger, "clinic").save("publication", 0, {})
+    review(ledger, "clinic", failed.seq, reason="a full disk")
+    ledger.void("clinic", later.seq, reason="the same")
+    ledger.fail("clinic", charge(ledger, replace(order("told"), told_at=due(-1))))
+    with pytest.raises(wc.Unavailable, match="takes no new questions"):
+        charge(ledger, order("refused"))
     assert verify(ledger, "clinic", geometry=BALLS).ok
 
 

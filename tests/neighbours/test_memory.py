@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whitecrow.neighbours._memory import give_back
+from whitecrow.neighbours.plans import give_back
 
 
 def resident() -> int:

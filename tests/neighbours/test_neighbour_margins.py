@@ -35,7 +35,7 @@ def shell(n: int, d: int, radius: float, seed: int) -> Matrix:
 
 
 def single_precision_counts(data: Matrix, radius: float) -> Counts:
-    """The broken twin: the filter's float32 scores, taken at their word."""
+    """The mutant: the filter's float32 scores, taken at their word."""
     low, high = data.min(axis=0), data.max(axis=0)
     local = (data - (low + high) / 2).astype(np.float32)
     half = (local * local).sum(axis=1, dtype=np.float32) / np.float32(2)

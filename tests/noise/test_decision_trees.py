@@ -18,7 +18,7 @@ from noise_tools import agrees, coin, decision_tree, primitive_tree, table_draw
 from whitecrow.noise import _exact, _heavy, _integers, laws
 from whitecrow.noise._choice import choose, flip_in_order, level_table, top
 from whitecrow.noise._exact import Table, exp_coin, logistic_coin
-from whitecrow.noise._heavy import CoreTail, ratio_of_uniforms
+from whitecrow.noise._heavy import CoreTail
 from whitecrow.noise._integers import Gaussian, Geometric, two_sided
 
 
@@ -141,19 +141,6 @@ def test_core_tail_to_the_bit(scale, tail):
     found, undecided = decision_tree(_small_core_tail(scale, tail).draw, 17, 4)
     assert agrees(found, undecided, lambda k: bounds.core_tail(k, scale, tail))
     assert undecided < F(1, 3)
-
-
-@pytest.mark.parametrize(
-    ("degrees", "scale"), [(1, F(1, 2)), (2, F(3, 2)), (3, F(1, 2)), (5, F(3, 2))]
-)
-def test_student_t_to_the_bit(degrees, scale):
-    found, undecided = decision_tree(
-        lambda source: ratio_of_uniforms(scale.numerator, scale.denominator, degrees, source, 2),
-        17,
-        2,
-    )
-    assert agrees(found, undecided, _near(lambda k: laws.student_t_pmf(k, scale, degrees)))
-    assert undecided < F(2, 5)
 
 
 # -- primitive trees --

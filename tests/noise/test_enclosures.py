@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from noise_tools import Replay
 
-from whitecrow.noise import bernoulli_exp, laws
+from whitecrow.noise import _integers, bernoulli_exp, laws
 from whitecrow.noise._exact import Table, _factors, _taylor, divide, exp_neg, logistic, powers, root
+from whitecrow.noise._integers import Gaussian
 from whitecrow.noise.seeded import seeded
 
 exponents = st.fractions(min_value=0, max_value=100, max_denominator=10**12)
@@ -117,3 +118,19 @@ def test_certified_bounds_and_floats_agree():
         ):
             assert high - low < F(1, 2**150)
             assert float(low) == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("pair", [(10_000, 1), (12_345_678, 7), (2**90 + 1, 3)])
+def test_a_coin_that_two_polynomials_settle_is_what_the_exponential_says(pair, monkeypatch):
+    law, settled = Gaussian(*pair, width=16), 0
+    monkeypatch.setattr(_integers, "undercuts", lambda *given: None)
+    for start in (0, law.block, 5 * law.block):
+        for value in (start + 1, start + law.block // 2, start + law.block - 1):
+            low, high = exp_neg((value**2 - start**2) * law.numerator, law.twice, 80)
+            near = range(max(0, (low >> 64) - 500), min(2**16, (low >> 64) + 500))
+            for word in (0, 2**16 - 1, *near):
+                kept = law.keeps(seeded(1), value, start, word)
+                if kept is not None:
+                    settled += 1
+                    assert (word + 1) << 64 <= high if kept else word << 64 >= low
+    assert settled > 3000

@@ -75,17 +75,6 @@ def test_core_tail(scale, tail):
     assert _p_value(draw, pmf, range(-300, 301)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("degrees", [1, 2, 3, 10])
-def test_student_t_and_cauchy(degrees):
-    source, scale = seeded(f"student {degrees}"), F(5, 2)
-    pmf = lambda k: laws.student_t_pmf(k, scale, degrees)  # noqa: E731
-    if degrees == 1:
-        draw = lambda: noise.cauchy(scale, source)  # noqa: E731
-    else:
-        draw = lambda: noise.student_t(scale, degrees, source)  # noqa: E731
-    assert _p_value(draw, pmf, range(-300, 301)) > FALSE_ALARM
-
-
 def test_private_choices():
     source, utilities, eta = seeded("choices"), [0, 2, 2, -1, 3], F(1, 2)
     for draw, law_of in (

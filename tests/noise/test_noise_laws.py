@@ -29,8 +29,6 @@ def test_rounded_heavy_tails_sum_to_one_with_what_lies_beyond(scale, tail):
     within = sum(laws.core_tail_pmf(k, scale, tail) for k in range(-300, 301))
     beyond = laws.core_tail_survival(300.5 / float(scale), tail)
     assert within + beyond == pytest.approx(1, abs=1e-12)
-    within = sum(laws.cauchy_pmf(k, scale) for k in range(-300, 301))
-    assert within + laws._student_survival(300.5 / float(scale), 1) == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("tail", [1, 2, 3, 7])
@@ -53,12 +51,6 @@ def test_quantiles_invert_the_survival(probability):
     for tail in (1, 2, 3, 8):
         z = laws.core_tail_quantile(probability, tail)
         assert laws.core_tail_survival(z, tail) == pytest.approx(1 - probability, rel=1e-9)
-    for degrees in (1, 3):
-        z = laws.student_t_quantile(probability, degrees)
-        assert laws._student_survival(z, degrees) == pytest.approx(1 - probability, rel=1e-9)
-    assert laws.cauchy_quantile(probability) == pytest.approx(
-        laws.student_t_quantile(probability, 1), rel=1e-9
-    )
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.5, 0.95, 0.9999])
@@ -80,9 +72,9 @@ def test_the_quantile_of_a_wide_gaussian_is_the_continuous_one():
 
 def test_the_published_figures_of_the_core_and_tail():
     """docs/mechanisms.md 3.3: B = 3 has deviation 1.64 and median .70."""
-    assert laws.core_tail_deviation(3) == pytest.approx(1.64, abs=0.005)
+    second = quad(lambda z: 2 * z * laws.core_tail_survival(z, 3), 0, inf, limit=200)[0]
+    assert second**0.5 == pytest.approx(1.64, abs=0.005)
     assert laws.core_tail_quantile(0.5, 3) == pytest.approx(0.70, abs=0.005)
-    assert laws.core_tail_deviation(2) == inf
 
 
 def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism():

@@ -53,9 +53,9 @@ def test_forked_children_and_their_parent_draw_different_numbers():
 
 
 def test_a_pool_that_is_not_emptied_at_a_fork_repeats_itself():
-    """The broken twin of the test above: the same pool without the hook."""
-    twin = "type(system_source())()"
-    words = _drawn_by_forks(twin)
+    """The mutant of the test above: the same pool without the hook."""
+    mutant = "type(system_source())()"
+    words = _drawn_by_forks(mutant)
     assert len(set(words)) == 3
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
 import tomllib
 from dataclasses import replace
@@ -167,9 +169,8 @@ def test_a_detector_is_loaded_only_if_the_operator_lists_it(installed, monkeypat
 
 def test_the_page_on_plug_ins_lists_every_group():
     text = (ROOT / "docs" / "plug-ins.md").read_text(encoding="utf-8")
-    groups = {value for name, value in vars(plugins).items() if name.isupper() and len(name) > 1}
-    assert len(groups) == 6
-    for group in groups:
+    assert len(set(plugins.GROUPS)) == 6
+    for group in plugins.GROUPS:
         assert f"`{group}`" in text
 
 
@@ -217,3 +218,38 @@ def test_every_question_is_kept_apart_from_the_others_by_the_import_contract():
     assert floors[floors.index(" | ".join(floor)) - 1] == "whitecrow.monitor"
     known = sorted(module for module, _ in questions.BUILT_IN.values())
     assert sorted([*floor, "whitecrow.monitor"]) == known
+
+
+def test_a_broken_plug_in_is_named_with_its_cause_and_stops_no_service(tmp_path):
+    (tmp_path / "unlicensed.py").write_text("raise RuntimeError('the licence is over')\n")
+    written = tmp_path / "unlicensed-2.1.dist-info"
+    written.mkdir()
+    (written / "METADATA").write_text("Metadata-Version: 2.1\nName: unlicensed\nVersion: 2.1\n")
+    (written / "entry_points.txt").write_text(
+        "[whitecrow.questions]\nbet = unlicensed:TYPE\n[whitecrow.commands]\nwin = unlicensed:RUN\n"
+    )
+    code = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from click.testing import CliRunner
+from whitecrow.cli import whitecrow
+from whitecrow_server import Settings, create_app
+from whitecrow_server._settings import default_deadlines
+assert "learn" in default_deadlines() and "bet" not in default_deadlines()
+settings = Settings(f"sqlite:///{sys.argv[1]}/l.db")
+assert "BetQuestion" not in json.dumps(create_app(settings).openapi())
+print(CliRunner().invoke(whitecrow, ["--json", "doctor"]).stdout)
+from whitecrow.cli.screen_output import Output
+from whitecrow_server.commands.serve import say_broken
+say_broken(Output(as_json=False))
+assert CliRunner().invoke(whitecrow, ["win"]).exit_code == 1
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = {one["name"]: one for one in json.loads(done.stdout)["plug-ins"]}
+    assert found["questions: bet"]["package"] == "unlicensed 2.1"
+    assert found["questions: bet"]["fault"].endswith("RuntimeError: the licence is over")
+    assert found["commands: serve"]["fault"] == ""
+    assert "the question 'bet' is left out" in done.stderr

@@ -4,38 +4,52 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 import whitecrow as wc
 from whitecrow.ledger.account import Account
-from whitecrow.privacy import ZeroConcentrated, at_any_stop, to_approximate
+from whitecrow.privacy import ZeroConcentrated, at_any_stop
 from whitecrow.privacy.conversion import ORDERS
 
 RATIO = Fraction(6, 5)
 _GRID = np.linspace(-10.0, 10.0, 1201)
 
 
-def chance_of_stopping(sums: list[float], bounds: list[float]) -> float:
-    """The chance that the loss is above what is said of it, at some moment of a walk.
+def most_beyond(sums: list[float], bounds: list[float]) -> float:
+    """The most by which the loss is beyond what is said of it, over all rules of when to stop.
 
     A release of Gaussian noise with ``rho`` has a loss of mean rho and variance 2 rho, exactly, in
     the world with the record. After sums that grow by one ratio the loss, in its own deviations,
-    goes from step to step by one law, which is computed on a grid; what is above its bound has
-    stopped there, and is taken out.
+    goes from step to step by one law, which is computed on a grid. Stopping at a loss L of which
+    ``said`` is said is worth 1 - e^(said - L), the delta it needs; the best rule is found backward.
     """
     pull = math.sqrt(1 / RATIO)
     steps = np.exp(-((_GRID[None, :] - pull * _GRID[:, None]) ** 2) / (2 * (1 - pull * pull)))
     steps /= steps.sum(axis=1, keepdims=True)
-    law, stopped = np.exp(-(_GRID**2) / 2), 0.0
-    law /= law.sum()
-    for rho, said in zip(sums, bounds, strict=True):
-        above = (said - rho) / math.sqrt(2 * rho) < _GRID
-        stopped += float(law[above].sum())
-        law[above] = 0.0
-        law = law @ steps
-    return stopped
+    law = np.exp(-(_GRID**2) / 2)
+    worth = np.zeros_like(_GRID)
+    for rho, said in reversed(list(zip(sums, bounds, strict=True))):
+        beyond = rho + math.sqrt(2 * rho) * _GRID - said
+        worth = np.maximum(-np.expm1(-np.maximum(beyond, 0)), steps @ worth)
+    return float(law @ worth / law.sum())
+
+
+def fixed_beforehand(rho: float, delta: float) -> float:
+    """The epsilon of Gaussian noise with ``rho`` at ``delta``, exactly, if nobody looks before."""
+
+    def needed(epsilon: float) -> float:
+        far, shift = epsilon / math.sqrt(2 * rho), math.sqrt(rho / 2)
+        tail = normal.cdf(-shift - far)
+        return normal.cdf(shift - far) - (math.exp(epsilon + math.log(tail)) if tail else 0)
+
+    normal, low, high = NormalDist(), 0.0, rho + 20 * math.sqrt(rho)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if needed(middle) > delta else (low, middle)
+    return high
 
 
 SUMS = [(RATIO**step / 10**6).limit_denominator(10**12) for step in range(112)]
@@ -50,13 +64,13 @@ def test_what_an_account_says_holds_whenever_one_stops(delta: Fraction):
         total = account.totals(delta).differential
         assert total.delta == delta
         said.append(float(total.epsilon))
-        fixed.append(float(to_approximate(ZeroConcentrated(rho), delta).epsilon))
+        fixed.append(fixed_beforehand(float(rho), float(delta / 2)))
     plain = [float(rho) for rho in SUMS]
-    # The sum as if it had been fixed beforehand: over five times as often as was said.
-    assert chance_of_stopping(plain, fixed) > 5 * delta
-    assert chance_of_stopping(plain, said) < delta / 2
+    # The sum as if it had been fixed beforehand: over five times the delta that was said.
+    assert most_beyond(plain, fixed) > 5 * delta / 2
+    assert most_beyond(plain, said) < delta / 2
     # At a moment that was fixed beforehand, both hold.
-    assert chance_of_stopping(plain[-1:], fixed[-1:]) < delta
+    assert most_beyond(plain[-1:], fixed[-1:]) < 1.01 * delta / 2
 
 
 def test_a_pure_question_after_a_lucky_loss_stays_within_the_cap():
@@ -65,8 +79,8 @@ def test_a_pure_question_after_a_lucky_loss_stays_within_the_cap():
     sums = [one for one in SUMS if Account(rho=one).spent("differential", delta) < cap]
     left = [cap - Account(rho=one).spent("differential", delta) for one in sums]
     assert max(left) > 7  # a pure release of so much is answered truly nearly always
-    chance = chance_of_stopping([float(one) for one in sums], [float(cap - one) for one in left])
-    assert chance < delta / 2
+    worth = most_beyond([float(one) for one in sums], [float(cap - one) for one in left])
+    assert worth < delta / 2
 
 
 def test_a_delta_for_concentrated_releases_is_set_aside_before_any_answer():
@@ -90,8 +104,11 @@ def test_the_bound_is_that_of_the_orders_and_never_below_the_one_for_a_fixed_sum
     delta = Fraction(1, 10**6)
     found = float(at_any_stop(ZeroConcentrated(rho), delta).epsilon)
     value = float(Fraction(rho))
-    by_hand = min((1 + a) * value + math.log(len(ORDERS) / delta) / a for a in ORDERS)
+    chance = float(delta) / len(ORDERS)
+    by_hand = min(
+        (1 + a) * value + (-math.log(chance) - (1 + a) * math.log(1 + a) + a * math.log(a)) / a
+        for a in ORDERS
+    )
     assert found == pytest.approx(by_hand, rel=1e-12)
-    assert found >= by_hand * (1 - 1e-15)
-    fixed = float(to_approximate(ZeroConcentrated(rho), delta).epsilon)
-    assert fixed < found < max(1.2 * fixed, fixed + 0.02)
+    fixed = fixed_beforehand(value, float(delta))
+    assert fixed < found < max(1.25 * fixed, fixed + 0.02)

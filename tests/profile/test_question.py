@@ -61,7 +61,7 @@ def test_unlisted_categories_and_texts_are_found_with_a_delta() -> None:
     found = curator.profile(epsilon=1, delta="1e-6").answer
     assert list(found.categories("ward")) == ["a", "b", "z"]
     assert set(found.categories("city")) == {"york", "bath", "rome"}
-    assert found.card().column("city").categories == ("bath", "rome", "york")
+    assert found.card().column("city").categories == ("bath", "rome", "york", "(missing)")
     assert found.card().column("city").source == "priced question"
 
 

@@ -96,3 +96,32 @@ def test_a_drafted_card_fills_what_is_missing_and_scales_what_varies() -> None:
     assert abs(found.scale - 10) < 2
     assert drafted.column("ward").categories == ("north", "(missing)")
     assert "priced question" in drafted.sources["profile"]
+
+
+def test_plots_are_axes_with_dates_as_dates_and_without_empty_panels() -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    draws = np.random.default_rng(2)
+    rows = 3000
+    table = pyarrow.table(
+        {
+            "day": pyarrow.array(draws.integers(19_000, 19_700, rows), pyarrow.int32()).cast(
+                pyarrow.date32()
+            ),
+            "age": draws.normal(50, 9, rows),
+            "name": [f"person {number}" for number in range(rows)],
+        }
+    )
+    with wc.Curator.open(table, budget="2, 1e-6") as curator:
+        profile = curator.profile(epsilon=2, delta="1e-6").answer
+        assert curator.name in curator.report()
+    axes = profile.plot()
+    assert [axis.get_title() or axis.get_title("left") for axis in axes] == ["day", "age"]
+    axes[0].figure.draw_without_rendering()
+    labels = [label.get_text() for label in axes[0].get_xticklabels()]
+    assert any(label.startswith("202") for label in labels)
+    given = Figure().subplots()
+    assert profile.plot(column="age", ax=given) is given
+    with pytest.raises(wc.InvalidInput, match="nothing but noise"):
+        profile.plot(column="name")

@@ -52,7 +52,7 @@ def test_four_commands_lead_from_a_bare_csv_to_a_private_answer(visits: Path) ->
     assert detector.exists()
     assert "<svg" in report.read_text()
     said = card.read_text()
-    assert 'categories = ["east", "north", "south"]' in said
+    assert 'categories = ["east", "north", "south", "(missing)"]' in said
     assert said.count('source = "priced question"') == 4
     assert run("ledger", "verify", visits)["ok"] is True
 

@@ -13,8 +13,7 @@ from whitecrow.data import Card, Column
 from whitecrow.noise.seeded import SeededSource
 from whitecrow.publish import Publish
 from whitecrow.publish.buffered import Buffered
-from whitecrow.publish.coefficients import ONE, Coefficients
-from whitecrow.publish.fitted import ENDLESS, any_time, fitted
+from whitecrow.publish.coefficients import ENDLESS, ONE, Coefficients, any_time, fitted
 from whitecrow.publish.plan import counter_for
 
 COARSE = Coefficients((9, 4), (26, 12), precision=5)
@@ -92,7 +91,7 @@ def test_every_column_has_norm_at_most_one(horizon):
 
 
 def test_noise_of_one_scale_would_not_do():
-    """The broken twin: normalised columns whose early periods are not louder."""
+    """The mutant: normalised columns whose early periods are not louder."""
     counter = Buffered(365, fitted(365))
     protected = strategy(counter, 365) * multiples(counter, 365)[:, None]
     assert np.linalg.norm(protected, axis=0).max() ** 2 > 2 * counter.reach(1)[1] / 2.0**64

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whitecrow.publish.coefficients import GUARD
+from whitecrow.publish.coefficients import GUARD, fitted
 from whitecrow.publish.counters import EachPeriod, Independent, Tree
-from whitecrow.publish.fitted import fitted
 from whitecrow.publish.plan import best_mechanism, counter_for
 
 COUNTERS = {

@@ -109,4 +109,18 @@ def test_attack_on_a_file_of_naive_releases(tmp_path):
     verdict = json.loads(run("--json", "attack", path, "--column", "mean", "--outliers",
                              "outlier", "--false-alarms", "0.05").output)["verdict"]  # fmt: skip
     assert verdict["auc"] > 0.6
+    value = run("--json", "attack", path, "--column", "mean", "--joined", "40", "--left", "40",
+                "--size", "55")  # fmt: skip
+    assert json.loads(value.output)["low"] < json.loads(value.output)["high"]
+    assert run("attack", path, "--column", "mean", "--joined", "40").exit_code == 2
     assert run("attack", tmp_path / "none.csv").exit_code == 2
+
+
+def test_the_loss_of_a_mean_and_the_epsilon_for_it():
+    told = json.loads(run("--json", "attack", "--loss", "0.15", "--size", "55", "--epsilon",
+                          "1").output)  # fmt: skip
+    assert told["delta"] == pytest.approx(0.01616, abs=1e-5)
+    back = run("--json", "attack", "--loss", "0.15", "--size", "55", "--delta", told["delta"])
+    assert json.loads(back.output)["epsilon"] == pytest.approx(1)
+    for wrong in (("--loss", "0.15", "--size", "55"), ("--loss", "0.15", "--delta", "0.1"), ()):
+        assert run("attack", *wrong).exit_code == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whitecrow_audit.verify import checks
 
 
-def test_every_mechanism_noise_and_twin_is_among_the_checks():
+def test_every_mechanism_noise_and_mutant_is_among_the_checks():
     listed = checks(["publish"])
     names = " | ".join(check.name for check in listed)
     for words in ("tree", "buffered", "independent", "laplace", "gaussian", "leaves", "user"):

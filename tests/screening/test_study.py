@@ -101,3 +101,31 @@ def test_a_million_records_are_screened_at_thousands_a_second():
         f"\n10^6 records: {speed:,.0f} answers/s, {flags.mean():.3f} of them flags"
     )
     assert speed > 2500  # a quiet machine: 6,900 where one in five is a flag, 12,000 at one in 13
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_same_questions_cost_more_one_by_one_and_a_detector_answers_another(name):
+    """2,000 of the questions as a batch of ``screen``, as sharp as the screening; and ``learn``."""
+    if not (FOLDER / name).exists():
+        pytest.skip("the set is not here")
+    data, asked = read(name, SETS[name], np.random.default_rng(7))
+    asked, beta = asked[:2000], int(0.03 * SETS[name])
+    radius = radius_of(data, asked, beta)
+    truth = count_close(data, asked, radius) < beta
+    curator = wc.Curator.open(table(data), budget="100000, 1e-6")
+    model, step = wc.DistanceAnomaly(beta, radius), "1/44"  # 1 % wrong 203 records above beta
+    batch = [wc.Screen(one, model=model, epsilon=step) for one in table(asked).to_pylist()]
+    price = float(curator.plan(batch).price["differential"])
+    names, price_of_one = NAMES[: data.shape[1]], {"epsilon": 1, "delta": "1e-6"}
+    detector = curator.learn(names, **price_of_one, false_alarms=[0.02]).answer
+    scores = np.array(detector.scores(table(asked)))
+    flags = {"as many as there are": scores >= np.quantile(scores, 1 - truth.mean())}
+    if detector.thresholds[0].score is not None:
+        flags["by its threshold of 2 %"] = detector.predict(table(asked), false_alarms=0.02)
+    print(f"\n{name}: 2,000 screens cost epsilon {price:.1f}")  # noqa: T201 - a study's result
+    for how, said in flags.items():
+        print(  # noqa: T201
+            f"learn, {how}: accuracy {(said == truth).mean():.3f}, precision "
+            f"{truth[said].mean():.2f}, recall {said[truth].mean():.2f}"
+        )
+    assert price > 1

@@ -72,4 +72,4 @@ def test_the_curator_the_terminal_and_the_service_give_the_same_dummy(
         mine = curator.dummy(question)
         assert _asked(house, body) == mine.to_json()
         assert mine.answer == curator.dummy(question).answer
-        assert str(curator.remaining()) == "differential 1, sensitive 1"
+        assert str(curator.remaining()) == "differential 1, sensitive 1, delta 0.000001"

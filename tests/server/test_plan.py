@@ -12,6 +12,18 @@ def _plan(house: House, who: str, *questions: dict[str, Any]) -> dict[str, Any]:
     return house.service.plan(house.service.people.get(who), "clinic", questions)
 
 
+def test_a_plan_and_a_balance_count_by_either_rule(opened: Callable[..., House]) -> None:
+    house = opened(budget="1, 1e-6, either", patience=240.0)
+    batch = [identify(epsilon=f"{10_000 + n}/1000000") for n in range(433)]
+    assert _plan(house, "ana", *batch[:4])["more"] > 300
+    assert _plan(house, "ana", *batch)["fitting"] > 300
+    seen = house.service.dataset(house.service.people.get("ana"), "clinic")
+    assert seen["budget"]["count_by"] == "either"
+    custodian = house.service.people.get("custodian")
+    house.service.amend(custodian, "clinic", budget="2, 1e-6", reason="voted")
+    assert house.service.dataset(custodian, "clinic")["budget"]["count_by"] == "either"
+
+
 def test_a_plan_knows_the_allowance_and_the_policy_for_the_analyst_who_asks(
     opened: Callable[..., House],
 ) -> None:

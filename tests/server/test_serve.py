@@ -18,6 +18,7 @@ from whitecrow.cli import whitecrow
 from whitecrow.cli.screen_output import Output
 from whitecrow_server import Service, Settings, create_app, default_deadlines
 from whitecrow_server._logs import configure
+from whitecrow_server._settings import reference
 from whitecrow_server._tables import VERSIONS
 from whitecrow_server.commands import serve
 
@@ -75,6 +76,22 @@ def test_the_demo_prints_tokens_that_work(
     # A second start makes nobody and prints no secret.
     serve.invite(Output(as_json=False), settings, demo=True, url="http://127.0.0.1:1")
     assert "token" not in capsys.readouterr().out
+
+
+def test_the_documentation_lists_every_setting_as_it_is_declared() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+    rows = [f"| {' | '.join(row)} |" for row in reference()]
+    listed = page.partition("## Settings")[2].partition("\n## ")[0]
+    assert [line for line in listed.splitlines() if line.startswith("| `")] == rows
+    options = {name for parameter in serve.command.params for name in parameter.opts}
+    said = {one for one in re.findall(r"`(--[a-z-]+)`", listed) if "--no-" not in one}
+    assert options - {"--help-all"} == said
+
+
+def test_the_environment_sets_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHITECROW_SERVE_DEADLINE", "identify=soon")
+    done = CliRunner().invoke(whitecrow, ["serve", "--demo"])
+    assert "'soon' is not a number of seconds" in done.output
 
 
 def test_settings_reach_the_workers_and_hide_passwords() -> None:

@@ -38,7 +38,9 @@ def test_the_timeline_tells_each_role_what_is_theirs(call: Caller) -> None:
     own = call("ana", "GET", f"{path}/timeline").json()
     assert "Smith" not in str(own)
     assert len(own["spent"]) == 1
-    assert [one["kind"] for one in own["events"]] == ["opened", "revision", "promise"]
+    # The identify was of the sensitive kind: it ended the guarantee for everyone.
+    kinds = [one["kind"] for one in own["events"]]
+    assert kinds == ["opened", "revision", "broken", "promise"]
 
 
 def test_growth_is_declared_and_checked_over_http(call: Caller, tmp_path: Path) -> None:

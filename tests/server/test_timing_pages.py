@@ -25,7 +25,7 @@ import requests
 
 from whitecrow import questions
 from whitecrow.demo import DATA
-from whitecrow_server import Service
+from whitecrow_server import _service
 from whitecrow_server._processes import DatasetProcess
 
 from .conftest import House, listening
@@ -199,7 +199,7 @@ def test_without_the_gate_the_same_study_sees_it(
     crowds: tuple[House, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Padded replies alone do not hide when an entry appears on a page."""
-    monkeypatch.setattr(Service, "told_at", lambda *given: None)
+    monkeypatch.setattr(_service, "reply_moment", lambda *given: None)
     house, url = crowds
     watched = [_Watched(url, house, name) for name in PAIRS[0]]
     bodies = [[_question("slowly", 2 * i + which) for i in range(60)] for which in (0, 1)]

@@ -70,7 +70,7 @@ def test_every_predict_shows_its_charge(capsys: pytest.CaptureFixture[str]) -> N
     asking.predict([[100.0, 100.0], [150.0, 100.0]])
     assert asking.charges_[-1]["sensitive"] == Fraction(1, 4)
     said = capsys.readouterr().err
-    assert "2 to be charged. Total ε 0.25 (0.50 without the overlap discount" in said
+    assert "2 to be charged. Total ε 0.25 (0.50 if they were added up" in said
     assert "sensitive 0.75" in said
     asking.predict([[100.0, 100.0]])
     assert asking.charges_[-1]["sensitive"] == 0

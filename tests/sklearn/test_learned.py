@@ -28,6 +28,7 @@ def detector(**parameters: Any) -> PrivateDetector:
     return PrivateDetector(**{"bounds": (-8, 8), "verbose": False, **parameters})
 
 
+@pytest.mark.filterwarnings("ignore:About .* records are too few:UserWarning")
 @pytest.mark.parametrize("epsilon", ["1", "10"])
 def test_scikit_learns_own_checks_pass_but_for_what_privacy_forbids(epsilon: str) -> None:
     """At epsilon 1, 300 records carry no threshold, so none of them is sure to be an outlier."""
@@ -79,6 +80,7 @@ def test_frames_names_and_pipelines() -> None:
     assert piped.fit(CROWD).predict(CROWD[:5]).shape == (5,)
 
 
+@pytest.mark.filterwarnings("ignore:About .* records are too few:UserWarning")
 def test_folds_of_one_account_add_up(tmp_path: Path) -> None:
     """Each fold is other records of the same people: the second fit is beyond the budget."""
     shared = detector(ledger=str(tmp_path / "l.db"), account="people", budget="1, 1e-6")
@@ -90,6 +92,64 @@ def test_a_card_gives_bounds_and_types() -> None:
     columns = tuple(wc.Column(f"x{j}", lower=-8, upper=8, outside="clip") for j in range(3))
     found = detector(bounds=None, card=wc.Card("crowd", columns), epsilon=3).fit(CROWD / 2)
     assert found.detector_.card.name == "crowd"
+
+
+WARDS = wc.Card(
+    "stays",
+    (
+        wc.Column("age", lower=0, upper=120, missing="value"),
+        wc.Column("ward", "category", categories=("medicine", "surgery", "icu")),
+    ),
+)
+
+
+def stays(records: int, names: tuple[str, str] = ("age", "ward")) -> pd.DataFrame:
+    source = np.random.default_rng(5)
+    ages = source.integers(18, 90, records).astype(float)
+    ages[::40] = np.nan
+    wards = source.choice(["medicine", "surgery", "icu"], records, p=[0.6, 0.39, 0.01])
+    return pd.DataFrame(dict(zip(names, (ages, wards), strict=True)))
+
+
+@pytest.mark.parametrize("form", ["frame", "objects"])
+def test_categories_and_missing_values_are_taken_where_the_card_declares_them(form: str) -> None:
+    card, given = WARDS, stays(8000)
+    if form == "objects":
+        renamed = [wc.Column(f"x{j}", **_facts(column)) for j, column in enumerate(WARDS.columns)]
+        card = wc.Card("stays", tuple(renamed))
+        given = given.to_numpy(dtype=object)
+    found = detector(bounds=None, card=card).fit(given)
+    scores = found.score_samples(given)
+    assert np.isfinite(scores).all()
+    rare = np.asarray(given)[:, 1] == "icu"
+    assert np.median(scores[rare]) < np.quantile(scores[~rare], 0.05)
+    assert abs((found.predict(given) == -1).mean() - 0.05) < 0.03
+
+
+def _facts(column: wc.Column) -> dict[str, Any]:
+    return {key: value for key, value in column.to_json().items() if key != "name"}
+
+
+def test_columns_without_a_card_must_be_numbers() -> None:
+    with pytest.raises(ValueError, match="could not convert"):
+        detector(bounds=None).fit(stays(100))
+
+
+@pytest.mark.parametrize(
+    ("records", "source", "least", "most"),
+    [(200, "made up", 0.0, 0.2), (1831, "rough", 0.02, 0.15)],
+)
+def test_where_records_are_too_few_a_warning_says_how_many_it_takes(
+    records: int, source: str, least: float, most: float
+) -> None:
+    """PyOD's face; the columns hang together, so made-up records are stranger than real ones."""
+    mixed = np.random.default_rng(2).normal(size=(records, 4)) @ np.ones((4, 9))
+    made = pyod_detector(contamination=0.07, epsilon=1, bounds=(-12, 12))
+    with pytest.warns(UserWarning, match="it takes about 4,093"):
+        made.fit(mixed + np.random.default_rng(3).normal(size=mixed.shape))
+    assert made.learned_.threshold_source_ == source
+    assert not made.threshold_bought_
+    assert least <= made.labels_.mean() <= most
 
 
 def pyod_detector(**parameters: Any) -> Any:

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.counting.cost import pairs_cost
-from whitecrow.counting.parameters import cap_of
+from whitecrow.counting.parameters import cap_of, pairs_cost
 from whitecrow.curator import Curator
 from whitecrow.data import Card, Column, read
 from whitecrow.errors import InvalidInput, TooCostly

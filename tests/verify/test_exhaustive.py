@@ -75,19 +75,19 @@ def test_loss_with_delta_is_the_hockey_stick_inverse(weights, delta, data):
         assert sum(max(0, a[i] - math.exp(epsilon) * b[i]) for i in p) <= delta + 1e-9
 
 
-def test_a_twin_passes_only_when_it_is_caught():
+def test_a_mutant_passes_only_when_it_is_caught():
     bad = Report(1, 1, 2.0, 1.0)
     good = Report(1, 1, 1.0, 1.0)
-    twin = Check("toy", "twin", lambda: bad, must_fail=True)
-    assert twin.passed(bad)
-    assert not twin.passed(good)
+    mutant = Check("toy", "mutant", lambda: bad, must_fail=True)
+    assert mutant.passed(bad)
+    assert not mutant.passed(good)
 
 
 def test_a_check_that_tried_no_pair_has_not_passed():
     assert not Check("toy", "empty", lambda: None).passed(Report(5, 0, 0.0, 1.0))
 
 
-def test_each_mechanism_has_a_broken_twin():
+def test_each_mechanism_has_a_broken_mutant():
     """All checks run once, as a command, whenever the tests do."""
     assert {check.mechanism for check in checks() if check.must_fail} == set(MECHANISMS)
     commands = (Path(__file__).parents[2] / "scripts" / "test").read_text(encoding="utf-8")

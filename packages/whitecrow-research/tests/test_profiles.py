@@ -47,7 +47,7 @@ def test_generated_columns_of_every_shape_keep_the_same_limits() -> None:
     assert row.errors[:, :, 2].max() <= 0.02
 
 
-def test_a_twin_that_guesses_bounds_fails_the_same_limits() -> None:
+def test_a_mutant_that_guesses_bounds_fails_the_same_limits() -> None:
     """The measure sees errors: quantiles of another column are far off."""
     from whitecrow_research.profiles import rank_error
 

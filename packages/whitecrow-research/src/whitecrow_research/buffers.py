@@ -1,4 +1,4 @@
-"""Find the buffers of ``whitecrow.publish.fitted``: the numbers decide the error only.
+"""Find the buffers of ``whitecrow.publish.coefficients``: the numbers decide the error only.
 
 For each length the weights and decays with the least worst deviation of the normalised strategy;
 and, for streams without a horizon, those whose deviation at any time up to 2^30 is the smallest
@@ -18,9 +18,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from whitecrow.publish.buffered import Buffered
-from whitecrow.publish.coefficients import PRECISION, Coefficients
+from whitecrow.publish.coefficients import ENDLESS, PRECISION, Coefficients
 from whitecrow.publish.deviations import Variances
-from whitecrow.publish.fitted import ENDLESS
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,7 +21,6 @@ import pyarrow
 import whitecrow as wc
 from whitecrow.attack import Power, auc, power_under_dp, power_under_zcdp, score
 from whitecrow.attack.judge import outlying_segments
-from whitecrow.attack.monitored import monitor_log_ratio
 from whitecrow.attack.streams import Stream, porto_like
 from whitecrow.data import read
 from whitecrow.learning.question import marginal_share
@@ -29,6 +28,7 @@ from whitecrow.learning.training import learn_marginals
 from whitecrow.monitor import gather, resume
 from whitecrow.monitor.streams import Streams
 from whitecrow.noise.seeded import SeededSource
+from whitecrow_research.monitor_ratio import monitor_log_ratio
 
 CARD = wc.Card(
     "trips",

@@ -7,6 +7,7 @@ import pytest
 
 from whitecrow.counting.printed import enclosing_radius, largest_enclosed
 from whitecrow_research.papers import Context, load, run, write
+from whitecrow_research.papers.okada import discovery, settings
 from whitecrow_research.papers.okada.sets import synthetic_one, synthetic_two
 
 PAPER = load("okada")
@@ -71,3 +72,24 @@ def test_the_printed_algorithm_misses_the_last_point():
     alone = np.array([[1.0, 2.0]])
     assert largest_enclosed(alone, 1.0) == 1
     assert largest_enclosed(alone, 1.0, printed=True) == 0
+
+
+def test_six_places_are_near_each_other_and_five_are_not():
+    assert settings._flipped_on_lattice() == 0
+    turn = 2 * np.pi * np.arange(5) / 5
+    ring = np.repeat(np.column_stack([np.cos(turn), np.sin(turn)]), settings.K, axis=0)
+    assert settings._flips(ring, np.zeros((1, 2)), 1.0 + 1e-9) == 5 * settings.K
+
+
+def test_recall_rises_with_h_and_precision_is_near_chance_for_small_epsilon():
+    counts = discovery._counts(synthetic_two(np.random.default_rng(1)), 0.13)
+    found = [
+        discovery._score(counts, 1e-9, h, (0, 1), 20_000, np.random.default_rng(h))
+        for h in (1, 2, 3, 4)
+    ]
+    precision, recall = zip(*found, strict=True)
+    # Two of ten columns are true; 20,000 draws: five standard errors are below 0.02.
+    assert precision == pytest.approx([0.2] * 4, abs=0.02)
+    assert recall == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=0.02)
+    certain = discovery._score(counts, 1e9, 1, (0, 1), 10, np.random.default_rng(1))
+    assert certain[1] <= 0.5

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from whitecrow.anomaly.detectors import Grubbs
+from whitecrow.anomaly.detectors import Grubbs, LocalOutlierFactor
+from whitecrow.data import Dataset
 from whitecrow_research.papers import Context, load, run, write
 from whitecrow_research.papers.pcor.data import homicide, outliers, salary
-from whitecrow_research.papers.pcor.runs import SimulatedDraws, references, repeated
+from whitecrow_research.papers.pcor.runs import Outcome, SimulatedDraws, references, repeated
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def test_without_data_every_section_says_so(tmp_path):
     sections = run(paper, Context(None, tmp_path, quick=True))
     example, *rest = sections  # the example of Table 1 needs no data
     assert [row.verdict for row in example.rows].count("reproduced") == 2
-    assert len(rest) == 8
+    assert len(rest) == 9
     assert {row.verdict for section in rest for row in section.rows} == {"needs data"}
     assert write(paper, sections, Context(None, tmp_path, quick=True)).exists()
 
@@ -48,6 +50,40 @@ def test_tables_6_7_and_12_come_out_on_the_reduced_data(context):
     assert float(rows["grubbs: utility, corrected price"].ours.split()[0]) > 0.8
     assert rows["grubbs, 1 fewer"].paper == "99.8 %"
     assert rows["loss where the sets differ"].verdict == "differs"
+
+
+def _utility(study, detector, records):
+    """Utility of the breadth-first search at the paper's price, and its interval."""
+    found = references(study, outliers(study, detector, records, seed=1), detector)
+    eta = Fraction(1, 5) / (2 * 51)
+    return repeated(found, "bfs", eta=eta, samples=50, runs=3, seed=1, shipped=False)
+
+
+def test_the_parameters_of_lof_move_the_utility_by_more_than_its_interval(context):
+    study = salary(context, small=True)
+    found = [_utility(study, LocalOutlierFactor(k, t), 12) for k, t in ((5, 2), (5, "3/2"))]
+    (_, high), (least, _) = sorted(one.interval for one in found)
+    assert high < least
+
+
+def test_other_years_have_other_utilities(context):
+    study = salary(context, small=True)
+    years = study.data.values("Year")
+    found = []
+    for chosen in (years < 2, years >= 3):  # the first and the last two of five years
+        columns = {name: study.data.values(name)[chosen] for name in (*study.attributes, "Salary")}
+        part = replace(study, data=Dataset(study.data.card, columns))
+        found.append(_utility(part, Grubbs(), 12))
+    gap = abs(found[0].mean - found[1].mean)
+    printed = (0.89 - 0.84) / 2
+    assert gap > printed  # more than half the width of the paper's interval
+
+
+def test_the_interval_counts_records_not_runs():
+    alike = Outcome(((0.5,) * 50, (0.9,) * 50), ())
+    low, high = alike.interval
+    assert high - low > 1  # two records say little, however often they are tried
+    assert alike.mean == pytest.approx(0.7)
 
 
 def test_the_direct_search_beats_every_sampler_at_the_same_price(context):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whitecrow.anomaly.detectors import FewWithin
+from whitecrow.anomaly.detectors import FewWithin, Grubbs, Histogram, LocalOutlierFactor
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.errors import InvalidInput
 from whitecrow.explain import Explain
@@ -49,6 +49,21 @@ def test_more_changes_keep_fewer_sets():
         for records in (1, 20)
     ]
     assert shares[0] > shares[1]
+
+
+@pytest.mark.parametrize("detector", [FewWithin(2, 5), Grubbs(), Histogram(), LocalOutlierFactor()])
+def test_every_record_may_go_the_one_asked_about_too(detector):
+    question, data = tiny([500, 502, 503, 900])
+    question = Explain(
+        dict(question.record),
+        metric="Salary",
+        attributes=["c"],
+        detector=detector,
+        epsilon=1,
+        notion="conditional",
+    )
+    found = match_study(question, data, records=4, neighbours=2)
+    assert 0 <= found.unchanged <= 1
 
 
 def test_records_may_come_as_well_as_go():

@@ -7,6 +7,7 @@ import html.parser
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -19,6 +20,7 @@ from whitecrow_research.papers.report import (
     Paper,
     Row,
     Section,
+    Table,
     agrees,
     findings,
     share_interval,
@@ -69,6 +71,58 @@ def test_every_table_and_figure_has_a_verdict_and_a_reason(report):
             assert one["verdict"] in verdicts
             assert one["compared"] >= 1
             assert one["why"] or one["verdict"] == "reproduced"
+
+
+def test_the_count_is_said_at_the_end(report):
+    result, out = report
+    verdicts = [
+        one["verdict"] for paper in papers.NAMES for one in result["summary"][paper].values()
+    ]
+    assert len(verdicts) == 43
+    said = re.search(r"(\d+) are reproduced and (\d+) differ for a reason that a test supports: "
+                     r"(\d+) of 43", result["count"])  # fmt: skip
+    assert int(said[1]) == verdicts.count("reproduced")
+    assert int(said[2]) <= verdicts.count("differs")
+    assert int(said[1]) + int(said[2]) == int(said[3])
+    assert result["count"] in (out / "summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_reasons_are_supported_by_tests_that_exist(name):
+    root = Path(__file__).parents[4]
+    for exhibit in papers.load(name).exhibits:
+        assert bool(exhibit.why) or not exhibit.tests
+        for test in exhibit.tests:
+            file, _, function = test.partition("::")
+            assert f"\ndef {function}(" in (root / file).read_text(encoding="utf-8"), test
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    computed = []
+
+    def section(key):
+        def compute(context):
+            computed.append(key)
+            row = Row(key, "1", "1", "reproduced", interval=(0.5, 1.5))
+            return Section(key, rows=[row], tables=[Table(("a",), [[1, 2.5]])])
+
+        return compute
+
+    paper = Paper("test", "", "", {key: section(key) for key in ("one", "two")}, [])
+    context = papers.Context(None, tmp_path)
+    papers.run(paper, context, ["one"])
+    found = papers.run(paper, replace(context, resume=True))
+    assert computed == ["one", "two"]
+    again = papers.run(paper, replace(context, resume=True))
+    assert [(one.title, one.rows, one.seconds) for one in found] == [
+        (one.title, one.rows, one.seconds) for one in again
+    ]
+    assert found[0].rows[0].interval == (0.5, 1.5)
+    (tmp_path / ".test-two.json").write_text("[[", encoding="utf-8")  # it was being written
+    papers.run(paper, replace(context, resume=True))
+    papers.run(paper, replace(context, resume=True, seed=2))  # other settings
+    papers.run(paper, context)
+    assert computed[2:] == ["two", "one", "two", "one", "two"]
 
 
 def test_the_verdicts_are_written_for_programs(report):

@@ -8,7 +8,10 @@ The names below are loaded when first used: processes that compute need none of 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+from whitecrow.errors import NeedsLinux
 
 if TYPE_CHECKING:
     from whitecrow_server._app import create_app
@@ -33,6 +36,9 @@ _WHERE = {
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"whitecrow_server has no {name!r}")
-    import whitecrow.ledger  # noqa: F401 - says first that it needs Linux
-
+    if sys.platform != "linux":
+        raise NeedsLinux(
+            "The service runs on Linux only, or in a container. Curators, ledgers, detectors and "
+            "the client work here."
+        )
     return getattr(importlib.import_module(f"whitecrow_server.{_WHERE[name]}"), name)

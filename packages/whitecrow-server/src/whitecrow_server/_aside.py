@@ -17,13 +17,7 @@ _MOST_BYTES = 2 << 30
 
 
 class Aside:
-    """Has free work done; the process is begun when it is first needed.
-
-    Parameters
-    ----------
-    settings : Settings
-        Where the ledger is, and what is lent to a question.
-    """
+    """Has free work done; the process is begun when it is first needed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

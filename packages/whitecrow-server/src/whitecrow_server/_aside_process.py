@@ -1,13 +1,12 @@
 """The process that computes what costs nothing: started by the service, and by nobody else.
 
 Plans and advice come from public facts and the accounts. They take long and are free, so they must
-not compute among the threads that reply, which take turns by one lock. This process has a low
-priority, and holds no records.
+not compute among the threads that reply, which take turns by one lock. This process gives way to
+all others, and holds no records.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import socket
 import sys
@@ -26,24 +25,16 @@ from whitecrow.limits import Limits
 from whitecrow.place.balls import Balls
 from whitecrow.question import Progress, Question
 from whitecrow_server._added import register_added
-from whitecrow_server._children import Wire, end_with_service
+from whitecrow_server._children import Wire, end_with_service, give_way
 from whitecrow_server._untrusted_input import priced_question
 
 _MALFORMED = "The question is not well formed: a value is of the wrong type or size."
 
 
 def main(wire: int, life: int) -> None:
-    """Serve until the service ends.
-
-    Parameters
-    ----------
-    wire : int
-        The socket on which it is asked.
-    life : int
-        A pipe that ends when the service does, however that happens.
-    """
+    """Serve until the service ends."""
     end_with_service(life)
-    os.nice(10)
+    give_way()
     end = Wire(socket.socket(fileno=wire))
     said = end.receive()
     register_added(said["added"])

@@ -31,15 +31,7 @@ class _Counter(NamedTuple):
 
 
 class Attempts:
-    """The counters of all workers, in one table.
-
-    Parameters
-    ----------
-    store : Store
-        Where the table is.
-    settings : Settings
-        After how many failures sign-in is locked, and for how long.
-    """
+    """The counters of all workers, in one table."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store, self._settings = store, settings

@@ -19,17 +19,7 @@ _NOW = cast(func.extract("epoch", func.statement_timestamp()), Float)
 
 
 class Buckets:
-    """Lends requests.
-
-    Parameters
-    ----------
-    store : Store
-        A PostgreSQL database.
-    rate : float
-        Requests a second.
-    capacity : int
-        How many a full bucket holds.
-    """
+    """Lends requests."""
 
     def __init__(self, store: Store, rate: float, capacity: int) -> None:
         self._store, self._rate, self._capacity = store, rate, capacity

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from whitecrow.data import Card, SqlQuery, is_lake
-from whitecrow.data.sources import open_source
-from whitecrow.errors import InvalidInput, NotKnown, Taken, WhitecrowError, invalid
+from whitecrow.errors import InvalidInput, NotKnown, Taken, invalid
 from whitecrow.ledger.schema import datasets as accounts
 from whitecrow_server._people import good_name, is_name
 from whitecrow_server._settings import Settings
@@ -27,42 +25,19 @@ EVERY_ANALYST = "*"
 
 @dataclass(frozen=True)
 class Listing:
-    """A dataset as the catalogue has it.
+    """A dataset as the catalogue has it."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, also that of its account.
-    source : mapping
-        ``{"file": NAME}`` or ``{"database": NAME, "query": SELECT}``.
-    card : Card or None
-        The public facts.
-    engine : str
-        Who counts neighbours.
-    revision : int
-        Grows with every change of card or source.
-    indexes : tuple of tuples of str
-        Sets of columns over which an index is built when the dataset is loaded.
-    """
-
-    name: str
-    source: Mapping[str, str]
-    card: Card | None
-    engine: str
-    revision: int
+    name: str  # its name, also that of its account
+    source: Mapping[str, str]  # ``{"file": NAME}`` or ``{"database": NAME, "query": SELECT}``
+    card: Card | None  # the public facts
+    engine: str  # who counts neighbours
+    revision: int  # grows with every change of card or source
+    # Sets of columns over which an index is built when the dataset is loaded.
     indexes: tuple[tuple[str, ...], ...] = ()
 
 
 class Catalogue:
-    """The register of datasets.
-
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    settings : Settings
-        Which folder and which databases may be registered.
-    """
+    """The register of datasets."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
@@ -83,7 +58,6 @@ class Catalogue:
     ) -> None:
         """List a dataset, in a transaction that also opens its account."""
         good_name(name, "a dataset")
-        _check(self.records(source), card)
         if connection.execute(select(sources.c.name).where(sources.c.name == name)).first():
             raise Taken(f"There is a dataset called {name!r} already.")
         connection.execute(
@@ -203,7 +177,7 @@ class Catalogue:
         return path
 
 
-def _check(records: Path | SqlQuery, card: Card | None) -> None:
+def check_source(records: Path | SqlQuery, card: Card | None) -> None:
     """Refuse what could write, and what would need types read from records."""
     if isinstance(records, SqlQuery):
         records.check()
@@ -212,27 +186,6 @@ def _check(records: Path | SqlQuery, card: Card | None) -> None:
             "A CSV file says nothing of the types of its columns: register it with a card "
             "(whitecrow card new drafts one)."
         )
-    elif card is not None:
-        _check_columns(records, card)
-
-
-def _check_columns(file: Path, card: Card) -> None:
-    """Refuse a card with a column that the file has not: loading it would fail, later and unseen.
-
-    The names of columns are no records: they may be told to whoever registers the file.
-    """
-    try:
-        there = list(open_source(file, card).schema.names)
-    except WhitecrowError:  # what is wrong with the file itself shows when it is loaded
-        return
-    for column in card.columns:
-        if column.name not in there:
-            near = difflib.get_close_matches(column.name, there, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(there[:20])}."
-            raise InvalidInput(
-                f"The card has a column {column.name!r}, and the file has none of that name.{hint}",
-                parameter="card",
-            )
 
 
 def unknown(name: str) -> NotKnown:

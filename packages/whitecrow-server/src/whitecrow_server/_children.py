@@ -17,13 +17,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Wire:
-    """One end of a conversation in which each side waits for the other.
-
-    Parameters
-    ----------
-    end : socket
-        One of a connected pair.
-    """
+    """One end of a conversation in which each side waits for the other."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -70,15 +64,7 @@ _PASSED_ON = ("WHITECROW_DETECTORS", "WHITECROW_SPARK_MASTER")
 
 
 class Child:
-    """A process that runs a module.
-
-    Parameters
-    ----------
-    module : str
-        Which. Its arguments are the numbers of its sockets, and of a pipe that ends with us.
-    wires : int
-        How many sockets it gets.
-    """
+    """A process that runs a module."""
 
     def __init__(self, module: str, wires: int) -> None:
         self._ending = threading.Lock()
@@ -128,13 +114,7 @@ class Child:
 
 
 def end_with_service(life: int) -> None:
-    """In such a process: end at once when the service has ended, and not before.
-
-    Parameters
-    ----------
-    life : int
-        The pipe that ends when the service does, however that happens.
-    """
+    """In such a process: end at once when the service has ended, and not before."""
 
     def end() -> None:
         os.read(life, 1)
@@ -143,6 +123,15 @@ def end_with_service(life: int) -> None:
     for stopping in (signal.SIGINT, signal.SIGTERM):  # the service decides, once it has replied
         signal.signal(stopping, signal.SIG_IGN)
     threading.Thread(target=end, daemon=True).start()
+
+
+def give_way() -> None:
+    """In a process whose work is free: compute only where nobody else wants to.
+
+    A lower priority alone would not do. On a core that it has, such a process is let finish its
+    few milliseconds, and an answer waits for a core ten times on its way.
+    """
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def environment() -> dict[str, str]:

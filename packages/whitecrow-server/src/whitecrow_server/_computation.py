@@ -34,11 +34,11 @@ from whitecrow.data.intake import intake_of
 from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.histogram.table import TableProfile
 from whitecrow.limits import Limits
-from whitecrow.neighbours import READ_AGAIN, Engine, LocalEngine, open_data, open_engine
+from whitecrow.neighbours import Engine, LocalEngine, open_data, open_engine
 from whitecrow.questions import read_question
 from whitecrow_server._added import register_added
 from whitecrow_server._children import Wire, end_with_service
-from whitecrow_server._maps import drawn
+from whitecrow_server._maps import drawn, scored
 
 _SPARE_BYTES = 1 << 30
 """Memory beside a question's own: indexes, compiled code, what allocators keep."""
@@ -48,15 +48,7 @@ _SPARE_SECONDS = 2
 
 
 def main(light: int, heavy: int, life: int) -> None:
-    """Serve until the service ends.
-
-    Parameters
-    ----------
-    light, heavy : int
-        Sockets for the two kinds of question; the second also says what to load.
-    life : int
-        A pipe that ends when the service does, however that happens.
-    """
+    """Serve until the service ends."""
     end_with_service(life)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold records
     os.umask(0o077)
@@ -78,7 +70,9 @@ def main(light: int, heavy: int, life: int) -> None:
         if "made_up" in said["source"] and isinstance(dataset, Dataset)
         else InProcess(dataset, engine, log=log)
     )
-    computation = _Computation(dataset, execution, log, limited=said["engine"] == "local")
+    computation = _Computation(
+        dataset, execution, log, source=_source(said), limited=said["engine"] == "local"
+    )
     intake = intake_of(dataset)
     wires[1].send({"ready": dataset.card.to_json(), "mark": mark, "intake": intake})
     threads = [
@@ -108,9 +102,10 @@ class _Computation:
         execution: InProcess,
         log: Path | None,
         *,
+        source: Path | SqlQuery | None,
         limited: bool,
     ) -> None:
-        self._dataset, self._log = dataset, log
+        self._dataset, self._log, self._source = dataset, log, source
         self._execution = execution
         self._limiter = _Limiter() if limited else None
         self._causes = _Causes()
@@ -121,7 +116,7 @@ class _Computation:
         if self._limiter is not None:
             self._limiter.begin(lane, limits)
         try:
-            found = self._map(asked["map"]) if "map" in asked else self._answer(asked, limits)
+            found = self._facts(asked) or self._answer(asked, limits)
         except Exception:  # noqa: BLE001 - a message that cannot be read is a failure like any
             write_down(self._log, "reading a question", traceback.format_exc())
             found = None
@@ -136,13 +131,19 @@ class _Computation:
         )
         return None if found is None else {"answer": found.value}
 
-    def _map(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        if not isinstance(self._dataset, Dataset):
-            return {"refused": "A map is drawn of records in memory: of the engines local and gpu."}
+    def _facts(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What only a custodian sees; None if it is a question that is asked."""
         try:
-            return {"map": drawn(self._dataset, **asked)}
+            if "map" in asked and isinstance(self._dataset, Dataset):
+                return {"map": drawn(self._dataset, **asked["map"])}
+            if "map" in asked:
+                words = "A map is drawn of records in memory: of the engines local and gpu."
+                return {"refused": words}
+            if "scores" in asked:
+                return {"scores": scored(self._source, self._dataset.card, **asked["scores"])}
         except InvalidInput as error:
             return {"refused": str(error)}
+        return None
 
 
 class _Causes(logging.Handler):
@@ -221,9 +222,9 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
     if "made_up" in where:
         made_up = _made_up(said)
         return made_up, open_engine(made_up), ""
-    source = Path(where["path"]) if "path" in where else SqlQuery(where["url"], where["query"])
+    source = _source(said)
     card = None if said["card"] is None else Card.from_json(said["card"])
-    seen = Recognition(source, remote=said["engine"] in READ_AGAIN)
+    seen = Recognition(source, engine=said["engine"])
     dataset, engine = open_data(
         source,
         card,
@@ -246,6 +247,13 @@ def _opened(said: Mapping[str, Any], wire: Wire) -> tuple[Records, Engine, str]:
             tell("indexing", 100 * done // len(said["indexes"]))
             engine.prepare(_closeness(columns, dataset.card))
     return dataset, engine, seen.mark(dataset)
+
+
+def _source(said: Mapping[str, Any]) -> Path | SqlQuery | None:
+    where = said["source"]
+    if "made_up" in where:
+        return None
+    return Path(where["path"]) if "path" in where else SqlQuery(where["url"], where["query"])
 
 
 def _made_up(said: Mapping[str, Any]) -> Dataset:

@@ -17,7 +17,6 @@ from whitecrow.data.intake import Intake
 from whitecrow.errors import DataChanged, DatasetClosed, NotReady, WhitecrowError
 from whitecrow.ledger import Ledger
 from whitecrow.limits import Limits
-from whitecrow.neighbours import READ_AGAIN
 from whitecrow_server._catalogue import Catalogue, Listing
 from whitecrow_server._processes import DatasetProcess, LoadFailed
 
@@ -38,28 +37,16 @@ _FAILED = "This dataset cannot be read at the moment; the custodian's log has th
 
 @dataclass
 class State:
-    """How far a worker is with a dataset.
+    """How far a worker is with a dataset."""
 
-    Parameters
-    ----------
-    revision : int
-        Of the card and source that are loaded, or being loaded.
-    stage : str
-        ``waiting``, ``reading``, ``compiling``, ``indexing``, ``ready``, ``failed``, or
-        ``changed``: the records are not those of the account.
-    percent : int
-        How far the stage is. The numbers of rows behind it are facts and stay here.
-    reason : str
-        Why it failed, for the custodian only.
-    tries : int
-        How often its load has failed.
-    """
-
-    revision: int
+    revision: int  # of the card and source that are loaded, or being loaded
+    # ``waiting``, ``reading``, ``compiling``, ``indexing``, ``ready``, ``failed``, or ``changed``:
+    # the records are not those of the account.
     stage: str = "waiting"
+    # How far the stage is. The numbers of rows behind it are facts and stay here.
     percent: int = 0
-    reason: str = ""
-    tries: int = 0
+    reason: str = ""  # why it failed, for the custodian only
+    tries: int = 0  # how often its load has failed
     retry_at: float = field(default=float("inf"), repr=False)
     curator: Curator | None = field(default=None, repr=False)
     process: DatasetProcess | None = field(default=None, repr=False)
@@ -93,21 +80,7 @@ class State:
 
 
 class CuratorPool:
-    """Curators by name, all on one ledger.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-        What there is to load.
-    ledger : Ledger
-        The accounts.
-    patience : float
-        How many seconds :meth:`curator` waits for a load.
-    lent : Limits
-        What a question may take at the most.
-    records_at_most : int
-        The public bound on the number of records where a card gives none.
-    """
+    """Curators by name, all on one ledger."""
 
     def __init__(
         self,
@@ -224,7 +197,7 @@ class CuratorPool:
         try:
             source = self._catalogue.records(listing.source)
             # Before it is read: what changes from now on is noticed.
-            seen = Recognition(source, remote=listing.engine in READ_AGAIN)
+            seen = Recognition(source, engine=listing.engine)
             process = DatasetProcess(
                 listing,
                 source,

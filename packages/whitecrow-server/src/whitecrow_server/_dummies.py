@@ -30,15 +30,7 @@ _LONGEST_SECONDS = 60.0
 
 
 class Dummies:
-    """Answers about made-up records.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Where profiles are found by which cards were accepted.
-    settings : Settings
-        What a question may take at the most.
-    """
+    """Answers about made-up records."""
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
         seconds = min(settings.longest_seconds, _LONGEST_SECONDS)

@@ -78,11 +78,6 @@ Sink = Callable[[dict[str, Any]], None]
 class Events:
     """Tells the sinks.
 
-    Parameters
-    ----------
-    sinks : list of callable
-        Where events go.
-
     Examples
     --------
     >>> kept = []

@@ -86,15 +86,7 @@ _LANE_OF = {
 
 
 class RequestHandler:
-    """Takes requests in, with the service behind it.
-
-    Parameters
-    ----------
-    service : Service
-        What people may do.
-    metrics : Metrics
-        Where asks are counted.
-    """
+    """Takes requests in, with the service behind it."""
 
     def __init__(self, service: Service, metrics: Metrics) -> None:
         settings = service.settings
@@ -226,7 +218,7 @@ class RequestHandler:
         return await self.lanes.preparing.of(who.name).run(job)
 
     def prepare(
-        self, who: Person, name: str, written: Mapping[str, Any]
+        self, who: Person, name: str, written: Mapping[str, Any], *, at_once: bool = False
     ) -> tuple[Asking, Release | None]:
         """Read and price a question; return its answer too if that is out: it waits for nothing.
 
@@ -234,7 +226,7 @@ class RequestHandler:
         replies are not padded a slot is given back at once, and asking refuses.
         """
         try:
-            asking = self.service.prepare(who, name, written)
+            asking = self.service.prepare(who, name, written, at_once=at_once)
             out = None if asking.deadline is None else self.service.stored(asking)
         except WhitecrowError as error:
             self.metrics.asked(_kind(written), public_name(error))

@@ -24,13 +24,7 @@ _LOWER_PRIORITY = 10
 
 
 class Hasher:
-    """Hashes passwords with argon2id, one at a time; in this process until a service begins.
-
-    Parameters
-    ----------
-    hasher : PasswordHasher, optional
-        Hashes in this process; tests have a cheap one.
-    """
+    """Hashes passwords with argon2id, one at a time; in this process until a service begins."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()

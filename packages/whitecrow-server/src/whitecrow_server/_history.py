@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whitecrow.curator.opening import advanced
+from whitecrow.report import account_page
 from whitecrow_server._events import told
 from whitecrow_server._people import Person, need
 
@@ -16,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class History:
-    """Revisions of the records, and all that happened.
-
-    Parameters
-    ----------
-    service : Service
-        Whose datasets they are about.
-    """
+    """Revisions of the records, and all that happened."""
 
     def __init__(self, service: Service) -> None:
         self._service, self.events = service, service.events
@@ -35,6 +30,29 @@ class History:
         self._service.listing(who, name)
         mine = who.name if who.role == "analyst" else None
         return self._service.told.timeline(name, analyst=mine).to_json()
+
+    def ended(self, who: Person, name: str) -> list[dict[str, Any]]:
+        """Which questions ended a guarantee; for an analyst those of their own."""
+        events = self.timeline(who, name)["events"]
+        return [event for event in events if event["kind"] == "broken"]
+
+    def statement(self, who: Person, name: str) -> dict[str, Any]:
+        """What all answers so far promise together, for a custodian or an auditor to sign."""
+        need(who, "custodian", "auditor")
+        service = self._service
+        service.listing(who, name)
+        snapshot = service.ledger.snapshot(name)
+        entries, head = service.told.end(name)
+        asked = bool(service.told.entries(name, kind="reserve", limit=1))
+        together = snapshot.spent.totals(snapshot.budget.delta).statements()
+        return {"together": together if asked else [], "entries": entries, "head": head}
+
+    @told("ledger.export", "dataset")
+    def report(self, who: Person, name: str) -> str:
+        """The account as one page that stands alone: questions, prices, released answers."""
+        need(who, "custodian", "auditor")
+        self._service.listing(who, name)
+        return account_page(self._service.ledger, name, self._service.told.entries(name))
 
     @told("data.change", "dataset")
     def advance(

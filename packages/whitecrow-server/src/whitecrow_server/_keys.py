@@ -24,15 +24,7 @@ _NAME = "cookies"
 
 
 class KeyRing:
-    """Signs and reads short texts with the keys of all workers.
-
-    Parameters
-    ----------
-    store : Store
-        Where the keys are.
-    seconds : int
-        How long what was signed is good.
-    """
+    """Signs and reads short texts with the keys of all workers."""
 
     def __init__(self, store: Store, *, seconds: int) -> None:
         self._store, self._seconds = store, seconds

@@ -12,6 +12,7 @@ lapsed can be used after it; so much less lies in the bucket when it is full.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import math
 import mmap
@@ -24,7 +25,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from whitecrow.errors import TooMany
-from whitecrow.ledger import database as locks
 
 _BUCKET = struct.Struct("<8sddd")  # whose, how many requests are left, since when, borrowed then
 _ROWS, _PLACES = 2048, 8  # a bucket lies at one of eight places of its row
@@ -36,19 +36,6 @@ Lend = Callable[[str, int], tuple[int, float]]
 
 class Limits:
     """Token buckets.
-
-    Parameters
-    ----------
-    rate : float
-        Requests a second in the long run; 0 sets no limit.
-    burst : int
-        Requests at once.
-    shared : Path, optional
-        The file in which all workers keep their buckets; by default this process has its own.
-    clock : callable, optional
-        Seconds, from a start that all workers share.
-    lend : callable, optional
-        Lends from buckets that several machines share; see :attr:`capacity`.
 
     Examples
     --------
@@ -69,7 +56,11 @@ class Limits:
         self._rate, self._burst, self._clock, self._lend = rate, burst, clock, lend
         self._most = max(1, burst // 10)  # borrowed at once
         self._lock = threading.Lock()
-        self._file = None if shared is None else locks.opened(shared)
+        self._file = (
+            None
+            if shared is None
+            else os.open(shared, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        )
         if self._file is None:
             self._table = mmap.mmap(-1, _SIZE)
         else:
@@ -133,12 +124,12 @@ class Limits:
     def _held(self) -> Iterator[None]:
         with self._lock:
             if self._file is not None:
-                locks.wait_for(self._file, 0)
+                fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
                 yield
             finally:
                 if self._file is not None:
-                    locks.free(self._file, 0)
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _counted(self, key: bytes) -> float:
         """Take one from a bucket and return how many are left; if none was, minus what lacks."""

@@ -1,14 +1,19 @@
-"""The privacy map as the custodian's page shows it: made where the records are."""
+"""What only a custodian sees, made where the records are: the privacy map, and their scores."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.data import Dataset
+from whitecrow.data import Card, Dataset
+from whitecrow.data.sources import open_source
+from whitecrow.detector import Detector
 from whitecrow.identify.map import privacy_map
 from whitecrow.neighbours.relation import SCALED
 
@@ -44,3 +49,38 @@ def drawn(
         "loss": np.minimum(found.loss, cuts[2] if len(finite) else 1.0)[order].tolist(),
         "accuracy": found.accuracy[order].tolist(),
     }
+
+
+_REASONS_A_BATCH = 1_000
+
+
+def scored(
+    source: object, card: Card, *, detector: Mapping[str, Any], top: int, whole: bool
+) -> dict[str, Any]:
+    """Score a source's own records: the strangest first and, if ``whole``, all as CSV text."""
+    import pyarrow
+
+    learned, opened = Detector.from_json(detector), open_source(source, card)
+    left_out: Counter[str] = Counter()
+    limit = next((one.score for one in learned.thresholds if one.score is not None), None)
+    number = unscored = outliers = 0
+    best: list[dict[str, Any]] = []
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(("row", "score", "outlier", "why"))
+    for batch in opened.batches(list(learned.columns), lambda: left_out.update(("fields",))):
+        table = pyarrow.Table.from_batches([batch])
+        for part in learned.scored(table, why=max(top, _REASONS_A_BATCH)):
+            for score, why in zip(part["score"].to_pylist(), part["why"].to_pylist(), strict=True):
+                number += 1
+                known = score == score
+                outlier = limit is not None and known and score > limit
+                unscored, outliers = unscored + (not known), outliers + outlier
+                row = {"row": number, "score": score, "outlier": outlier, "why": why or ""}
+                if whole:
+                    lines.writerow((number, f"{score:.6g}" if known else "", int(outlier), why))
+                elif known and why is not None:
+                    best.append(row)
+        best = sorted(best, key=lambda one: -one["score"])[:top]
+    found = {"records": number, "unscored": unscored, "limit": limit, "outliers": outliers}
+    return {**found, "left_out": left_out.total(), "rows": best, "csv": text.getvalue()}

@@ -18,21 +18,6 @@ class Members:
     """The people of a service, for other people of it.
 
     Every act that changes something stands in the trail, in the transaction that does it.
-
-    Parameters
-    ----------
-    people : People
-        Who there is.
-    sessions : Sessions
-        Who is signed in.
-    second_factor : SecondFactor
-        Who needs a code beside the password.
-    trail : Trail
-        What administrators did.
-    settings : Settings
-        How long tokens and invitations last.
-    events : Events
-        Who is told of what is done.
     """
 
     def __init__(

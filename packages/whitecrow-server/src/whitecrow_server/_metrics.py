@@ -22,13 +22,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """The numbers of one application.
-
-    Parameters
-    ----------
-    telemetry : Telemetry, optional
-        Who is told the same.
-    """
+    """The numbers of one application."""
 
     def __init__(self, telemetry: Telemetry | None = None) -> None:
         self._telemetry = telemetry

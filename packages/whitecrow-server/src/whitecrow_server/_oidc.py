@@ -43,13 +43,7 @@ Key = RSAKey | ECKey | OKPKey
 
 
 class OpenId:
-    """One provider.
-
-    Parameters
-    ----------
-    provider : Provider
-        How it is set up.
-    """
+    """One provider."""
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider

@@ -25,13 +25,7 @@ MOST_COMPARED = 32
 
 
 class Onboarding:
-    """The steps before the first question.
-
-    Parameters
-    ----------
-    service : Service
-        Whose datasets they are about.
-    """
+    """The steps before the first question."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -47,18 +41,11 @@ class Onboarding:
         """Return the names and types of a source's columns, and whether the types are guesses.
 
         The types of a CSV are guessed from its first rows: for the custodian's eyes, to be checked.
-
-        Parameters
-        ----------
-        who, source : Person, mapping
-            Who looks, and at what; as in :meth:`Service.register`.
-        csv, table : mapping
-            How the source is written, and which table of it is meant; as on a card.
         """
         need(who, "custodian")
         records = self._service.catalogue.records(source)
         CsvFormat(**csv), TableChoice(**table)  # refused here, in words for the form
-        return sketched(records, csv=csv, table=table)
+        return sketched(records, csv=csv, table=table, guess=True)
 
     def clean_uploads(self) -> None:
         """Remove what was sent and never registered, or did not arrive whole."""

@@ -37,25 +37,14 @@ _SIGN_IN = "Sign in with a token: it is missing, unknown, expired or revoked."
 
 @dataclass(frozen=True)
 class Credential:
-    """By what somebody is known in a request.
+    """By what somebody is known in a request."""
 
-    Parameters
-    ----------
-    token : str or None
-        The token's id; None for a session at a browser, which a password began.
-    expires : float
-        When it ends.
-    acting : str
-        Who else has had it in hands: the custodian who made the token, or who set the password.
-        Empty if nobody but its owner has.
-    scope : str
-        What it is good for; empty: all that its owner may do.
-    """
-
-    token: str | None
-    expires: float
+    token: str | None  # the token's id; None for a session at a browser, which a password began
+    expires: float  # when it ends
+    # Who else has had it in hands: the custodian who made the token, or who set the password. Empty
+    # if nobody but its owner has.
     acting: str = ""
-    scope: str = ""
+    scope: str = ""  # what it is good for; empty: all that its owner may do
 
 
 @dataclass(frozen=True)
@@ -128,15 +117,7 @@ def good_name(name: object, what: str) -> str:
 
 
 class People:
-    """The register of people and tokens.
-
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    longest : int
-        How many days a token may live.
-    """
+    """The register of people and tokens."""
 
     def __init__(self, store: Store, *, longest: int = 365) -> None:
         self._store, self._longest = store, longest
@@ -220,25 +201,7 @@ class People:
         scope: str = "",
         act: str = "",
     ) -> tuple[str, Token]:
-        """Make a token and return its text, which is shown once, and what is known of it.
-
-        Parameters
-        ----------
-        name : str
-            Whose token.
-        days : int
-            How long it lives; it ends with the token it was made with at the latest.
-        label : str
-            For its owner to tell tokens apart.
-        by : Person, optional
-            Who makes it, and with which token; by default its owner, with none.
-        hours : float, optional
-            Instead of days.
-        scope : str
-            What it is good for, if not for all that its owner may do: one of ``SCOPES``.
-        act : str
-            Who signs for it in the trail; empty: nobody.
-        """
+        """Make a token and return its text, which is shown once, and what is known of it."""
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= self._longest:
             raise invalid("a token", "days", f"a whole number from 1 to {self._longest}", days)
         if not isinstance(label, str) or len(label) > 100:

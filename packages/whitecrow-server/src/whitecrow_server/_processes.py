@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import subprocess
@@ -46,21 +47,7 @@ class MadeUp:
 
 
 class DatasetProcess:
-    """Computes answers about one dataset in a process of its own.
-
-    Parameters
-    ----------
-    listing : Listing
-        The dataset.
-    source : Path, SqlQuery or MadeUp
-        Where its records are.
-    log : Path or None
-        The custodian's file.
-    longest : float
-        How many seconds a question may take at the most, whatever its own limits are.
-    records_at_most : int
-        The public bound on the number of records where the card gives none.
-    """
+    """Computes answers about one dataset in a process of its own."""
 
     warmed: ClassVar[bool] = True
     """Kernels are loaded before the first question; tests that ask of few records need none."""
@@ -160,6 +147,17 @@ class DatasetProcess:
         found: Mapping[str, Any] = said["map"]
         return found
 
+    def scores(self, detector: Mapping[str, Any], *, top: int, whole: bool) -> Mapping[str, Any]:
+        """Score the records themselves by a detector: facts, for the custodian's eyes only."""
+        asked = {"detector": detector, "top": top, "whole": whole}
+        said = self._asked({"scores": asked}, "heavy", UNLIMITED)
+        if said is not None and "refused" in said:
+            raise InvalidInput(said["refused"])
+        if said is None or "scores" not in said:
+            raise ComputationFailed("The records could not be scored; see the custodian's log.")
+        found: Mapping[str, Any] = said["scores"]
+        return found
+
     def _asked(self, message: Mapping[str, Any], lane: str, limits: Limits) -> Any:
         sent = {**message, "seconds": _finite(limits.seconds), "bytes": _finite(limits.bytes)}
         with self._turns[lane]:
@@ -196,16 +194,18 @@ class DatasetProcess:
 
 
 def sketched(
-    source: Path | SqlQuery, *, csv: Mapping[str, Any], table: Mapping[str, Any]
+    source: Path | SqlQuery, *, csv: Mapping[str, Any], table: Mapping[str, Any], guess: bool = True
 ) -> tuple[Card, bool]:
     """Let a process of its own look at a source; see :mod:`whitecrow_server._sketching`.
+
+    With ``guess``, types that the source does not say are guessed from rows.
 
     Raises
     ------
     InvalidInput
         It is not what it should be, or looking at it takes more time or memory than is lent.
     """
-    asked = {"source": _place(source), "csv": csv, "table": table}
+    asked = {"source": _place(source), "csv": csv, "table": table, "guess": guess}
     limits = {"seconds": _SKETCH_SECONDS, "bytes": _SKETCH_BYTES}
     with _SKETCHES:
         try:
@@ -229,6 +229,26 @@ def sketched(
     if "refused" in said:
         raise InvalidInput(said["refused"], parameter=said["parameter"])
     return Card.from_json(said["card"]), said["guessed"]
+
+
+def check_columns(file: Path, card: Card) -> None:
+    """Refuse a card with a column that the file has not: loading it would fail, later and unseen.
+
+    The names of columns are no records: they may be told to whoever registers the file.
+    """
+    try:
+        found, _ = sketched(file, csv=vars(card.csv), table=vars(card.table), guess=False)
+    except InvalidInput:  # what is wrong with the file itself shows when it is loaded
+        return
+    for column in card.columns:
+        if column.name not in found.names:
+            near = difflib.get_close_matches(column.name, found.names, n=1)
+            listed = ", ".join(found.names[:20])
+            hint = f" Did you mean {near[0]!r}?" if near else f" It has {listed}."
+            raise InvalidInput(
+                f"The card has a column {column.name!r}, and the file has none of that name.{hint}",
+                parameter="card",
+            )
 
 
 def _place(source: Path | SqlQuery | MadeUp) -> dict[str, Any]:

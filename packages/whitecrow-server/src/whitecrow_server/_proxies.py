@@ -51,15 +51,7 @@ def counted_address(request: HTTPConnection) -> str:
 
 
 class TrustedProxies:
-    """ASGI middleware, before all others: puts the caller's address and scheme in place.
-
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    proxies : iterable of str
-        Addresses and networks of the proxies that are believed; empty: none is.
-    """
+    """ASGI middleware, before all others: puts the caller's address and scheme in place."""
 
     def __init__(self, app: ASGIApp, *, proxies: Iterable[str]) -> None:
         self._app, self._proxies = app, networks(proxies)

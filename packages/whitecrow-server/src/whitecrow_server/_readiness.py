@@ -55,17 +55,7 @@ class _Probe:
 
 
 class Readiness:
-    """Probes a store.
-
-    Parameters
-    ----------
-    store : Store
-        What must take writes.
-    path : Path or None
-        The folder of a store that is a file.
-    patience : float
-        How many seconds a write may take.
-    """
+    """Probes a store."""
 
     def __init__(self, store: Store, path: Path | None, *, patience: float = 5.0) -> None:
         self._store, self._path, self._patience = store, path, patience

@@ -45,17 +45,7 @@ def due(elapsed: float, deadline: float) -> float:
 
 
 def reply_moment(began: datetime, deadline: float, margin: float) -> ToldAt:
-    """From when on others may be told what an ask wrote: when its reply is due.
-
-    Parameters
-    ----------
-    began : datetime
-        When the slot of the ask began.
-    deadline : float
-        Its published reply time.
-    margin : float
-        How many seconds the clocks of those who read may differ from this one.
-    """
+    """From when on others may be told what an ask wrote: when its reply is due."""
 
     def moment(written: datetime) -> datetime:
         elapsed = (written - began).total_seconds()
@@ -161,17 +151,7 @@ class _Gate:
 
 
 class Schedule:
-    """The slots of one worker.
-
-    Parameters
-    ----------
-    at_once : int
-        How many light asks about a dataset run at once while replies are not padded.
-    slots : int
-        How many do while they are: each deadline must cover so many computations.
-    waiting : int
-        How many asks of one person, and how many about one dataset, may wait.
-    """
+    """The slots of one worker."""
 
     def __init__(self, *, at_once: int, slots: int, waiting: int) -> None:
         self._at_once, self._slots, self._waiting = at_once, slots, waiting
@@ -269,19 +249,7 @@ class _Job:
 
 
 class Lane:
-    """Runs jobs in threads that end with the process, whatever they are doing.
-
-    Parameters
-    ----------
-    most : int
-        How many threads there are at the most; they are made when they are needed.
-    share : int
-        How many jobs of one person run at once.
-    waiting : int
-        How many jobs of one person may wait.
-    crowd : int
-        How many jobs of all together may wait.
-    """
+    """Runs jobs in threads that end with the process, whatever they are doing."""
 
     def __init__(self, most: int, *, share: int, waiting: int, crowd: int = 1000) -> None:
         self._most, self._share = most, share

@@ -8,23 +8,13 @@ from fastapi import HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from whitecrow.errors import InvalidInput, TooMany, http_status, retry_after
-from whitecrow.questions import kinds, question_type
+from whitecrow.questions import loaded
 from whitecrow_server._scheduling import Share
 from whitecrow_server._untrusted_input import read_body, strict_json
 
 
 class StrictRequest(Request):
-    """A request whose JSON is parsed strictly, in a thread.
-
-    Parameters
-    ----------
-    request : Request
-        Of somebody who is known.
-    threads : Share
-        Where it is parsed.
-    most : int
-        How many bytes its body may have.
-    """
+    """A request whose JSON is parsed strictly, in a thread."""
 
     def __init__(self, request: Request, threads: Share, most: int) -> None:
         super().__init__(request.scope, request.receive)
@@ -49,8 +39,8 @@ class StrictRequest(Request):
 def _schemas(*, public: bool) -> dict[str, Any]:
     """The JSON Schema of any question; for prices with the public guesses that each takes."""
     found = []
-    for kind in kinds():
-        question = question_type(kind).question
+    for kind, one in loaded().items():
+        question = one.question
         schema = question.json_schema(kind=kind)
         if public:
             schema["title"] = f"Priced{schema['title']}"

@@ -81,19 +81,7 @@ class _Turns:
 
 
 class SecurityMiddleware:
-    """ASGI middleware, outermost.
-
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    settings : Settings
-        Host names, body size, TLS.
-    metrics : Metrics
-        Where requests are counted.
-    events : Events
-        Who is told of refusals.
-    """
+    """ASGI middleware, outermost."""
 
     def __init__(
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, events: Events

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
@@ -27,7 +28,7 @@ from whitecrow.place.balls import Balls
 from whitecrow.question import Description, Question, Release
 from whitecrow_server import _views as views
 from whitecrow_server._aside import Aside
-from whitecrow_server._catalogue import Catalogue, Listing
+from whitecrow_server._catalogue import Catalogue, Listing, check_source
 from whitecrow_server._curator_pool import CuratorPool
 from whitecrow_server._dummies import Dummies
 from whitecrow_server._events import Events, sinks_of, told
@@ -38,6 +39,7 @@ from whitecrow_server._members import Members
 from whitecrow_server._onboarding import Onboarding
 from whitecrow_server._overruns import counted
 from whitecrow_server._people import People, Person, need
+from whitecrow_server._processes import check_columns
 from whitecrow_server._scheduling import deadline_of, deadlines_over, reply_moment
 from whitecrow_server._second_factor import SecondFactor
 from whitecrow_server._sessions import Sessions
@@ -47,6 +49,7 @@ from whitecrow_server._store import Store
 from whitecrow_server._tables import migrate
 from whitecrow_server._told import Told
 from whitecrow_server._trail import Trail
+from whitecrow_server._undescribed import Undescribed
 from whitecrow_server._untrusted_input import (
     card_from,
     policy_from,
@@ -73,26 +76,15 @@ _MANY_ENTRIES = 10_000  # after so many a check is worth a checkpoint
 
 @dataclass(frozen=True)
 class Asking:
-    """One question over HTTP, read, looked up and priced once.
+    """One question over HTTP, read, looked up and priced once."""
 
-    Parameters
-    ----------
-    who, listing, curator : Person, Listing, Curator
-        Who asks, and of whom.
-    inquiry : Inquiry
-        The question, its code and its price.
-    deadline : float or None
-        Its published reply time; None where replies are not padded.
-    version : int
-        Of the service's tables when all this was found out.
-    """
-
+    # who, listing, curator: Who asks, and of whom.
     who: Person
     listing: Listing
     curator: Curator
-    inquiry: Inquiry
-    deadline: float | None
-    version: int
+    inquiry: Inquiry  # the question, its code and its price
+    deadline: float | None  # its published reply time; None where replies are not padded
+    version: int  # of the service's tables when all this was found out
 
 
 class Service:
@@ -125,6 +117,7 @@ class Service:
         self.single_sign_on = SingleSignOn(self.store, settings, self.people, self.sessions)
         self.catalogue = Catalogue(self.store, settings)
         self.onboarding, self.history = Onboarding(self), History(self)
+        self.undescribed = Undescribed(self)
         self.witnessing = Witnessing(self.store)
         self.pool = CuratorPool(
             self.catalogue,
@@ -179,6 +172,8 @@ class Service:
             "deadlines": deadlines_over(self.settings, card),
             **views.balance(snapshot, who.name),
         }
+        if found["unbounded"]:
+            found["ended"] = self.history.ended(who, name)
         if who.role == "custodian":
             found |= {
                 "source": dict(listing.source),
@@ -199,8 +194,22 @@ class Service:
 
     # Asking
 
-    def prepare(self, who: Person, name: str, written: Mapping[str, Any] | Question) -> Asking:
+    def alone(self, who: Person, name: str) -> bool:
+        """Whether a custodian is the only person there is: nobody else could learn from time."""
+        others = any(one.name != who.name for one in self.people.all())
+        return who.role == "custodian" and not others and not self.people.may_see(name)
+
+    def prepare(
+        self,
+        who: Person,
+        name: str,
+        written: Mapping[str, Any] | Question,
+        *,
+        at_once: bool = False,
+    ) -> Asking:
         """Find out what may be known of a question before it is asked, once for all its way.
+
+        ``at_once`` is the wish of a custodian who is alone here not to have the reply held back.
 
         Raises
         ------
@@ -215,6 +224,8 @@ class Service:
         deadline = well_formed(
             lambda: deadline_of(self.settings, question.kind, curator.card, question)
         )
+        if at_once and self.alone(who, name):
+            deadline = None
         return Asking(who, listing, curator, inquiry, deadline, version)
 
     def renewed(self, asking: Asking, who: Callable[[], Person]) -> Asking:
@@ -222,12 +233,17 @@ class Service:
 
         Nothing is read anew unless something has changed; ``who`` says then who asks.
         """
+
+        def again(asker: Person) -> Asking:
+            name, at_once = asking.listing.name, asking.deadline is None
+            return self.prepare(asker, name, asking.inquiry.question, at_once=at_once)
+
         credential = asking.who.credential
         ended = credential is not None and credential.expires <= time.time()
         if ended or self.store.version() != asking.version:
-            return self.prepare(who(), asking.listing.name, asking.inquiry.question)
+            return again(who())
         if self.pool.curator(asking.listing) is not asking.curator:  # the records are loaded anew
-            return self.prepare(asking.who, asking.listing.name, asking.inquiry.question)
+            return again(asking.who)
         return asking
 
     def stored(self, asking: Asking) -> Release | None:
@@ -316,6 +332,15 @@ class Service:
         return self.pool.process(self.listing(who, name)).map(
             columns=list(columns), model=model.to_json(), question=question, most=most
         )
+
+    def own_scores(
+        self, who: Person, name: str, detector: Detector, *, top: int, whole: bool = False
+    ) -> Mapping[str, Any]:
+        """How strange the records themselves are by a detector; facts, for the custodian alone."""
+        need(who, "custodian")
+        self.events.tell("facts.view", actor=who.name, acting=who.acting, dataset=name)
+        process = self.pool.process(self.listing(who, name))
+        return process.scores(detector.to_json(), top=top, whole=whole)
 
     @told("facts.view", "dataset")
     def intake(self, who: Person, name: str) -> Intake | None:
@@ -459,6 +484,10 @@ class Service:
         engine = current_name(engine)
         if engine not in (known := engine_names()):
             raise InvalidInput(f"There is no engine {engine!r}; there are {', '.join(known)}.")
+        records = self.catalogue.records(source)
+        check_source(records, facts)
+        if facts is not None and isinstance(records, Path):
+            check_columns(records, facts)
         # One transaction: a dataset without an account could be neither asked about nor mended.
         with self.store.transaction() as connection:
             self.catalogue.add(

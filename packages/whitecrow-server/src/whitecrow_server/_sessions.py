@@ -57,17 +57,7 @@ class Session:
 
 
 class Sessions:
-    """The register of passwords and sessions.
-
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    settings : Settings
-        How long a session lasts, when sign-in is locked, whether cookies need TLS.
-    hasher : Hasher
-        Hashes passwords.
-    """
+    """The register of passwords and sessions."""
 
     def __init__(self, store: Store, settings: Settings, hasher: Hasher) -> None:
         self._store, self._settings = store, settings

@@ -11,7 +11,7 @@ from typing import Any
 
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.question import Question
-from whitecrow.questions import kinds, question_type
+from whitecrow.questions import loaded
 from whitecrow_server._provider import Provider
 from whitecrow_server._proxies import networks
 
@@ -21,135 +21,204 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def default_deadlines() -> dict[str, float]:
     """The least reply times in seconds by kind; ``"*"`` stands for any other kind."""
-    known = {kind: question_type(kind).question.reply_seconds for kind in kinds()}
+    known = {kind: one.question.reply_seconds for kind, one in loaded().items()}
     return {**known, "*": Question.reply_seconds}
 
 
-_AT_LEAST_1 = (
-    *("token_days", "longest_token_days", "session_hours", "invitation_days"),
-    *("lock_after", "lock_minutes", "asks_at_once", "slots", "asks_waiting"),
-    "records_at_most",
-)
+def _set(default: Any, words: str, flag: str = "", least: float | None = None, **how: Any) -> Any:
+    """Declare a setting: what it is, its bound, and the option of ``serve`` that sets it, if any.
+
+    ``how``: ``most``; ``many`` (the option is repeatable); ``off`` (the flag that says no);
+    ``value`` (what the option takes, in a word); ``choices``; ``file`` (what the option names must
+    be there); ``env`` (the variable that sets it, if not ``WHITECROW_SERVE_...``); ``usual`` (what
+    the option says unless given); ``secret``.
+    """
+    said = {"words": words, "flag": flag, "least": least, **how}
+    if isinstance(default, dict):
+        return field(default_factory=dict, repr=not how.get("secret"), metadata=said)
+    return field(default=default, repr=not how.get("secret"), metadata=said)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How ``whitecrow serve`` begins; what a worker has to know is in :class:`Settings`."""
+
+    demo: bool = _set(False, "Bundled data, and tokens for a custodian and analyst.", "--demo")
+    ledger: str | None = _set(
+        None,
+        "Where accounts, people and tokens are kept: a file or database URL.",
+        "--ledger",
+        env="WHITECROW_LEDGER",
+    )
+    ledger_file: str | None = _set(
+        None,
+        "A file that holds what --ledger would say, password and all.",
+        "--ledger-file",
+        file=False,
+        env="WHITECROW_LEDGER_FILE",
+    )
+    named: tuple[str, ...] = _set(
+        (),
+        "A SQL source; repeatable.",
+        "--database",
+        many=True,
+        value="NAME=URL",
+        env="WHITECROW_DATABASE",
+    )
+    named_in: tuple[str, ...] = _set(
+        (),
+        "A file of lines NAME=URL, passwords and all.",
+        "--database-file",
+        many=True,
+        file=False,
+        env="WHITECROW_DATABASE_FILE",
+    )
+    host: str = _set("127.0.0.1", "The address to listen on.", "--host")
+    port: int = _set(8765, "The port to listen on; 0 takes a free one.", "--port", 0, most=65535)
+    workers: int = _set(1, "How many processes answer.", "--workers", 1, most=64)
+    tls_certificate: str | None = _set(
+        None, "The certificate (PEM), with --tls-key.", "--tls-certificate", file=True
+    )
+    tls_key: str | None = _set(None, "The certificate's key (PEM).", "--tls-key", file=True)
+    behind_tls_proxy: bool = _set(False, "A proxy in front ends TLS.", "--behind-tls-proxy")
+    public_without_tls: bool = _set(
+        False, "Listen beyond this machine without TLS.", "--public-without-tls"
+    )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a worker needs to know.
+    """Everything a worker needs to know; each field says what it is in its declaration."""
 
-    Parameters
-    ----------
-    database : str
-        The ledger's address; the service keeps its own tables in the same database.
-    data : str or None
-        The folder whose files may be registered as datasets. None: no files.
-    databases : mapping
-        The databases that may be registered as sources, by name: ``{"warehouse": URL}``.
-        Custodians name them; addresses and passwords stay in the settings.
-    deadlines : mapping
-        Reply times of asks in seconds, by kind. A reply leaves at the first multiple of its
-        deadline after the answer is there. Empty: as soon as it is there. They hold for datasets
-        of up to ten million values (records times columns, by the card); larger ones get a
-        multiple.
-    by_cost : bool
-        Whether replies to other kinds are padded too, each question to a time that follows from
-        its parameters and the card (:mod:`whitecrow_server._scheduling`).
-    hosts : tuple of str
-        The host names this service answers to; empty: any.
-    secure : bool
-        Whether people reach it through TLS: cookies are then marked so.
-    token_days, session_hours : int
-        How long tokens and sign-ins last, unless said otherwise.
-    invitation_days : int
-        How long an invitation can be accepted.
-    longest_token_days : int
-        How long a token may last at the most.
-    rate, burst : float, int
-        Requests a second and at once, per person (or address, before sign-in), over all workers.
-        A rate of 0 sets no limit.
-    limits : str or None
-        The file through which the workers share these limits; with one worker none is needed.
-    lock_after, lock_minutes : int
-        Sign-in is refused for a while after so many failures.
-    asks_at_once : int
-        How many asks about single places a worker has under way for a dataset while replies are
-        not padded.
-    slots : int
-        How many while they are: each deadline must cover so many computations.
-    asks_waiting : int
-        How many asks of one person, and how many about one dataset, may wait for a slot.
-    largest_body, largest_question : int
-        In bytes: of any body, and of one that holds a single question or a few fields.
-    body_seconds : float
-        How long a body may take to arrive.
-    largest_upload, upload_seconds : int, float
-        The same for a data file that a custodian sends; 0 bytes: none is taken in.
-    proxies : tuple of str
-        Addresses and networks of proxies in front: only from them is ``X-Forwarded-For`` believed.
-    custodian_log : str or None
-        The file with the causes of faults, for the custodian alone. None: beside an SQLite
-        ledger, else ``whitecrow-custodian.log`` where the service was started.
-    patience : float
-        How many seconds a request waits for a dataset that is being loaded.
-    longest_seconds, most_bytes : float
-        The time of one processor and the memory that are lent to a question. One that may need
-        more, by public facts, is refused when it is priced; the kernel keeps what each may need.
-    records_at_most : int
-        The public bound on the number of records of a dataset whose card gives none: the limits of
-        a question come from it, and a dataset that holds more is not loaded.
-    console : bool
-        Whether the web pages are served beside the interface for programs.
-    provider : Provider or None
-        The provider of single sign-on.
-    events : tuple of str
-        Where security events go: files, ``-`` (standard error), ``syslog``, ``syslog://host:port``.
-    telemetry : str or None
-        The address of an OpenTelemetry collector (OTLP over HTTP).
-    telemetry_headers : mapping
-        What is sent to it along: a token, perhaps.
-    local_accounts : bool
-        Whether people may sign in with passwords kept here.
-    second_factor : tuple of str
-        The roles whose local accounts need a second factor: until they have set one up, a sign-in
-        with a password leads to setting it up and to nothing else.
-    """
-
-    database: str = field(repr=False)
-    data: str | None = None
-    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
-    deadlines: Mapping[str, float] = field(default_factory=dict)
-    by_cost: bool = False
-    hosts: tuple[str, ...] = ()
-    secure: bool = False
-    token_days: int = 90
-    longest_token_days: int = 365
-    invitation_days: int = 7
-    session_hours: int = 8
-    rate: float = 50.0
-    burst: int = 100
-    limits: str | None = None
-    lock_after: int = 5
-    lock_minutes: int = 15
-    asks_at_once: int = 32
-    slots: int = 1
-    asks_waiting: int = 64
-    largest_body: int = 1_000_000
-    largest_question: int = 65_536
-    body_seconds: float = 10.0
-    largest_upload: int = 200_000_000
-    upload_seconds: float = 600.0
-    patience: float = 10.0
-    longest_seconds: float = 600.0
-    most_bytes: float = 8e9
-    records_at_most: int = 100_000
-    console: bool = True
-    proxies: tuple[str, ...] = ()
-    custodian_log: str | None = None
-    provider: Provider | None = None
-    local_accounts: bool = True
-    second_factor: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
-    telemetry: str | None = None
-    telemetry_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    database: str = _set(
+        dataclasses.MISSING,
+        "The ledger's address; the service's own tables are in the same database.",
+        secret=True,
+    )
+    data: str | None = _set(
+        None,
+        "The folder whose files may be registered as datasets; none: no files.",
+        "--data",
+        file=True,
+    )
+    databases: Mapping[str, str] = _set(
+        {}, "The databases that may be registered as sources, by name.", secret=True
+    )
+    deadlines: Mapping[str, float] = _set(
+        {},
+        "When replies to one kind of question leave: at multiples of so many seconds, longer for "
+        "datasets above ten million values; repeatable.",
+        "--deadline",
+        value="KIND=SECONDS",
+    )
+    by_cost: bool = _set(
+        False,
+        "Reply at fixed moments, so that time tells nothing.",
+        "--pad",
+        off="--no-pad",
+        usual=True,
+    )
+    hosts: tuple[str, ...] = _set(
+        (), "A name people reach it by; repeatable. None: any.", "--hostname", many=True
+    )
+    secure: bool = _set(False, "Whether people reach it through TLS: cookies are marked so.")
+    token_days: int = _set(90, "How long a token lives unless said otherwise.", least=1)
+    longest_token_days: int = _set(
+        365, "How many days a token may live.", "--longest-token", 1, most=3650
+    )
+    invitation_days: int = _set(7, "How long an invitation can be accepted.", least=1)
+    session_hours: int = _set(8, "How long a sign-in lasts.", least=1)
+    rate: float = _set(
+        50.0, "Requests a second that one person may make; 0: no limit.", "--rate", 0
+    )
+    burst: int = _set(100, "How many requests they may make at once.")
+    limits: str | None = _set(None, "The file through which several workers share these limits.")
+    lock_after: int = _set(5, "After how many failures sign-in is refused for a while.", least=1)
+    lock_minutes: int = _set(15, "For how long.", least=1)
+    asks_at_once: int = _set(
+        32,
+        "How many questions a worker answers at a time.",
+        "--asks-at-once",
+        1,
+        most=1000,
+        usual=16,
+    )
+    slots: int = _set(
+        1,
+        "Questions about places computed at once for a dataset, while replies are padded.",
+        "--slots",
+        1,
+        most=64,
+    )
+    asks_waiting: int = _set(
+        64, "How many asks of one person, and how many about one dataset, may wait.", least=1
+    )
+    largest_body: int = _set(1_000_000, "The largest body, in bytes.")
+    largest_question: int = _set(65_536, "The largest body that holds a single question.")
+    body_seconds: float = _set(10.0, "How long a body may take to arrive.")
+    largest_upload: int = _set(200_000_000, "The largest file that is sent, in bytes; 0: none.")
+    upload_seconds: float = _set(600.0, "How long it may take to arrive.")
+    patience: float = _set(10.0, "How long a request waits for a dataset that is being loaded.")
+    longest_seconds: float = _set(600.0, "The processor time that is lent to a question.")
+    most_bytes: float = _set(8e9, "The memory that is lent to a question.")
+    records_at_most: int = _set(
+        100_000,
+        "The bound on the number of records where a card gives none.",
+        "--records-at-most",
+        1,
+    )
+    console: bool = _set(True, "The web pages.", "--console", off="--no-console")
+    proxies: tuple[str, ...] = _set(
+        (),
+        "A proxy (or network of them) whose X-Forwarded-For counts; repeatable. Behind a proxy on "
+        "this machine: loopback.",
+        "--trusted-proxy",
+        many=True,
+        value="ADDRESS",
+    )
+    custodian_log: str | None = _set(
+        None,
+        "Where causes of failures are written, for the custodian (default: beside the ledger).",
+        "--custodian-log",
+        file=False,
+    )
+    provider: Provider | None = _set(  # noqa: RUF009 - declares a field
+        None,
+        "The provider of single sign-on: a TOML file.",
+        "--provider",
+        file=True,
+        env="WHITECROW_PROVIDER",
+    )
+    local_accounts: bool = _set(
+        True,
+        "Whether people may sign in with passwords kept here.",
+        "--local-accounts",
+        off="--no-local-accounts",
+    )
+    second_factor: tuple[str, ...] = _set(
+        (),
+        "A role whose local accounts need a second factor; repeatable.",
+        "--second-factor",
+        many=True,
+        choices=("custodian", "auditor", "analyst"),
+    )
+    events: tuple[str, ...] = _set(
+        (),
+        "Where security events go: a file, - for standard error, syslog, or syslog://host:port; "
+        "repeatable.",
+        "--events",
+        many=True,
+        value="SINK",
+    )
+    telemetry: str | None = _set(
+        None,
+        "An OpenTelemetry collector (OTLP over HTTP): traces, metrics, security events.",
+        "--telemetry",
+        value="URL",
+    )
+    telemetry_headers: Mapping[str, str] = _set(
+        {}, "What is sent to it along: a token, perhaps.", secret=True
+    )
 
     def __post_init__(self) -> None:
         for kind, seconds in self.deadlines.items():
@@ -157,17 +226,16 @@ class Settings:
                 raise invalid(
                     "Settings", f"deadlines[{kind!r}]", "a number of seconds up to 3600", seconds
                 )
-        for name in _AT_LEAST_1:
-            if getattr(self, name) < 1:
-                raise invalid("Settings", name, "a whole number of at least 1", getattr(self, name))
+        for one in dataclasses.fields(self):
+            least, value = one.metadata["least"], getattr(self, one.name)
+            if least is not None and value < least:
+                raise invalid("Settings", one.name, f"a number of at least {least}", value)
+            if one.metadata.get("many"):
+                object.__setattr__(self, one.name, tuple(value))
         if self.token_days > self.longest_token_days:
             raise invalid(
                 "Settings", "token_days", "at most longest_token_days", str(self.token_days)
             )
-        object.__setattr__(self, "hosts", tuple(self.hosts))
-        object.__setattr__(self, "proxies", tuple(self.proxies))
-        object.__setattr__(self, "events", tuple(self.events))
-        object.__setattr__(self, "second_factor", tuple(self.second_factor))
         networks(self.proxies)
         if not self.local_accounts and self.provider is None:
             raise InvalidInput("Without local accounts nobody could sign in: name a provider.")
@@ -211,3 +279,16 @@ class Settings:
         if found["provider"] is not None:
             found["provider"] = Provider.from_json(found["provider"])
         return cls(**found)
+
+
+def reference() -> list[tuple[str, str, str]]:
+    """Every setting for the documentation: its option or name, its default, what it is."""
+    rows = []
+    for one in (*dataclasses.fields(Launch), *dataclasses.fields(Settings)):
+        said = one.metadata
+        off = f", `{said['off']}`" if "off" in said else ""
+        name = f"`{said['flag']}`{off}" if said["flag"] else f"`{one.name}`"
+        usual = said.get("usual", one.default)
+        plain = isinstance(usual, int | float | str) and not isinstance(usual, bool) and usual != ""
+        rows.append((name, f"{usual}" if plain else "", said["words"]))
+    return rows

@@ -40,17 +40,7 @@ class Begun:
 
 
 class SingleSignOn:
-    """Signs people in by the word of a provider.
-
-    Parameters
-    ----------
-    store : Store
-        Where the tables are.
-    settings : Settings
-        The provider, if there is one.
-    people, sessions : People, Sessions
-        Where tokens and sessions are made.
-    """
+    """Signs people in by the word of a provider."""
 
     def __init__(
         self, store: Store, settings: Settings, people: People, sessions: Sessions

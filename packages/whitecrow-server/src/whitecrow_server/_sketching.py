@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from whitecrow.card import CsvFormat, TableChoice
+from whitecrow.card import Card, Column, CsvFormat, TableChoice
 from whitecrow.data import SqlQuery
-from whitecrow.data.reading import drafted_card
+from whitecrow.data.reading import drafted_card, schema_card
 from whitecrow.errors import WhitecrowError
 
 
@@ -32,11 +32,12 @@ def main() -> None:
     ):
         resource.setrlimit(which, (most, most))
     try:
-        card, guessed = drafted_card(
-            _source(asked["source"]),
-            csv=CsvFormat(**asked["csv"]),
-            table=TableChoice(**asked["table"]),
-        )
+        source, csv, table = _source(asked["source"]), asked["csv"], asked["table"]
+        how = Card("new", (Column("none"),), csv=CsvFormat(**csv), table=TableChoice(**table))
+        if asked["guess"]:
+            card, guessed = drafted_card(source, csv=how.csv, table=how.table)
+        else:
+            card, guessed = schema_card(source, how if csv or table else None), False
         said = {"card": card.to_json(), "guessed": guessed}
     except WhitecrowError as error:
         said = {"refused": str(error), "parameter": getattr(error, "parameter", "")}

@@ -33,13 +33,7 @@ _WAIT_SECONDS = 30
 
 
 class Store:
-    """Hands out transactions.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///file``, ``sqlite://`` (in memory) or ``postgresql+psycopg://...``.
-    """
+    """Hands out transactions."""
 
     def __init__(self, url: str) -> None:
         self._engine = engine_for(parsed(url), patience=_WAIT_SECONDS)
@@ -128,11 +122,6 @@ _MOST = 10_000
 
 class VersionedCache(Generic[K, V]):
     """Values that hold as long as a version stands still; errors are never remembered.
-
-    Parameters
-    ----------
-    version : callable
-        Returns a number that grows with every change of what is read.
 
     Examples
     --------

@@ -24,15 +24,7 @@ _PATIENCE = 5.0
 
 
 class Telemetry:
-    """Sends to a collector.
-
-    Parameters
-    ----------
-    endpoint : str
-        The collector's address, such as ``http://127.0.0.1:4318``; also for its subpaths.
-    headers : mapping
-        Sent along, for collectors that want a token.
-    """
+    """Sends to a collector."""
 
     def __init__(self, endpoint: str, *, headers: Mapping[str, str] | None = None) -> None:
         try:
@@ -99,13 +91,6 @@ class _Logs:
     """Sends security events as log records, from a thread of its own.
 
     The OpenTelemetry packages have no public interface for logs yet; their messages are public.
-
-    Parameters
-    ----------
-    address : str
-        Where the collector takes log records.
-    headers : mapping
-        Sent along.
     """
 
     def __init__(self, address: str, headers: Mapping[str, str]) -> None:

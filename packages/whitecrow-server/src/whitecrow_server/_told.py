@@ -21,13 +21,7 @@ from whitecrow.ledger.transaction import AccountTransaction
 
 
 class Told:
-    """What may be told of the accounts by now.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The accounts.
-    """
+    """What may be told of the accounts by now."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

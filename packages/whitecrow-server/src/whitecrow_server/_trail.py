@@ -23,23 +23,12 @@ _LOCK = 748392017  # for PostgreSQL; SQLite lets one write at a time
 
 @dataclass(frozen=True)
 class Act:
-    """What somebody did, about whom.
+    """What somebody did, about whom."""
 
-    Parameters
-    ----------
-    actor : str
-        Who, as signed: with whoever else could have acted in their name.
-    act : str
-        What: a word such as ``invite``.
-    target : str
-        About whom.
-    detail : mapping
-        More: a role, a token's id. Never a secret.
-    """
-
-    actor: str
-    act: str
-    target: str
+    actor: str  # who, as signed: with whoever else could have acted in their name
+    act: str  # what: a word such as ``invite``
+    target: str  # about whom
+    # More: a role, a token's id. Never a secret.
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 

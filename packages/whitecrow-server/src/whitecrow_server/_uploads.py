@@ -6,6 +6,7 @@ looked at, and its kind is one of those listed here.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import secrets
@@ -25,6 +26,9 @@ _STALLED_SECONDS = 3600.0
 
 _FORGOTTEN_SECONDS = 86_400.0
 """Time to register a file that was sent; afterwards nobody seems to want it here."""
+
+_BYTES_PER_SECOND = 8 << 20
+"""How fast a file is taken in at the most: answers are written to the same disk."""
 
 _ENDINGS = {"csv": ".csv", "parquet": ".parquet"}
 
@@ -48,7 +52,7 @@ async def kept(pieces: AsyncIterator[bytes], kind: str, settings: Settings, thre
         raise invalid("an upload", "kind", " or ".join(_ENDINGS), kind)
     name = f"{_beginning(settings)}{secrets.token_hex(8)}{_ENDINGS[kind]}"
     unfinished = folder / f"{name}.part"
-    size = 0
+    size, began = 0, time.monotonic()
     try:
         # For the service alone, and never an existing file.
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
@@ -56,6 +60,7 @@ async def kept(pieces: AsyncIterator[bytes], kind: str, settings: Settings, thre
             async for piece in pieces:
                 size += len(piece)
                 await threads.run(lambda part=piece: file.write(part))  # type: ignore[misc]
+                await asyncio.sleep(began + size / _BYTES_PER_SECOND - time.monotonic())
         if not size:
             raise InvalidInput("The file is empty: nothing was kept.")
         unfinished.rename(folder / name)

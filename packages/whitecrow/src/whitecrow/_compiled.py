@@ -71,13 +71,8 @@ class Kernels:
 
     Loading the compiler takes a second, compiling a kernel up to ten; numpy computes 500 million
     differences of columns in one to two seconds. So a process begins with numpy and loads the
-    kernels once its work adds up to more, or when it is told to. That depends on how much was
-    asked of how many records; the counts are the same.
-
-    Parameters
-    ----------
-    after : int
-        Differences of columns that numpy computes before the kernels are loaded.
+    kernels ``after`` so many differences, or when it is told to. That depends on how much was asked
+    of how many records; the counts are the same.
     """
 
     def __init__(self, after: int = 500_000_000) -> None:
@@ -85,11 +80,9 @@ class Kernels:
 
     @property
     def loaded(self) -> bool:
-        """Whether the kernels are in use."""
         return self._left < 0
 
     def use(self) -> None:
-        """Use the kernels from now on."""
         self._left = -1
 
     def pay(self, work: int) -> bool:

@@ -20,7 +20,7 @@ from whitecrow.place.balls import BALLS
 try:
     from sklearn.base import BaseEstimator, OutlierMixin
     from sklearn.utils.validation import check_is_fitted as check_is_fitted
-    from sklearn.utils.validation import validate_data
+    from sklearn.utils.validation import validate_data as validate_data
 except ModuleNotFoundError:
     raise MissingExtra(
         "scikit-learn is not installed: pip install 'whitecrow[detectors]'."
@@ -45,7 +45,7 @@ class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _opened(
         self,
-        values: npt.NDArray[np.float64],
+        table: Any,
         *,
         budget: object,
         analyst: str = "owner",
@@ -58,7 +58,6 @@ class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} takes 'ledger' and 'account' together: where the account "
                 "is kept, and what it is called. All fits with both share one budget."
             )
-        table = pa.table(dict(zip(self._names(), values.T, strict=True)))
         ledger: Any = _common_ledger() if self.ledger is None else self.ledger
         name = f"{prefix}{_mark(table)}" if self.account is None else str(self.account)
         alone = self.ledger is None and name not in ledger.datasets()
@@ -72,6 +71,11 @@ class PrivateEstimator(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             advance="fitted on other records",
         )
         return curator, alone
+
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """Return records of numbers as a table that has the features' names."""
+        values = self._validated(X, reset=reset)
+        return pa.table(dict(zip(self._names(), values.T, strict=True)))
 
     def _validated(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
         found: npt.NDArray[np.float64] = validate_data(self, X, dtype=np.float64, reset=reset)

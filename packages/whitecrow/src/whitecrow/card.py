@@ -535,10 +535,7 @@ class Card:
     def check_size(self, records: int) -> None:
         """Refuse to load more records than the card says there are; for the custodian.
 
-        Raises
-        ------
-        InvalidInput
-            Guarantees rest on a public size, and limits of time and memory on a public bound.
+        Guarantees rest on a public size, and limits of time and memory on a public bound.
         """
         if self.size is not None and records > self.size:
             raise InvalidInput(
@@ -560,13 +557,7 @@ class Card:
         raise InvalidInput(f"The data have no column {name!r}; the card lists {known}.")
 
     def encode(self, record: Mapping[str, object], *, owner: str) -> list[float]:
-        """Return a record as the data hold it: codes for categories, day numbers for dates.
-
-        Raises
-        ------
-        InvalidInput
-            A column is unknown, or a value is not one that the card allows.
-        """
+        """Return a record as the data hold it: codes for categories, day numbers for dates."""
         where = f"the record of {owner}"
         return [_coordinate(value, self.column(name), where) for name, value in record.items()]
 
@@ -596,22 +587,12 @@ class Card:
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Card:
         """Build a card from the object its TOML says."""
-        known = {
-            "name",
-            "columns",
-            "unit",
-            "user_column",
-            "contribution",
-            "size_public",
-            "size",
-            "records_at_most",
-        }
         if "draft" in data:
             raise InvalidInput(
                 "This card is a draft. Read it, change what you know better, and accept it: "
                 "whitecrow card accept DRAFT DATA --out CARD."
             )
-        _only(data, known | {"sources", "csv", "table"}, "the card")
+        _only(data, set(cls.__dataclass_fields__), "the card")
         if "name" not in data:
             raise InvalidInput("The card has no 'name'; give the dataset one.")
         listed = data.get("columns", [])

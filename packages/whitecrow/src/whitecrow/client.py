@@ -76,6 +76,9 @@ class Client:
     <Client of 'clinic' at http://localhost:8765>
     """
 
+    largest_question = 60_000
+    """Bytes of a question that every service takes; of several records so many are sent at once."""
+
     ask_about, ask_all = asks.ask_about, asks.ask_all
     identify, screen, explain = asks.identify, asks.screen, asks.explain
     lookahead, count, subspaces = asks.lookahead, asks.count, asks.subspaces

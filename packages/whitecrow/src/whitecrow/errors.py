@@ -177,7 +177,7 @@ class MissingExtra(Unavailable):
 
 
 class NeedsLinux(Unavailable, ImportError):
-    """This part of whitecrow needs what only Linux offers; the others work here."""
+    """The service needs what only Linux offers; the library works here."""
 
 
 class BrokenPlugin(Unavailable):

@@ -52,7 +52,7 @@ class Check:
     run : callable
         Computes the report.
     must_fail : bool
-        True for a broken twin: the check passes when the violation is found.
+        True for a mutant: the check passes when the violation is found.
     """
 
     mechanism: str

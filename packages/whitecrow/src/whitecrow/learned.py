@@ -1,18 +1,21 @@
-"""A learned private detector for scikit-learn: one price at ``fit``, scores for ever after."""
+"""A learned private detector for scikit-learn: one price at ``fit``, free scores from then on."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow._estimator import PrivateEstimator, check_is_fitted
+from whitecrow._estimator import PrivateEstimator, check_is_fitted, validate_data
 from whitecrow.data import Card, Column
+from whitecrow.data.sources import table_of
+from whitecrow.errors import InvalidInput
 from whitecrow.learning import Learn
-from whitecrow.learning.threshold import allotted
+from whitecrow.learning.threshold import allotted, enough_records
 from whitecrow.privacy import Exactly
 
 _REFERENCES = 10_000
@@ -31,14 +34,16 @@ class PrivateDetector(PrivateEstimator):
     epsilon, delta : exact numbers
         The price of one fit; a delta above 0 allows Gaussian noise, which is far smaller.
     card : Card or path, optional
-        Public facts of the columns; its names must be those of the features.
+        Public facts of the columns; its names must be those of the features. Columns may be
+        categories, and values missing where the card says what for; then give a data frame, or an
+        array of objects.
     bounds : pair, optional
         Public lower and upper bounds of the features, numbers or one for each; not from the data.
         Without a card and bounds a grid is bought within the price.
     false_alarms : float
         Which part of records like the fitted ones ``predict`` calls outliers. Where the records
-        are too few for a threshold at this price, ``offset_`` comes from made-up records drawn from
-        the released distributions, and ``threshold_bought_`` is False.
+        are too few for a threshold that keeps this rate at this price, ``fit`` warns and says how
+        many it takes; ``offset_`` is a rough one then, or of the detector's own made-up records.
     budget : exact number, or anything :class:`whitecrow.ledger.Budget` reads, optional
         The cap of the account; the price of one fit unless given.
     ledger, account : optional
@@ -56,13 +61,18 @@ class PrivateDetector(PrivateEstimator):
         What was released.
     offset_ : float
         ``decision_function`` is ``score_samples`` less this.
+    threshold_source_ : str
+        Where ``offset_`` comes from: "bought", a threshold from the data that keeps its rate;
+        "rough", one bought from too few, so that the part it flags may be twice as large, or
+        nothing; or "made up", records of the released distributions, which are stranger than real
+        ones, so that little is flagged.
     threshold_bought_ : bool
-        Whether ``offset_`` was bought from the data.
+        Whether it is the first of these.
 
     Examples
     --------
     >>> import numpy as np
-    >>> crowd = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> crowd = np.random.default_rng(0).normal(size=(8000, 3))
     >>> made = PrivateDetector(epsilon=1, delta="1e-6", bounds=(-8, 8), verbose=False).fit(crowd)
     >>> made.predict([[0.0, 0.0, 0.0], [7.0, -7.0, 7.0]])
     array([ 1, -1])
@@ -104,13 +114,14 @@ class PrivateDetector(PrivateEstimator):
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn a detector from private records, once, at the price; ``y`` is ignored."""
-        values = self._validated(X, reset=True)
+        records = self._records(X, reset=True)
         question = self.question()
         price = f"{question.epsilon}, {question.delta}"
+        card = self._card(self._names())
         curator, _ = self._opened(
-            values,
+            records,
             budget=price if self.budget is None else self.budget,
-            card=self._card(self._names()),
+            card=card,
             prefix="learned ",
         )
         release = curator.ask(question)
@@ -120,17 +131,39 @@ class PrivateDetector(PrivateEstimator):
         self.detector_ = release.answer
         (bought,) = self.detector_.thresholds
         self.threshold_bought_ = bought.score is not None
-        limit = bought.score
-        if limit is None:
+        if bought.score is not None:
+            self.threshold_source_, limit = "bought", bought.score
+        elif bought.rough is not None:
+            self.threshold_source_, limit = "rough", bought.rough
+        else:
             made_up = self.detector_.scores(self.detector_.sample(_REFERENCES))
+            self.threshold_source_ = "made up"
             limit = float(np.quantile(made_up, 1.0 - self.false_alarms))
+        if not self.threshold_bought_:
+            self._warn(question, card)
         self.offset_ = -limit
         return self
+
+    def _warn(self, question: Learn, card: Card) -> None:
+        (rate,), share = question.rates, question.shares[1]
+        needed = enough_records(rate, question.money(card), share)
+        source = (
+            "is a rough one: the part it flags may be twice as large, or nothing"
+            if self.threshold_source_ == "rough"
+            else "is of made-up records, which are stranger than real ones: it may flag nothing"
+        )
+        warnings.warn(
+            f"About {self.detector_.records:,} records are too few for a threshold that flags "
+            f"{float(rate):.2%} at this price; it takes about {needed:,}. The threshold in use "
+            f"{source} (threshold_source_ is {self.threshold_source_!r}).",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def score_samples(self, X: Any) -> npt.NDArray[np.float64]:
         """Return how ordinary each record is; lower is stranger."""
         check_is_fitted(self)
-        found: npt.NDArray[np.float64] = -self.detector_.scores(self._validated(X, reset=False))
+        found: npt.NDArray[np.float64] = -self.detector_.scores(self._records(X, reset=False))
         return found
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -142,9 +175,29 @@ class PrivateDetector(PrivateEstimator):
         """Return 1 for ordinary records, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
+    def _records(self, X: Any, *, reset: bool) -> Any:
+        """Return the records as a table that has the features' names."""
+        card = self._declared()
+        if card is None or all(_plain(column) for column in card.columns):
+            return self._table(X, reset=reset)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if hasattr(X, "columns"):
+            return table_of(X)
+        values = np.asarray(X, dtype=object)
+        if values.ndim != 2 or values.shape[1] != self.n_features_in_:
+            raise InvalidInput(
+                f"{type(self).__name__} takes records as rows and features as columns. "
+                f"Got an array of shape {values.shape}."
+            )
+        return table_of(dict(zip(self._names(), values.T, strict=True)))
+
+    def _declared(self) -> Card | None:
+        return Card.load(self.card) if isinstance(self.card, str | Path) else self.card
+
     def _card(self, names: tuple[str, ...]) -> Card:
-        if self.card is not None:
-            return Card.load(self.card) if isinstance(self.card, str | Path) else self.card
+        card = self._declared()
+        if card is not None:
+            return card
         if self.bounds is None:
             return Card("records", tuple(Column(name) for name in names))
         low, high = (np.broadcast_to(np.asarray(one, float), len(names)) for one in self.bounds)
@@ -155,6 +208,11 @@ class PrivateDetector(PrivateEstimator):
                 for name, lower, upper in zip(names, low, high, strict=True)
             ),
         )
+
+
+def _plain(column: Column) -> bool:
+    """Say whether a column holds numbers, none of them missing."""
+    return column.numeric and column.fill is None and column.absent is None
 
 
 def expected_failed_checks(estimator: PrivateDetector) -> dict[str, str]:

@@ -68,10 +68,7 @@ class Limits:
     def within(self, lent: Limits, kind: str) -> Limits:
         """Return these limits, or refuse a question of this kind that may need more than is lent.
 
-        Raises
-        ------
-        TooCostly
-            From public facts alone: the same question is refused over any records.
+        It is refused from public facts alone: the same question over any records.
         """
         for what, needed, most, unit in (
             ("time", self.seconds, lent.seconds, "seconds"),
@@ -96,16 +93,9 @@ def worst_case(
 ) -> Limits:
     """Return limits that no computation of this size reaches.
 
-    Parameters
-    ----------
-    steps : float
-        Coordinates of pairs of records compared.
-    draws : float, default 0
-        Exact noises drawn, cells released, contexts judged.
-    values : float, default 0
-        Doubles of the records held, before copies and indexes.
-    kept : float, default 0
-        Records, cells and periods with bookkeeping of their own.
+    ``steps`` are coordinates of pairs of records compared; ``draws`` exact noises drawn, cells
+    released, contexts judged; ``values`` doubles of the records held, before copies and indexes;
+    ``kept`` records, cells and periods with bookkeeping of their own.
     """
     return Limits(
         seconds=_START_SECONDS + steps / _STEPS_A_SECOND + draws / _DRAWS_A_SECOND,

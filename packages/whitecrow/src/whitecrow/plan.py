@@ -35,6 +35,9 @@ class Plan:
         Why not.
     fitting : int
         How many fit, counted from the first.
+    more : int
+        How many more like the last would fit after them, even all about the same place; at most a
+        million is counted.
     refused : mapping of int to str
         Which questions the policy refuses to whoever would ask, counted from 1, and why. The price
         is that of the others.
@@ -47,6 +50,7 @@ class Plan:
     fits: bool
     reason: str = ""
     fitting: int = 0
+    more: int = 0
     refused: dict[int, str] = field(default_factory=dict)
 
     def refusing(self, refused: dict[int, str], others: Sequence[int]) -> Plan:
@@ -64,15 +68,7 @@ class Plan:
         )
 
     def check(self) -> None:
-        """Refuse a batch that does not fit, before any of it is asked.
-
-        Raises
-        ------
-        BudgetExhausted
-            It says how many of the questions fit.
-        NotAllowed
-            The policy refuses one of them.
-        """
+        """Refuse a batch that does not fit, before any of it is asked."""
         for number, reason in self.refused.items():
             raise NotAllowed(f"None of the batch was asked. Its question {number}: {reason}")
         if not self.fits:
@@ -87,9 +83,10 @@ class Plan:
             f"{self.questions} questions, {self.charged} to be charged. Total ε {_decimals(cost)}"
         )
         if cost < self.apart:
-            words += f" ({_decimals(self.apart)} without the overlap discount)"
+            words += f" ({_decimals(self.apart)} if they were added up)"
         if self.fits:
-            return f"{words}. They fit."
+            more = f", and {self.more:,} more like the last would" if self.more else ""
+            return f"{words}. They fit{more}."
         return f"{words}. The first {self.fitting} fit. {self.reason}"
 
     def _repr_html_(self) -> str:
@@ -106,6 +103,7 @@ class Plan:
             "fits": self.fits,
             "reason": self.reason,
             "fitting": self.fitting,
+            "more": self.more,
         }
         if self.refused:
             found["refused"] = {str(number): why for number, why in self.refused.items()}
@@ -113,7 +111,6 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """Build the plan that :meth:`to_json` wrote."""
         price = {line: Fraction(amount) for line, amount in data["price"].items()}
         refused = {int(number): why for number, why in data.get("refused", {}).items()}
         said = {**data, "price": price, "apart": Fraction(data["apart"]), "refused": refused}

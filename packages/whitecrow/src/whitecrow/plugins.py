@@ -32,30 +32,19 @@ SOURCES = "whitecrow.sources"
 COMMANDS = "whitecrow.commands"
 """Commands of the terminal: each a click command."""
 
+GROUPS = (QUESTIONS, DETECTORS, MODELS, ENGINES, SOURCES, COMMANDS)
+"""All of them."""
+
 T = TypeVar("T")
 
 
 def offered(group: str, own: Collection[str] = ()) -> dict[str, EntryPoint]:
-    """Name what installed packages offer in a group; nothing is imported.
-
-    Parameters
-    ----------
-    group : str
-        One of the groups above.
-    own : collection of str
-        Names of whitecrow's own, which nobody replaces.
-    """
+    """Name what installed packages offer in a group, but ``own`` names; nothing is imported."""
     return {one.name: one for one in entry_points(group=group) if one.name not in own}
 
 
 def load(group: str, name: str, kind: type[T]) -> T:
-    """Import what exactly one installed package offers under a name, and check what it is.
-
-    Raises
-    ------
-    BrokenPlugin
-        No package offers the name, several do, it does not load, or it is something else.
-    """
+    """Import what exactly one installed package offers under a name, and check what it is."""
     found = list(entry_points(group=group, name=name))
     if len(found) != 1:
         raise BrokenPlugin(
@@ -64,10 +53,10 @@ def load(group: str, name: str, kind: type[T]) -> T:
         )
     try:
         loaded = found[0].load()
-    except (ImportError, AttributeError):
+    except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
         raise BrokenPlugin(
             f"{found[0].value!r}, which an installed package offers as {name!r} in the entry-point "
-            f"group {group!r}, cannot be imported."
+            f"group {group!r}, cannot be imported: {type(error).__name__}: {error}"
         ) from None
     if not isinstance(loaded, kind):
         raise BrokenPlugin(

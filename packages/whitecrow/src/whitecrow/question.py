@@ -215,8 +215,9 @@ class Release:
         rows.append(("cost", price if self.charged else f"nothing: answered before (for {price})"))
         left = self.ledger.get("remaining", {})
         lines = {notion: rounded_down(Fraction(str(amount))) for notion, amount in left.items()}
+        delta = f", δ = {lines.pop('delta')}" if "delta" in lines else ""
         if len(set(lines.values())) == 1:
-            lines = {"": next(iter(lines.values()))}
+            lines = {"": f"{next(iter(lines.values()))}{delta}"}
         return rows + [(f"left {notion}".strip(), amount) for notion, amount in lines.items()]
 
     def to_json(self) -> dict[str, JSON]:
@@ -248,6 +249,9 @@ Progress = Callable[[int, int, str], None]
 
 class Shortcuts(Declared):
     """Inputs that stand for parameters which are hard to type."""
+
+    instead: ClassVar[Mapping[str, str]] = {}
+    """By the name of a required parameter, the options that may take its place."""
 
     def expand(self, given: dict[str, JSON]) -> dict[str, JSON]:
         """Return the question's JSON with what the shortcuts stand for."""
@@ -310,6 +314,9 @@ class Question(Declared):
 
     needs_card: ClassVar[bool] = True
     """False if the terminal buys a card first, where none is given; see curator/undescribed.py."""
+
+    stops_early: ClassVar[bool] = False
+    """Whether counting ends where more neighbours would change nothing, which takes less time."""
 
     caveat: ClassVar[str] = ""
     """Whom the promise leaves out, where the question itself names somebody."""
@@ -455,15 +462,8 @@ class QuestionType(Generic[Q, F, A]):
     def limits(self, question: Q, card: Card, records: int | None = None) -> Limits:
         """Return what a question may use, for any records within the public bounds.
 
-        Parameters
-        ----------
-        question : Question
-            What is asked.
-        card : Card
-            The public facts.
-        records : int or None, default None
-            A public bound on the number of records, where the card gives none. Without any the
-            limits are infinite.
+        ``records`` bounds their number where the card does not. Without any bound limits are
+        infinite.
         """
         most = records if card.most_records is None else card.most_records
         if most is None or self.cost is None:
@@ -521,12 +521,20 @@ def error_words(question: Question, figures: Mapping[str, JSON]) -> str:
         for name, label in question.figures.items()
         if any(part in name for part in _OF_ERROR)
     }
-    return "; ".join(_phrase(*row) for row in look.figure_rows(labels, figures))
+    shown = {
+        name: round(value) if isinstance(value, float) and abs(value) >= 10 else value
+        for name, value in figures.items()
+    }
+    return "; ".join(_phrase(*row) for row in look.figure_rows(labels, shown))
 
 
 def _phrase(words: str, value: str) -> str:
     """A figure in a sentence: "wrong 1 in 466 for your guess"."""
     what, mark, when = words.partition(" with probability, ")
+    if mark and value == look.PRACTICALLY_NEVER:
+        return f"practically never {what} (below 1 in a billion) {when}"
+    if not mark:
+        what, mark, when = words.partition(", in ")
     return f"{what} {value} {when}" if mark else f"{words} {value}"
 
 

@@ -22,11 +22,11 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     "identify": ("whitecrow.identify", "Is this member of the data an anomaly?"),
     "screen": (
         "whitecrow.screen",
-        "Would this new record be an anomaly beside the data?",
+        "Would this new record be an anomaly among the data?",
     ),
     "screening": (
         "whitecrow.screening",
-        "Would these new records be anomalies beside the data? Any number, at one price",
+        "Would these new records be anomalies among the data? Any number, at one price",
     ),
     "count": ("whitecrow.count", "How many outliers are there?"),
     "subspaces": ("whitecrow.subspaces", "In which columns do outliers live?"),
@@ -42,7 +42,7 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     ),
     "learn": (
         "whitecrow.learning",
-        "A detector that tells how strange a record is beside the data",
+        "A detector that tells how strange a record is",
     ),
     "monitor": (
         "whitecrow.monitor",
@@ -72,8 +72,26 @@ def register(added: QuestionType[Any, Any, Any]) -> None:
 
 
 def kinds() -> tuple[str, ...]:
-    """Name the questions: whitecrow's own, then what others added."""
-    return tuple(dict.fromkeys([*BUILT_IN, *_installed(), *_registered]))
+    """Name the questions: whitecrow's own, then what others added and does load."""
+    added = (kind for kind in _installed() if kind not in _broken)
+    return tuple(dict.fromkeys([*BUILT_IN, *added, *_registered]))
+
+
+def loaded() -> dict[str, QuestionType[Any, Any, Any]]:
+    """Load every question; a plug-in that is broken is left out from then on."""
+    found = {}
+    for kind in kinds():
+        try:
+            found[kind] = question_type(kind)
+        except BrokenPlugin as error:
+            _broken[kind] = str(error)
+    return found
+
+
+def broken() -> dict[str, str]:
+    """Say which questions of other packages do not load, and why."""
+    loaded()
+    return dict(_broken)
 
 
 def added_modules() -> list[str]:
@@ -90,6 +108,9 @@ def question_type(kind: str) -> QuestionType[Any, Any, Any]:
     if kind in _installed():
         return _plugged_in(kind)
     raise InvalidInput(f"There is no question {kind!r}; there are {', '.join(sorted(kinds()))}.")
+
+
+_broken: dict[str, str] = {}
 
 
 @cache

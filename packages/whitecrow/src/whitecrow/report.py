@@ -47,18 +47,11 @@ class _Spent:
         return rounded_up(self.price.epsilon)
 
 
-def account_page(ledger: Ledger, name: str) -> str:
-    """Return the page of one account.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Where it is kept.
-    name : str
-        Whose account it is.
-    """
+def account_page(ledger: Ledger, name: str, entries: Sequence[Entry] | None = None) -> str:
+    """Return the page of one account; of these ``entries``, where not all may be told yet."""
     snapshot = ledger.snapshot(name)
-    asked = _asked(ledger.entries(name))
+    told = ledger.entries(name) if entries is None else entries
+    asked = _asked(told)
     left = snapshot.remaining()
     gauges = "".join(
         gauge(
@@ -70,10 +63,13 @@ def account_page(ledger: Ledger, name: str) -> str:
     )
     if "differential" in left.unbounded:
         gauges += '<p class="note">The guarantee for everyone no longer covers the total.</p>'
+    if snapshot.budget.count_by == "either":
+        gauges += '<p class="note">Left is the largest ε of one more question: answers count by '
+        gauges += "the sum of ε or of ρ, whichever is less.</p>"
     who = sorted({one.analyst for one in asked})
     lead = (
         f"{len(asked)} questions by {len(who)} {'person' if len(who) == 1 else 'people'}, "
-        f"{len(ledger.unsettled(name))} without an answer."
+        f"{sum(one.outcome in ('failed', 'no answer') for one in asked)} without an answer."
     )
     promises = snapshot.spent.totals(snapshot.budget.delta).statements()
     most = max(snapshot.budget.cap(line) for line in left)
@@ -92,7 +88,7 @@ def account_page(ledger: Ledger, name: str) -> str:
         ],
         panel(
             "Chain",
-            f"<p>{snapshot.seq} entries. Newest hash: <code class=hash>{snapshot.head}</code></p>"
+            f"<p>{len(told)} entries. Newest hash: <code class=hash>{told[-1].hash}</code></p>"
             "<p>Note it elsewhere; <code>whitecrow ledger verify</code> then finds a chain that "
             "was cut or replaced.</p>"
             + fold("How to read this", table(("Word", "What it means"), READING)),

@@ -1,6 +1,6 @@
 """scikit-learn façades over a curator: outlier and novelty detection that is paid for.
 
-:class:`PrivateDetector` learns once and scores for ever (:mod:`whitecrow.learned`). The others ask
+:class:`PrivateDetector` learns once, then scores freely (:mod:`whitecrow.learned`). The others ask
 one question a row:
 
 ``fit`` hands the records to a curator and reads nothing off them; each ``predict`` asks one
@@ -96,13 +96,12 @@ class _OneQuestionARow(PrivateEstimator):
         """
         warnings.warn(
             f"{type(self).__name__} asks one question a row and goes with 0.4; PrivateDetector "
-            "learns once and scores for ever, and curator.ask asks single questions.",
+            "learns once and then scores freely, and curator.ask asks single questions.",
             DeprecationWarning,
             stacklevel=2,
         )
-        values = self._validated(X, reset=True)
         self._curator, alone = self._opened(
-            values, budget=self.budget, analyst=self.analyst, card=self.card
+            self._table(X, reset=True), budget=self.budget, analyst=self.analyst, card=self.card
         )
         if self.verbose and alone:
             sys.stderr.write(f"fit: {_OWN_ACCOUNT}\n")
@@ -236,7 +235,7 @@ class PrivateOutlierDetector(_OneQuestionARow):
 
 
 class PrivateNoveltyDetector(_OneQuestionARow):
-    """Would new records be outliers beside the data? One :class:`whitecrow.Screen` a row.
+    """Would new records be outliers among the data? One :class:`whitecrow.Screen` a row.
 
     Deprecated. Everyone is covered (differential privacy), and the answers are accurate away from
     the boundary.

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from whitecrow.errors import InvalidInput, NotAllowed, invalid
 from whitecrow.privacy import (
@@ -53,7 +53,9 @@ _NOTIONS = ("differential", "concentrated", "sensitive", "conditional")
 
 _BREAKS = {
     "sensitive": "From then on the guarantee for everyone would no longer cover the total.",
-    "conditional": "From then on no guarantee without a condition would cover the total.",
+    "conditional": "From then on no guarantee without a condition would cover the total. The "
+    "custodian may admit it: with --allow conditional when the account is new, or by a policy that "
+    "names it.",
 }
 
 
@@ -245,6 +247,9 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
+CountBy = Literal["sum", "either"]
+
+
 @dataclass(frozen=True)
 class Budget:
     """Caps on the lines of an account.
@@ -256,6 +261,11 @@ class Budget:
     delta : exact number
         The largest delta of any line. At 0 only pure releases are admitted. Once there is a
         concentrated release, half of it is for reading the sum of these.
+    count_by : {"sum", "either"}
+        How pure releases count: by the sum of epsilon; or by that or the sum of rho = ε²/2, read
+        at half of delta, whichever says less. With "either" that half is set aside from the
+        beginning, so that approximate releases may spend the other half only, and it is never
+        taken back.
 
     Examples
     --------
@@ -263,6 +273,8 @@ class Budget:
     Fraction(1, 1)
     >>> Budget.of("1, 1e-6").delta
     Fraction(1, 1000000)
+    >>> Budget.of("1, 1e-6, either").count_by
+    'either'
     >>> Budget.of({"epsilon": "2", "differential": "1/2"}).to_json()["differential"]
     '1/2'
     """
@@ -271,6 +283,7 @@ class Budget:
     sensitive: Fraction
     conditional: Fraction
     delta: Fraction = Fraction(0)
+    count_by: CountBy = "sum"
 
     def __post_init__(self) -> None:
         for line in LINES:
@@ -282,10 +295,19 @@ class Budget:
         if delta >= 1:
             raise invalid("Budget", "delta", "at least 0 and below 1", self.delta)
         object.__setattr__(self, "delta", delta)
+        if self.count_by not in ("sum", "either"):
+            raise invalid("Budget", "count_by", "'sum' or 'either'", self.count_by)
+        if self.count_by == "either" and not delta:
+            raise invalid(
+                "Budget", "delta", "above 0 where pure releases count by either rule", self.delta
+            )
 
     @classmethod
     def of(cls, value: object) -> Budget:
-        """Read a budget: a number, ``"epsilon, delta"``, a pair, a mapping, or a budget."""
+        """Read a budget: a number, ``"epsilon, delta"``, a pair, a mapping, or a budget.
+
+        ``"epsilon, delta, either"`` lets pure releases count by either rule.
+        """
         if isinstance(value, Budget):
             return value
         if isinstance(value, Mapping):
@@ -293,17 +315,18 @@ class Budget:
         if isinstance(value, str) and "," in value:
             value = tuple(part.strip() for part in value.split(","))
         if isinstance(value, tuple | list):
-            if len(value) != 2:
+            if len(value) not in (2, 3):
                 raise invalid("Budget", "budget", "an epsilon, or an epsilon and a delta", value)
-            return cls._of_mapping({"epsilon": value[0], "delta": value[1]})
+            return cls._of_mapping(dict(zip(("epsilon", "delta", "count_by"), value, strict=False)))
         return cls._of_mapping({"epsilon": value})
 
     @classmethod
     def _of_mapping(cls, value: Mapping[str, Any]) -> Budget:
-        unknown = sorted(set(value) - {"epsilon", "delta", *LINES})
+        unknown = sorted(set(value) - {"epsilon", "delta", "count_by", *LINES})
         if unknown:
             raise InvalidInput(
-                f"A budget has the keys epsilon, delta, {', '.join(LINES)}. Got {unknown[0]!r}."
+                f"A budget has the keys epsilon, delta, count_by, {', '.join(LINES)}. "
+                f"Got {unknown[0]!r}."
             )
         if "epsilon" not in value and not set(LINES) <= set(value):
             raise InvalidInput("A budget needs an epsilon, or a cap for each line.")
@@ -316,11 +339,23 @@ class Budget:
             )
             for line in LINES
         }
-        return cls(**caps, delta=value.get("delta", Fraction(0)))
+        return cls(
+            **caps, delta=value.get("delta", Fraction(0)), count_by=value.get("count_by", "sum")
+        )
 
     def to_json(self) -> dict[str, str]:
         """Return a plain JSON object; rationals as text."""
-        return {line: str(getattr(self, line)) for line in (*LINES, "delta")}
+        found = {line: str(getattr(self, line)) for line in (*LINES, "delta")}
+        return found if self.count_by == "sum" else {**found, "count_by": self.count_by}
+
+    def text(self) -> str:
+        """Say it for people: its epsilon, by line where they differ, and its delta."""
+        caps = {line: f"ε = {rounded_down(self.cap(line))}" for line in LINES}
+        if len(set(caps.values())) == 1:
+            said = caps[LINES[0]]
+        else:
+            said = ", ".join(f"{cap} ({line})" for line, cap in caps.items())
+        return f"{said}, δ = {rounded_down(self.delta)}"
 
     def cap(self, line: str) -> Fraction:
         """The cap of one line."""

@@ -4,7 +4,7 @@ Where :mod:`whitecrow_audit.verify` computes the loss from exact laws, the audit
 analyst would get them and infers from the draws alone how much a mechanism loses *at least*. A
 bound above the claim proves a violation; a bound below it proves little unless the test had the
 power to see more, which every row states. Each module of this package named after a mechanism
-yields its ``cases``, broken twins among them.
+yields its ``cases``, mutants among them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from functools import partial
 from whitecrow.errors import invalid
 from whitecrow.questions import BUILT_IN
 from whitecrow_audit.audit.case import Case
-from whitecrow_audit.audit.parallel import audited_by
 from whitecrow_audit.audit.replay import replay as run_replay
-from whitecrow_audit.audit.run import CONFIDENCE, Audit, Finding, Progress, run
+from whitecrow_audit.audit.run import CONFIDENCE, Audit, Finding, Progress, audited_by, run
 
 __all__ = ["CONFIDENCE", "MECHANISMS", "Audit", "Case", "Finding", "audit", "cases", "run"]
 

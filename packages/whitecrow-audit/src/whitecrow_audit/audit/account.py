@@ -64,7 +64,7 @@ class _OnProcessor(Curator):
 
 
 class _Shrunken(Curator):
-    """A broken twin: takes a ball for its centre, so that balls that meet look apart."""
+    """A mutant: takes a ball for its centre, so that balls that meet look apart."""
 
     def _location(self, *given: Any) -> dict[str, Any] | None:
         found = super()._location(*given)
@@ -152,12 +152,12 @@ class _Batch:
             }
         return found
 
-    def case(self, name: str, *, twin: bool = False) -> Case:
+    def case(self, name: str, *, mutant: bool = False) -> Case:
         where = (
             f"places {', '.join(map(str, self.places))} asked of {self.pair[0]} ~ {self.pair[1]}"
         )
-        asks = None if twin else self.asks
-        return Case("account", name, self.claim, where, self.laws, self.draws, asks, twin=twin)
+        asks = None if mutant else self.asks
+        return Case("account", name, self.claim, where, self.laws, self.draws, asks, mutant=mutant)
 
 
 def _records(values: tuple[int, ...]) -> Records:
@@ -202,21 +202,20 @@ def _people(name: str, *, forgets: bool = False) -> Case:
         partial(laws, neighbours),
         asked.draws,
         None if forgets else asked.asks,
-        twin=forgets,
+        mutant=forgets,
         exact=worst,
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     fewer, more = (0, 0, 9), (0, 0, 1, 9)
     apart = _Batch((0, 9), (fewer, more), (Curator, Curator))
     yield apart.case("a batch about places apart, at one price")
     meeting = _Batch((0, 1), (fewer, more), (_Shrunken, _Shrunken))
-    yield meeting.case("broken twin: places that meet, taken for places apart", twin=True)
+    yield meeting.case("mutant: places that meet, taken for places apart", mutant=True)
     engines = _Batch((0, 1), (fewer, more), (Curator, _OnProcessor))
     yield engines.case("two engines on one account")
     alone = replace(engines, accounts=2)
-    yield alone.case("broken twin: an account for each engine", twin=True)
+    yield alone.case("mutant: an account for each engine", mutant=True)
     yield _people("a person with two records")
-    yield _people("broken twin: two records at the price of one", forgets=True)
+    yield _people("mutant: two records at the price of one", forgets=True)

@@ -24,46 +24,25 @@ LEAK = Fraction(11, 10)
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the audit.
+    """One row of the audit."""
 
-    Parameters
-    ----------
-    mechanism, name : str
-        What is audited, and how it is asked.
-    claim : Claim
-        What the price promises.
-    pair : str
-        The neighbouring databases.
-    laws : callable
-        The exact laws of the answers on both, of the mechanism run with a multiple of its budget.
-    draws : callable
-        Returns a way to draw an answer from each database.
-    asks : callable, optional
-        Asks a curator with an account of its own: as ``draws``, slower, by the whole way.
-    most : int
-        The most draws of each database that a quick run can afford.
-    full : int
-        The most that the full study can afford; eight times ``most`` unless given.
-    twin : bool
-        True for a broken twin, which must be found to violate its claim.
-    note : str
-        Anything a reader should know.
-    exact : float, optional
-        The largest loss of any pair of the universe, by the exact law of whole answers; that of
-        ``laws`` unless given.
-    """
-
+    # mechanism, name: What is audited, and how it is asked.
     mechanism: str
     name: str
-    claim: Claim
-    pair: str
+    claim: Claim  # what the price promises
+    pair: str  # the neighbouring databases
+    # The exact laws of the answers on both, of the mechanism run with a multiple of its budget.
     laws: Callable[[Fraction], Laws] = field(repr=False)
+    # Returns a way to draw an answer from each database.
     draws: Callable[[], tuple[Draw, Draw]] = field(repr=False)
+    # Asks a curator with an account of its own: as ``draws``, slower, by the whole way.
     asks: Callable[[], tuple[Draw, Draw]] | None = field(default=None, repr=False)
-    most: int = 20_000
-    full: int = 0
-    twin: bool = False
-    note: str = ""
+    most: int = 20_000  # the most draws of each database that a quick run can afford
+    full: int = 0  # the most that the full study can afford; eight times ``most`` unless given
+    mutant: bool = False  # true for a mutant, which must be found to violate its claim
+    note: str = ""  # anything a reader should know
+    # The largest loss of any pair of the universe, by the exact law of whole answers; that of
+    # ``laws`` unless given.
     exact: float | None = None
 
 
@@ -96,7 +75,7 @@ def worst_pair(
 def broken_pair(
     pairs: Iterable[T], laws: Callable[[T, Fraction], Laws], claim: Claim
 ) -> tuple[T, float]:
-    """Return the pair on which the fewest draws show that a broken twin exceeds its claim."""
+    """Return the pair on which the fewest draws show that a mutant exceeds its claim."""
     whole = Fraction(1)
     clearest = max(pairs, key=lambda pair: contrast(laws(pair, whole), claim, claim.value))
     return clearest, visible(laws(clearest, whole), claim)
@@ -117,7 +96,7 @@ def clipped(low: int, high: int) -> Callable[[Any], Hashable]:
 
 
 def doubled(case: Case) -> Case:
-    """Return the broken twin of a case that answers twice at the price of one."""
+    """Return the mutant of a case that answers twice at the price of one."""
 
     def laws(factor: Fraction) -> Laws:
         one, two = map(_twice, case.laws(factor))
@@ -127,8 +106,8 @@ def doubled(case: Case) -> Case:
         one, two = map(_both, case.draws())
         return one, two
 
-    name = f"broken twin: {case.name}, two answers at the price of one"
-    return replace(case, name=name, laws=laws, draws=draws, asks=None, twin=True, exact=None)
+    name = f"mutant: {case.name}, two answers at the price of one"
+    return replace(case, name=name, laws=laws, draws=draws, asks=None, mutant=True, exact=None)
 
 
 def _twice(law: Law) -> Law:

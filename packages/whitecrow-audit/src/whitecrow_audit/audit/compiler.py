@@ -56,11 +56,11 @@ def _law(mechanism: Compiled, records: Sequence[int], place: int) -> dict[bool, 
     return {truth: 1 - wrong, not truth: wrong}
 
 
-def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
+def _case(name: str, build: str, epsilon: Fraction, mutant: bool = False) -> Case:
     mechanism = _built(build, epsilon)
     claim = Loss(float(mechanism.epsilon))
     laws = partial(_laws, build, epsilon)
-    search = broken_pair if twin else worst_pair
+    search = broken_pair if mutant else worst_pair
     step, worst = search(places(line(3, 1, 5), BETA + 1 - K), laws, claim)
 
     def draws() -> tuple[Draw, Draw]:
@@ -76,14 +76,13 @@ def _case(name: str, build: str, epsilon: Fraction, twin: bool = False) -> Case:
         bound,
         draws,
         most=30_000,
-        twin=twin,
+        mutant=mutant,
         note=NOTE,
         exact=worst,
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield _case("optimal base", "optimal", Fraction(1))
     yield _case("randomized response", "response", Fraction(1))
-    yield _case("broken twin: an invalid base compiled", "invalid", Fraction(2), twin=True)
+    yield _case("mutant: an invalid base compiled", "invalid", Fraction(2), mutant=True)

@@ -47,7 +47,7 @@ _WRITTEN = {point: record for record, point in mixed_records()}
 
 Pair = tuple[Database, Database]
 Spoil = Callable[[Calibration], Calibration]
-"""What a broken twin does to the noise."""
+"""What a mutant does to the noise."""
 
 
 def _numbers(width: int) -> Card:
@@ -138,8 +138,8 @@ def _case(
     )
     pairs = list(asking.universe.edges())
     claim = asking.asked(pairs[0]).claim
-    twin = spoil is not None
-    pair, _ = (broken_pair if twin else worst_pair)(pairs, asking.laws, claim)
+    mutant = spoil is not None
+    pair, _ = (broken_pair if mutant else worst_pair)(pairs, asking.laws, claim)
     asked = asking.asked(pair)
     return Case(
         "count",
@@ -148,15 +148,15 @@ def _case(
         f"points {short(pair[0])} ~ {short(pair[1])}",
         partial(asking.laws, pair),
         asked.draws,
-        None if twin else asked.asks,
+        None if mutant else asked.asks,
         most,
         full,
-        twin,
+        mutant,
         exact=asking.worst(pairs, claim),
     )
 
 
-# Broken twins
+# Mutants
 
 
 def _of_one_record(noise: Calibration) -> Calibration:
@@ -180,14 +180,13 @@ def _of_its_numbers(noise: Calibration) -> Calibration:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield (case := _case("global", "2", mechanism="global"))
     yield doubled(case)
-    name = "broken twin: global, the noise of one record"
+    name = "mutant: global, the noise of one record"
     yield _case(name, "2", mechanism="global", spoil=_of_one_record)
     yield _case("global, a record replaced", "2", "replace_one", mechanism="global", ends=(0, 3))
     yield _case("smooth", "2", mechanism="smooth")
-    name = "broken twin: smooth, half the noise"
+    name = "mutant: smooth, half the noise"
     yield _case(name, "2", mechanism="smooth", spoil=_half)
     cube = space(3, "add_remove")
     yield _case("smooth, three columns", "2", universe=cube, mechanism="smooth", most=10_000)
@@ -196,13 +195,13 @@ def cases() -> Iterator[Case]:
     yield _case(f"global, {name}", "2", mechanism="global", **both)
     yield _case(f"smooth, {name}", "2", mechanism="smooth", **both)
     for mechanism in ("global", "smooth"):
-        twin = f"broken twin: {mechanism}, {name} with the noise of the number alone"
-        yield _case(twin, "2", mechanism=mechanism, spoil=_of_its_numbers, **both)
+        mutant = f"mutant: {mechanism}, {name} with the noise of the number alone"
+        yield _case(mutant, "2", mechanism=mechanism, spoil=_of_its_numbers, **both)
     gaussian: dict[str, Any] = {"delta": "1/10", "mechanism": "analytic_gaussian", "ends": (-1, 4)}
     yield _case("analytic Gaussian", "2", most=75_000, **gaussian)
-    name = "broken twin: analytic Gaussian, the noise of one record"
+    name = "mutant: analytic Gaussian, the noise of one record"
     yield _case(name, "2", spoil=_of_one_record, **gaussian)
     paper: dict[str, Any] = {"delta": "1/100", "mechanism": "paper_gaussian", "ends": (-4, 6)}
     yield _case("the paper's Gaussian", "3", most=4_000, full=450_000, **paper)
-    name = "broken twin: the paper's Gaussian as its figures need it"
+    name = "mutant: the paper's Gaussian as its figures need it"
     yield _case(name, "3", spoil=_as_drawn, **paper)

@@ -75,7 +75,7 @@ def _view(answer: Any) -> Hashable:
 
 @dataclass(frozen=True)
 class _Asking:
-    """One search, priced at an ε, with what a broken twin does to its facts."""
+    """One search, priced at an ε, with what a mutant does to its facts."""
 
     search: str
     epsilon: int
@@ -114,11 +114,13 @@ class _Asking:
         def laws(pair: Pair, factor: Fraction) -> Laws:
             return remembered(factor, pair[0]), remembered(factor, pair[1])
 
-        twin = name.startswith("broken twin")
+        mutant = name.startswith("mutant")
         question, listed = self.question(), list(pairs)
         claim = self._asked(question, listed[0]).claim
         pair, worst = (
-            broken_pair(listed, laws, claim) if twin else worst_pair(listed, laws, claim, near=0.5)
+            broken_pair(listed, laws, claim)
+            if mutant
+            else worst_pair(listed, laws, claim, near=0.5)
         )
         asked = self._asked(question, pair)
         return Case(
@@ -128,9 +130,9 @@ class _Asking:
             f"records (a, b, z) {pair[0]} ~ {pair[1]}",
             partial(laws, pair),
             asked.draws,
-            None if twin else asked.asks,
+            None if mutant else asked.asks,
             most,
-            twin=twin,
+            mutant=mutant,
             exact=worst,
         )
 
@@ -168,18 +170,17 @@ def _sure(times: int, facts: ExplainFacts) -> ExplainFacts:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     for kind, epsilon, samples, attributes, most in SEARCHES:
         crowds = list(_crowds()) if len(attributes) == 2 else _growing()
         ask = _Asking(kind, epsilon, samples=samples, attributes=attributes)
         yield ask.case(f"conditional, {kind}", crowds, most=most)
         broken = replace(ask, epsilon=1, spoil=partial(_sure, 8))
-        yield broken.case(f"broken twin: conditional, {kind}, eight times the weight", crowds)
+        yield broken.case(f"mutant: conditional, {kind}, eight times the weight", crowds)
     ask = _Asking("direct", 2)
     question = ask.question()
     outside = [p for p in _everybody() if matching(question, p[0]) != matching(question, p[1])]
-    yield ask.case("broken twin: the condition left out", outside)
+    yield ask.case("mutant: the condition left out", outside)
     everybody = list(_everybody())
     yield _Asking("direct", 4, "differential").case("unconditional, direct", everybody)
     broken = _Asking("direct", 2, "differential", partial(_sure, 4))
-    yield broken.case("broken twin: unconditional, four times the weight", everybody)
+    yield broken.case("mutant: unconditional, four times the weight", everybody)

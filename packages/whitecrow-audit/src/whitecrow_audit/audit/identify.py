@@ -208,7 +208,7 @@ def _law(question: Identify, rows: Database, about: Any) -> dict[bool, float]:
     return {truth: 1 - wrong, not truth: wrong}
 
 
-# Broken twins
+# Mutants
 
 
 def _without_itself(counts: Counts) -> Counts:
@@ -234,12 +234,11 @@ def _left_out() -> Case:
         return replace(facts, exact_truth=truth, exact_bound=bound)
 
     asked = Asked(asked_about, CARD, step.records, spoiled=spoiled)
-    name = "broken twin: the record itself not counted"
-    return Case("identify", name, claim, str(step), partial(laws, step), asked.draws, twin=True)
+    name = "mutant: the record itself not counted"
+    return Case("identify", name, claim, str(step), partial(laws, step), asked.draws, mutant=True)
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield _case("sensitive, k = 1", Fraction(2), k=1)
     yield _case("sensitive, k = 1, the answer stays", Fraction(1), k=1, same=True)
     yield _case("sensitive, k = 2", Fraction(2), k=2)

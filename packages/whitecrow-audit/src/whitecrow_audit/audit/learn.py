@@ -177,12 +177,12 @@ def _size_law(question: Learn, factor: Fraction, x: Database) -> Law:
     return viewed(_sum_law(noise, 2, len(x)), lambda number: max(1, number))
 
 
-# --- broken twins ---------------------------------------------------------------------------------
+# --- mutants ---------------------------------------------------------------------------------
 
 
 @dataclass
 class _Broken:
-    """The question with money, or grids, of a twin's own."""
+    """The question with money, or grids, of a mutant's own."""
 
     question: Learn
     money_of: Callable[[Money], Any] | None = None
@@ -340,7 +340,7 @@ class _Choosing:
 
         name = f"a threshold, {self.relation}"
         if self.times > 1:
-            name = f"broken twin: {name}, {self.times} times its price"
+            name = f"mutant: {name}, {self.times} times its price"
         return Case(
             "learn",
             name,
@@ -348,7 +348,7 @@ class _Choosing:
             f"scores in three intervals {pair[0]} ~ {pair[1]}",
             partial(self.laws, pair),
             draws,
-            twin=self.times > 1,
+            mutant=self.times > 1,
             exact=worst,
         )
 
@@ -374,7 +374,7 @@ def _case(
 
     records = {"c": list(pair[0])}, {"c": list(pair[1])}
     asked = Asked(question, CARD, records, seen, **broken)
-    twin = bool(broken)
+    mutant = bool(broken)
     return Case(
         "learn",
         name,
@@ -382,26 +382,25 @@ def _case(
         f"people {', '.join(pair[0])} ~ {', '.join(pair[1])}",
         laws,
         asked.draws,
-        None if twin else asked.asks,
+        None if mutant else asked.asks,
         most=_MOST,
         full=_FULL_GAUSSIAN if question.delta else _FULL,
-        twin=twin,
+        mutant=mutant,
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield from sites.cases()
     more, moved = (("a",), ("a", "b")), (("a",), ("b",))
     pure, cut = Learn(epsilon=12), clipped(5, 6)
     yield _case("tables, Laplace", pure, more, _tables_law, _in_tables, cut)
-    name = "broken twin: the noise of one table for all"
+    name = "mutant: the noise of one table for all"
     cheap = Learn(epsilon=2)
     law, release = _one_for_all_law, _one_for_all
     yield _case(name, cheap, more, law, _in_tables, cut, release=release)
-    name = "broken twin: empty cells left out"
+    name = "mutant: empty cells left out"
     yield _case(name, cheap, more, _left_out_law, _nothing, release=_left_out)
-    name = "broken twin: categories from the data"
+    name = "mutant: categories from the data"
     yield _case(name, cheap, more, _fitted_law, _last_category, release=_fitted_grids)
     swap = Learn(epsilon=16, relation="replace_one")
     yield _case(
@@ -411,7 +410,7 @@ def cases() -> Iterator[Case]:
     yield _case("tables, Gaussian", loose, more, _tables_law, _in_tables, clipped(70, 71))
     dear = Learn(epsilon=20)
     yield _case("the number of records", dear, more, _size_law, _size, clipped(1, 2))
-    name = "broken twin: the exact number of records"
+    name = "mutant: the exact number of records"
     yield _case(name, cheap, more, _exact_size_law, _size, release=_exact_size)
     for relation in ("add_remove", "replace_one"):
         yield _Choosing(relation, 3).case()

@@ -60,23 +60,25 @@ def _case(
     beta: int,
     k: int,
     laws: Callable[[Edge, Fraction], Laws],
-    twin: bool = False,
+    mutant: bool = False,
     card: Card = CARD,
     **broken: Any,
 ) -> Case:
     question = _question(beta, k, None if card is CARD else len(BINS))
     claim = Asked(question, card, ({"x": []}, {"x": [0]})).claim
-    search = broken_pair if twin else worst_pair
+    search = broken_pair if mutant else worst_pair
     edge, worst = search(_edges(beta + 1 - k), laws, claim)
     pair = records(edge[0]), records(edge[1])
     asked = Asked(question, card, pair, **{"view": _view, **broken})
-    asks = None if twin else asked.asks
+    asks = None if mutant else asked.asks
     where = f"cells {edge[0]} ~ {edge[1]}"
     bound = partial(laws, edge)
-    return Case("lookahead", name, claim, where, bound, asked.draws, asks, twin=twin, exact=worst)
+    return Case(
+        "lookahead", name, claim, where, bound, asked.draws, asks, mutant=mutant, exact=worst
+    )
 
 
-# Broken twins
+# Mutants
 
 
 def _late(question: Lookahead, facts: LookaheadFacts, source: None) -> Any:
@@ -189,21 +191,18 @@ def _many(name: str, law: Callable[[Fraction, int], Law], **broken: Any) -> Case
         None if broken else asked.asks,
         most=4_000,
         full=20_000,
-        twin=bool(broken),
+        mutant=bool(broken),
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield (case := _case("sensitive, k < beta", 3, 1, partial(_laws, 2)))
     yield doubled(case)
     yield _case("sensitive, a number in two bins", 3, 1, partial(_laws, 2), card=BINNED)
-    yield _case(
-        "broken twin: n = k steps of look-ahead", 3, 1, partial(_laws, 3), True, release=_late
-    )
+    yield _case("mutant: n = k steps of look-ahead", 3, 1, partial(_laws, 3), True, release=_late)
     yield _case("differential, k = beta", 2, 2, partial(_laws, 0))
     yield _case(
-        "broken twin: occupied cells listed",
+        "mutant: occupied cells listed",
         2,
         2,
         _listing_laws,
@@ -212,5 +211,5 @@ def cases() -> Iterator[Case]:
         view=_listing_view,
     )
     yield _many("differential, many cells", _many_law)
-    name = "broken twin: many cells, one draw for all of them"
+    name = "mutant: many cells, one draw for all of them"
     yield _many(name, _one_draw_law, release=_one_draw)

@@ -76,7 +76,7 @@ class _OneForAll(Reader):
 
 
 class _Cheap(Monitor):
-    """The question of the twin that draws so little noise."""
+    """The question of the mutant that draws so little noise."""
 
     def reader(
         self, card: Card, past: tuple[Any, ...], span: tuple[int, int], draw: Draw | None = None
@@ -132,16 +132,15 @@ def _case(
         None if broken else asked.asks,
         most=_MOST,
         full=_FULL,
-        twin=bool(broken),
+        mutant=bool(broken),
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     dear, cheap = _question(16), _question(2)
     name, cut = "the newest of two steps, Laplace", clipped(5, 6)
     yield _case(name, dear, _law, _in_tables, cut)
-    name = "broken twin: the noise of one table for all"
+    name = "mutant: the noise of one table for all"
     yield _case(name, cheap, _one_for_all_law, _in_tables, cut, release=_one_for_all)
-    name = "broken twin: a window from exact counts"
+    name = "mutant: a window from exact counts"
     yield _case(name, cheap, _exact_law, lambda answer: answer["exact"], release=_exact_window)

@@ -91,10 +91,10 @@ class _Chosen:
             for base in itertools.product((0, 1, 2), repeat=3)
             for change in itertools.product((-1, 1), repeat=3)
         ]
-        twin = self.times != 1
+        mutant = self.times != 1
         pair, worst = (
             broken_pair(pairs, self.laws, claim)
-            if twin
+            if mutant
             else worst_pair(pairs, self.laws, claim, near=0.6)
         )
         eta = self._eta(Fraction(1))
@@ -111,13 +111,12 @@ class _Chosen:
             where,
             partial(self.laws, pair),
             draws,
-            twin=twin,
+            mutant=mutant,
             exact=worst,
         )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     laplace = _Added(
         "discrete Laplace",
         Loss(2.0),
@@ -150,4 +149,4 @@ def cases() -> Iterator[Case]:
         ("permute and flip", permute_and_flip, laws.permute_and_flip_pmf),
     ):
         yield _Chosen(name, draw, law, 3).case()
-        yield _Chosen(f"broken twin: {name}, four times the weight", draw, law, 2, 4).case()
+        yield _Chosen(f"mutant: {name}, four times the weight", draw, law, 2, 4).case()

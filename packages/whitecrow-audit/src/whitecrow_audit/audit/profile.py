@@ -67,13 +67,13 @@ def _case(
     pair: tuple[Records, Records],
     laws: Callable[[Fraction], Laws],
     view: Callable[[Any], Hashable],
-    twin: bool = False,
+    mutant: bool = False,
     **broken: Any,
 ) -> Case:
     asked = Asked(Profile([column], epsilon=EPSILON), CARD, pair, view, **broken)
-    asks = None if twin else asked.asks
+    asks = None if mutant else asked.asks
     where = " ~ ".join(str(list(records[column])) for records in pair)
-    return Case("profile", name, asked.claim, where, laws, asked.draws, asks, twin=twin)
+    return Case("profile", name, asked.claim, where, laws, asked.draws, asks, mutant=mutant)
 
 
 def _pair(column: str, *values: Any) -> tuple[Records, Records]:
@@ -87,7 +87,7 @@ def _pair(column: str, *values: Any) -> tuple[Records, Records]:
     return records(values[:-1]), records(values)
 
 
-# Broken twins
+# Mutants
 
 
 def _exactly_missing(question: Profile, facts: ProfileFacts, source: None) -> Any:
@@ -109,7 +109,6 @@ def _from_the_data(question: Profile, facts: ProfileFacts, source: None) -> Any:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     whole = partial(_laws, (1, 2), Fraction(1))
     last = partial(_laws, (1, 2), LAST_SHARE)
     gaps = _pair("ward", None, "a", None)
@@ -124,7 +123,7 @@ def cases() -> Iterator[Case]:
         _case("a number's count", "x", _pair("x", 0, 1, 0), last, _first_count),
         note="The rest of the price went into looks before, which this test does not see.",
     )
-    name = "broken twin: the exact number of missing values"
+    name = "mutant: the exact number of missing values"
     yield _case(name, "ward", gaps, _exact_laws, _missing, True, release=_exactly_missing)
-    name = "broken twin: an end taken from the data"
+    name = "mutant: an end taken from the data"
     yield _case(name, "ward", ends, _exact_laws, _first_count, True, release=_from_the_data)

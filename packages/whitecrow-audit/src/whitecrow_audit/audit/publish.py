@@ -178,7 +178,7 @@ class _Counting:
             asked.draws,
             asked.asks if times == 1 else None,
             most,
-            twin=times != 1,
+            mutant=times != 1,
             exact=self.exact(times),
         )
 
@@ -261,9 +261,9 @@ def _following() -> Case:
 
     question = _priced("sum", Fraction(2), clip=(0, 8))
     asked = Asked(question, CARD, (EMPTY, _event(8)), partial(_total, "value", 3.5), spoiled)
-    name = "broken twin: noise scaled to the data"
+    name = "mutant: noise scaled to the data"
     where = "no records ~ one record of value 8"
-    return Case("publish", name, asked.claim, where, laws, asked.draws, twin=True)
+    return Case("publish", name, asked.claim, where, laws, asked.draws, mutant=True)
 
 
 # --- the private clip -----------------------------------------------------------------------------
@@ -303,11 +303,9 @@ def _clip_case(method: str, values: tuple[int, ...], epsilon: int, times: int = 
         plan = facts.plan
         return replace(facts, plan=replace(plan, clip_epsilon=times * plan.clip_epsilon))
 
-    twin = times != 1
-    asked = Asked(question, CARD, pair, _upper, richer if twin else None)
-    start = (
-        f"broken twin: a clip that spends {times} times what it says" if twin else "private clip"
-    )
+    mutant = times != 1
+    asked = Asked(question, CARD, pair, _upper, richer if mutant else None)
+    start = f"mutant: a clip that spends {times} times what it says" if mutant else "private clip"
     return Case(
         "publish",
         f"{start}, by {method}",
@@ -315,22 +313,21 @@ def _clip_case(method: str, values: tuple[int, ...], epsilon: int, times: int = 
         f"values {values} ~ {(*values, 8)}",
         laws,
         asked.draws,
-        None if twin else asked.asks,
+        None if mutant else asked.asks,
         most=2_000,
         full=10_000,
-        twin=twin,
+        mutant=mutant,
         note="The view is the clip chosen, for which nine tenths of the budget are spent.",
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield _Counting("independent", Fraction(2)).case("independent, Laplace")
     yield (case := _Counting("tree", Fraction(2)).case("tree, Laplace", most=25_000))
     yield doubled(case)
     buffered = _Counting("buffered", Fraction(3))
     yield buffered.case("buffered, Laplace", most=30_000)
-    yield buffered.case("broken twin: buffered, Laplace, half the noise", times=2)
+    yield buffered.case("mutant: buffered, Laplace, half the noise", times=2)
     gaussian = {"independent": 3, "tree": 3, **dict.fromkeys(FEEDBACK, 4)}
     for mechanism, rho in gaussian.items():
         counting = _Counting(mechanism, Fraction(rho), "rho")
@@ -338,7 +335,7 @@ def cases() -> Iterator[Case]:
         yield counting.case(name, most=10_000 if mechanism in FEEDBACK else 30_000)
         # Two days show little of a strategy that is made for thousands of years.
         times, part = (16, "a quarter of") if mechanism == "endless" else (4, "half")
-        yield counting.case(f"broken twin: {name}, {part} the deviation", times=times)
+        yield counting.case(f"mutant: {name}, {part} the deviation", times=times)
     yield _mean()
     yield _following()
     for method in ("quantile", "sparse_vector"):

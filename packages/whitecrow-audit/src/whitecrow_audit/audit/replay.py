@@ -160,7 +160,7 @@ class _Told(Ledger):
             setattr(self, name, notes.told(name, getattr(self, name)))
 
 
-# Broken twins: houses that tell something beside the answer
+# Mutants: houses that tell something beside the answer
 
 
 def _log_the_size(curator: _Frozen, question: Question) -> None:
@@ -280,21 +280,11 @@ def _logged() -> Iterator[io.StringIO]:
 
 @dataclass(frozen=True)
 class Replay:
-    """What the replay found.
+    """What the replay found."""
 
-    Parameters
-    ----------
-    lines : int
-        How much was visible over the base.
-    different : tuple of str
-        The neighbours that did not look the same: none, if all is well.
-    missed : tuple of str
-        The broken twins that did: none, if the replay sees what it should.
-    """
-
-    lines: int
-    different: tuple[str, ...]
-    missed: tuple[str, ...]
+    lines: int  # how much was visible over the base
+    different: tuple[str, ...]  # the neighbours that did not look the same: none, if all is well
+    missed: tuple[str, ...]  # the mutants that did: none, if the replay sees what it should
 
     @property
     def ok(self) -> bool:
@@ -308,8 +298,8 @@ class Replay:
             if not self.different
             else f"other lines over: {', '.join(self.different)}"
         )
-        twins = f"{len(LEAKS) - len(self.missed)} of {len(LEAKS)} broken twins caught"
-        return f"Record and replay, answers frozen: {same}; {twins}."
+        mutants = f"{len(LEAKS) - len(self.missed)} of {len(LEAKS)} mutants caught"
+        return f"Record and replay, answers frozen: {same}; {mutants}."
 
 
 def replay() -> Replay:

@@ -55,7 +55,8 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {
         "mechanism": case.mechanism,
         "name": case.name,
-        "twin": case.twin,
+        "mutant": case.mutant,
+        "twin": case.mutant,  # its former name, for one release
         "claimed": case.claim.value,
         "claim": case.claim.words,
         "measured": finding.measured,
@@ -80,22 +81,22 @@ def _number(loss: float) -> float | str:
 def _cells(finding: Finding) -> list[str]:
     case = finding.case
     worst = "infinite" if finding.exact >= _INFINITE else f"{finding.exact:.3g}"
-    if not case.twin and not finding.tight:
+    if not case.mutant and not finding.tight:
         worst += f" ({finding.exact / case.claim.value:.0%} of the claim)"
     return [
         f"{case.mechanism}: {case.name}",
         case.claim.words,
         f"{finding.measured:.3f}",
-        "" if case.twin else f"{finding.reference:.3g}",
+        "" if case.mutant else f"{finding.reference:.3g}",
         worst,
         f"{finding.draws:,}",
-        "" if case.twin else _probability(finding.caught),
+        "" if case.mutant else _probability(finding.caught),
         _verdict(finding),
     ]
 
 
 def _verdict(finding: Finding) -> str:
-    if finding.case.twin and finding.ok:
+    if finding.case.mutant and finding.ok:
         missed = (1 - finding.caught) ** ATTEMPTS
         chance = f"{missed:.0e}" if missed > _NEVER else f"below {_NEVER:.0e}"
         return f"caught (missed with probability {chance})"
@@ -122,13 +123,13 @@ def as_text(audit: Audit) -> str:
 
 
 def _summary(audit: Audit) -> str:
-    shipped = [finding for finding in audit.findings if not finding.case.twin]
-    twins = [finding for finding in audit.findings if finding.case.twin]
+    shipped = [finding for finding in audit.findings if not finding.case.mutant]
+    mutants = [finding for finding in audit.findings if finding.case.mutant]
     weak = sum(finding.verdict == "not tested hard enough" for finding in shipped)
     hard = f" ({weak} of them not tested hard enough)" if weak else ""
     counted = (
         f"Mechanisms not found to leak: {sum(f.ok for f in shipped)} of {len(shipped)}{hard}. "
-        f"Broken twins caught: {sum(f.ok for f in twins)} of {len(twins)}. The bounds of "
+        f"Mutants caught: {sum(f.ok for f in mutants)} of {len(mutants)}. The bounds of "
         f"the mechanisms hold together with confidence {CONFIDENCE:.1%}."
     )
     said = [counted] if audit.findings else []
@@ -151,12 +152,12 @@ def as_markdown(audit: Audit, seconds: float) -> str:
         _summary(audit),
         "",
     ]
-    shipped = [finding for finding in audit.findings if not finding.case.twin]
-    twins = [finding for finding in audit.findings if finding.case.twin]
+    shipped = [finding for finding in audit.findings if not finding.case.mutant]
+    mutants = [finding for finding in audit.findings if finding.case.mutant]
     heads = [*_HEADS[:-1], "catches +3 %", "asked", "verdict"]
     lines += ["## Mechanisms as shipped", "", *_table(heads, [_shipped(f) for f in shipped]), ""]
-    heads = ["twin", "claimed", "measured", "this pair", "draws", "verdict"]
-    lines += ["## Broken twins", "", *_table(heads, [_twin(f) for f in twins]), ""]
+    heads = ["mutant", "claimed", "measured", "this pair", "draws", "verdict"]
+    lines += ["## Mutants", "", *_table(heads, [_mutant(f) for f in mutants]), ""]
     lines += ["## The pairs", ""]
     for finding in audit.findings:
         note = f" {finding.case.note}" if finding.case.note else ""
@@ -169,9 +170,9 @@ def _shipped(finding: Finding) -> list[str]:
     return [*cells[:-1], _probability(finding.fine), f"{finding.asked}", cells[-1]]
 
 
-def _twin(finding: Finding) -> list[str]:
+def _mutant(finding: Finding) -> list[str]:
     cells = _cells(finding)
-    return [cells[0].replace("broken twin: ", ""), *cells[1:3], *cells[4:6], cells[-1]]
+    return [cells[0].replace("mutant: ", ""), *cells[1:3], *cells[4:6], cells[-1]]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache, partial
+from multiprocessing import get_context
+from typing import Any
 
 from whitecrow_audit.audit.bounds import Claim
 from whitecrow_audit.audit.case import LEAK, Case, Draw, Laws
@@ -34,14 +39,14 @@ TIGHT = 0.99
 """A mechanism that loses this part of its claim somewhere is called tight."""
 
 ATTEMPTS = 3
-"""A twin is missed only if this many attempts miss it."""
+"""A mutant is missed only if this many attempts miss it."""
 
 STRANGE = 1e-10
 """The chance that draws from a law are said not to be."""
 
 _ROUNDING = 1e-9
 _CHOOSING = 5  # one draw for choosing the event to this many for testing it
-_FEWEST, _FEWEST_OF_TWIN = 300, 100  # what a twin gets wrong is large
+_FEWEST, _FEWEST_OF_MUTANT = 300, 100  # what a mutant gets wrong is large
 _SPARE = 1.15  # more than two answers: the event is not always the best one
 
 Progress = Callable[[int, int, str], None]
@@ -49,50 +54,25 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found on one row.
+    """What was found on one row."""
 
-    Parameters
-    ----------
-    case : Case
-        What was audited.
-    measured : float
-        The loss proved at the table's confidence.
-    again : float
-        What fresh draws prove of a first bound above the reference; 0 where there was none.
-    reference : float
-        The loss that the pair shows through the tester's view, by the exact law: what a leak is
-        measured against (of a broken twin: its claim).
-    exact : float
-        The largest loss of any pair of the universe, by the exact law of whole answers.
-    draws : int
-        How many answers were drawn from both databases, in all.
-    asked : int
-        How many more were asked of a curator of each, the whole way.
-    caught : float
-        The probability that a leak of a tenth more would have been reported (for a broken twin:
-        that one attempt, of three, reports it).
-    fine : float
-        The same for a leak of three hundredths more; NaN in a quick run.
-    lawful : bool
-        Whether all answers came as often as the exact law says.
-    same_path : bool
-        Whether those asked of a curator did, too.
-    seconds : float
-        How long it took.
-    """
-
-    case: Case
-    measured: float
+    case: Case  # what was audited
+    measured: float  # the loss proved at the table's confidence
+    # What fresh draws prove of a first bound above the reference; 0 where there was none.
     again: float
+    # The loss that the pair shows through the tester's view, by the exact law: what a leak is
+    # measured against (of a mutant: its claim).
     reference: float
-    exact: float
-    draws: int
-    asked: int
+    exact: float  # the largest loss of any pair of the universe, by the exact law of whole answers
+    draws: int  # how many answers were drawn from both databases, in all
+    asked: int  # how many more were asked of a curator of each, the whole way
+    # The probability that a leak of a tenth more would have been reported (for a mutant: that one
+    # attempt, of three, reports it).
     caught: float
-    fine: float
-    lawful: bool
-    same_path: bool
-    seconds: float
+    fine: float  # the same for a leak of three hundredths more; NaN in a quick run
+    lawful: bool  # whether all answers came as often as the exact law says
+    same_path: bool  # whether those asked of a curator did, too
+    seconds: float  # how long it took
 
     @property
     def verdict(self) -> str:
@@ -100,7 +80,7 @@ class Finding:
         proved = min(self.measured, self.again)
         if _above(proved, self.case.claim.value):
             return "violated"
-        if self.case.twin:
+        if self.case.mutant:
             return "NOT CAUGHT"
         if _above(proved, self.reference) or not self.lawful:
             return "not its law"
@@ -112,8 +92,8 @@ class Finding:
 
     @property
     def ok(self) -> bool:
-        """Whether it is as it should be: a twin caught, a shipped mechanism not found broken."""
-        if self.case.twin:
+        """Whether it is as it should be: a mutant caught, a shipped mechanism not found broken."""
+        if self.case.mutant:
             return self.verdict == "violated"
         return self.verdict in ("not violated", "not tested hard enough")
 
@@ -133,7 +113,7 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is violated and every twin was caught."""
+        """Whether nothing is violated and every mutant was caught."""
         return all(found.ok for found in self.findings) and (self.replay is None or self.replay.ok)
 
 
@@ -163,39 +143,27 @@ def run(
 
 @dataclass(frozen=True)
 class Design:
-    """How a case is tested, from exact laws alone: nothing has been drawn yet.
+    """How a case is tested, from exact laws alone: nothing has been drawn yet."""
 
-    Parameters
-    ----------
-    laws, leaking : two laws
-        Of the mechanism, and of one that leaks a tenth more (of a broken twin: its own).
-    reference : float
-        What a bound is held against: the loss that the pair shows through the tester's view (of a
-        broken twin: its claim).
-    choosing : int
-        Draws of each database that choose the event.
-    tries : Tries
-        Draws that test it.
-    alpha : float
-        The false-alarm rate of the first test.
-    """
-
+    # laws, leaking: Of the mechanism, and of one that leaks a tenth more (of a mutant: its own).
     laws: Laws
     leaking: Laws
+    # What a bound is held against: the loss that the pair shows through the tester's view (of a
+    # mutant: its claim).
     reference: float
-    choosing: int
-    tries: Tries
-    alpha: float
+    choosing: int  # draws of each database that choose the event
+    tries: Tries  # draws that test it
+    alpha: float  # the false-alarm rate of the first test
 
     @classmethod
     def of(cls, case: Case, alpha: float, *, quick: bool = True) -> Design:
         """Return the design of a case at a false-alarm rate."""
         claim, laws = case.claim, case.laws(Fraction(1))
-        reference = claim.value if case.twin else min(visible(laws, claim), claim.value)
-        leaking = laws if case.twin else case.laws(LEAK)
+        reference = claim.value if case.mutant else min(visible(laws, claim), claim.value)
+        leaking = laws if case.mutant else case.laws(LEAK)
         wanted = needed(leaking, claim, reference, alpha)
         tries = _tries(case, wanted, quick, binary=len({*laws[0], *laws[1]}) == 2)
-        choosing = max(_fewest(case), tries.low // (2 if case.twin else _CHOOSING))
+        choosing = max(_fewest(case), tries.low // (2 if case.mutant else _CHOOSING))
         return cls(laws, leaking, reference, choosing, tries, alpha)
 
     def power(self, claim: Claim, leaking: Laws | None = None) -> float:
@@ -215,7 +183,7 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
     start = time.perf_counter()
     claim, design = case.claim, Design.of(case, alpha, quick=quick)
     draws, choosing, drawn = case.draws(), design.choosing, 0
-    for _ in range(ATTEMPTS if case.twin else 1):
+    for _ in range(ATTEMPTS if case.mutant else 1):
         event = choose(_sample(draws, (choosing, choosing)), claim, alpha)
         numbers = (design.tries.high, design.tries.low)
         numbers = numbers if event.forward else numbers[::-1]
@@ -229,7 +197,7 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
             break
     asked, same = (0, True) if case.asks is None else _asked(case, design.laws, quick)
     fine = math.nan
-    if not quick and not case.twin:
+    if not quick and not case.mutant:
         fine = design.power(claim, case.laws(Fraction(103, 100)))
     return Finding(
         case,
@@ -248,7 +216,7 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
 
 
 def _fewest(case: Case) -> int:
-    return _FEWEST_OF_TWIN if case.twin else _FEWEST
+    return _FEWEST_OF_MUTANT if case.mutant else _FEWEST
 
 
 def _above(bound: float, loss: float) -> bool:
@@ -257,8 +225,8 @@ def _above(bound: float, loss: float) -> bool:
 
 def _tries(case: Case, wanted: Tries, quick: bool, *, binary: bool) -> Tries:
     """Return how many draws test the event: what is needed, within what can be afforded."""
-    factor, most = (2.0, case.most) if case.twin else (1.0, case.most)
-    if not quick and not case.twin:
+    factor, most = (2.0, case.most) if case.mutant else (1.0, case.most)
+    if not quick and not case.mutant:
         factor, most = 8.0, case.full or 10 * case.most
     tries = wanted.times(max(factor * (1 if binary else _SPARE), _fewest(case) / wanted.high))
     if tries.low <= most:
@@ -303,3 +271,28 @@ def _asked(case: Case, laws: Laws, quick: bool) -> tuple[int, bool]:
     number = 3 if quick else 100
     answers = _sample(case.asks(), (number, number))
     return number, all(map(_fits, answers, laws))
+
+
+def audited_by(
+    jobs: int, names: Sequence[str], cases: Sequence[Case], quick: bool, alpha: float
+) -> Iterator[Finding]:
+    """Audit the cases of these modules in so many processes; yield what was found, in order.
+
+    A case holds functions and cannot travel, so each process makes all cases for itself and is told
+    the number of the one to audit; the finding comes back without its case.
+    """
+    work = partial(_audited, tuple(names), alpha, quick)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for case, found in zip(cases, pool.map(work, range(len(cases))), strict=True):
+            yield replace(found, case=case)
+
+
+def _audited(names: tuple[str, ...], alpha: float, quick: bool, number: int) -> Finding:
+    nothing: Any = None
+    return replace(audited(_cases(names)[number], alpha, quick=quick), case=nothing)
+
+
+@cache
+def _cases(names: tuple[str, ...]) -> list[Case]:
+    modules = (importlib.import_module(f"whitecrow_audit.audit.{name}") for name in names)
+    return [case for module in modules for case in module.cases()]

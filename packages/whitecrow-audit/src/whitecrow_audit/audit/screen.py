@@ -44,7 +44,7 @@ def _shipped() -> Case:
     return Case("screen", "as asked", claim, str(step), laws, asked.draws, asked.asks, exact=worst)
 
 
-# A broken twin: the distance of ``identify``, for which the record is a member
+# A mutant: the distance of ``identify``, for which the record is a member
 
 
 def _member(neighbours: int) -> int:
@@ -68,17 +68,16 @@ def _member_release(question: Screen, facts: PlaceFacts, source: None) -> bool:
     return truth != flip(_member(neighbours), facts.step, source)
 
 
-def _twin() -> Case:
+def _mutant() -> Case:
     claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
     step, _ = broken_pair(places(line(3, 1, 4), 1), _member_laws, claim)
     asked = Asked(_question(step.place), CARD, step.records, release=_member_release)
-    name = "broken twin: the distance of identify"
+    name = "mutant: the distance of identify"
     laws = partial(_member_laws, step)
-    return Case("screen", name, claim, str(step), laws, asked.draws, twin=True)
+    return Case("screen", name, claim, str(step), laws, asked.draws, mutant=True)
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     yield (case := _shipped())
     yield doubled(case)
-    yield _twin()
+    yield _mutant()

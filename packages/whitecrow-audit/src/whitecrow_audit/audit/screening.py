@@ -63,7 +63,6 @@ def _forgetful(question: Screening, facts: ScreeningFacts, source: None) -> list
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     asked = Asked(_question(FEW, SHIPPED), CARD, PAIR, _total)
     mutant = Asked(_question(MANY, BROKEN), CARD, PAIR, _total, release=_forgetful)
     pair = "balls around one record, and without it"
@@ -76,5 +75,5 @@ def cases() -> Iterator[Case]:
         pair,
         partial(_laws, MANY, BROKEN, forgets=True),
         mutant.draws,
-        twin=True,
+        mutant=True,
     )

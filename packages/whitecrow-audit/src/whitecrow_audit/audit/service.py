@@ -61,7 +61,7 @@ def _ask(running: Running, name: str) -> Hashable:
 
 
 def _tells(app: FastAPI) -> None:
-    """A broken twin: a header, added for operators, that says how many records there are."""
+    """A mutant: a header, added for operators, that says how many records there are."""
 
     @app.middleware("http")
     async def counted(request: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -77,7 +77,7 @@ def cases() -> Iterator[Case]:
         return
     claim = claim_of(_question(EPSILON).price(CARD))
     where = f"x = {DATABASES['one']} ~ {DATABASES['two']}, asked at 0"
-    for name, adds in (("a screen", None), ("broken twin: a header that tells", _tells)):
+    for name, adds in (("a screen", None), ("mutant: a header that tells", _tells)):
         yield Case(
             "service",
             name,
@@ -87,6 +87,6 @@ def cases() -> Iterator[Case]:
             partial(_draws, adds),
             most=300,
             full=12_000,
-            twin=adds is not None,
+            mutant=adds is not None,
             note="Every draw is a request to a service on this machine.",
         )

@@ -40,29 +40,16 @@ _BUDGET = "1000000, 1/2"
 
 @dataclass(frozen=True)
 class Asked:
-    """A question put to two neighbouring databases.
+    """A question put to two neighbouring databases."""
 
-    Parameters
-    ----------
-    question : Question
-        What is asked.
-    card : Card
-        The public facts, the same for both.
-    pair : two databases
-        Which differ in one record (or one person, if the card protects people).
-    view : callable
-        What the tester looks at: a function of the answer alone.
-    spoiled : callable, optional
-        For broken twins: does something wrong to the facts.
-    release : callable, optional
-        For broken twins: answers instead of the shipped mechanism.
-    """
-
-    question: Question
-    card: Card
+    question: Question  # what is asked
+    card: Card  # the public facts, the same for both
+    # Which differ in one record (or one person, if the card protects people).
     pair: tuple[Records, Records]
+    # What the tester looks at: a function of the answer alone.
     view: Callable[[Any], Hashable] = lambda answer: answer
-    spoiled: Callable[[Any], Any] | None = None
+    spoiled: Callable[[Any], Any] | None = None  # for mutants: does something wrong to the facts
+    # For mutants: answers instead of the shipped mechanism.
     release: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from whitecrow.sites import Circle, Member, SharedMoney
 from whitecrow.sites.masks import Words
 from whitecrow_audit.audit.bounds import Loss
 from whitecrow_audit.audit.case import Case, Draw, Laws
-from whitecrow_audit.verify.shares import share_sum_law
+from whitecrow_audit.verify.learn import share_sum_law
 
 _SITES = ("north", "south", "west")
 _EPSILON = 2
@@ -75,24 +75,23 @@ def _laws(shares: int, factor: Fraction) -> Laws:
     return {False: 1 - one, True: one}, {False: 1 - two, True: two}
 
 
-def _case(name: str, *, twin: bool) -> Case:
+def _case(name: str, *, mutant: bool) -> Case:
     def draws() -> tuple[Draw, Draw]:
-        return _drawn(0, twin), _drawn(1, twin)
+        return _drawn(0, mutant), _drawn(1, mutant)
 
     return Case(
         "learn",
         name,
         Loss(float(_EPSILON)),
         "no records at three sites ~ one record at the first",
-        partial(_laws, 2 if twin else 3),
+        partial(_laws, 2 if mutant else 3),
         draws,
         most=30_000,
-        twin=twin,
+        mutant=mutant,
         note="One cell of one histogram; the sum is what the coordinator adds up.",
     )
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
-    yield _case("a secure sum of three sites, Laplace", twin=False)
-    yield _case("broken twin: a secure sum whose third site adds no noise", twin=True)
+    yield _case("a secure sum of three sites, Laplace", mutant=False)
+    yield _case("mutant: a secure sum whose third site adds no noise", mutant=True)

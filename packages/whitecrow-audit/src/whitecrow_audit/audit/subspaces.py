@@ -56,14 +56,14 @@ def _case(
     near: float = 0.5,
 ) -> Case:
     laws = partial(_laws, lru_cache(maxsize=None)(law_of))
-    twin = spoiled is not None
+    mutant = spoiled is not None
 
     def asked(pair: Pair) -> Asked:
         return Asked(question, CARD, (_records(pair[0]), _records(pair[1])), view, spoiled)
 
     claim = asked(pairs[0]).claim
     pair, worst = (
-        broken_pair(pairs, laws, claim) if twin else worst_pair(pairs, laws, claim, near=near)
+        broken_pair(pairs, laws, claim) if mutant else worst_pair(pairs, laws, claim, near=near)
     )
     put = asked(pair)
     where = f"points {short(pair[0])} ~ {short(pair[1])}"
@@ -74,8 +74,8 @@ def _case(
         where,
         partial(laws, pair),
         put.draws,
-        None if twin else put.asks,
-        twin=twin,
+        None if mutant else put.asks,
+        mutant=mutant,
         exact=worst,
     )
 
@@ -221,24 +221,23 @@ def _fainter(times: int, facts: Any) -> Any:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of the audit."""
     swaps = [SWAP, *_swaps()]
     question = _question(Fraction(1), "replace_one", "0", 4)
     yield _case("top 1", question, swaps, partial(_list, 4, 1), view=_first)
-    name = "broken twin: Algorithm 3 as printed, and every draw at the whole price"
+    name = "mutant: Algorithm 3 as printed, and every draw at the whole price"
     question = _question(Fraction(1), "replace_one", "0", 2)
     law_of = partial(_list, 2, 4)
     yield _case(name, question, swaps, law_of, view=_first, spoiled=_printed)
     law_of = partial(_list_of_two, 4, 1)
     yield _case("top 2 of 3", _two(Fraction(1), 4), swaps, law_of, view=_whole)
-    name = "broken twin: top 2 of 3, every draw at four times its part"
+    name = "mutant: top 2 of 3, every draw at four times its part"
     question, law_of = _two(Fraction(1), 2), partial(_list_of_two, 2, 4)
     yield _case(name, question, swaps, law_of, view=_whole, spoiled=_unshared)
     grid = [pair for pair in GRID.edges() if len(pair[0]) == 2]
     question = _question(Fraction(1), "add_remove", "1/2", 2)
     law_of = partial(_counted, 2, 1)
     yield _case("top 1 with its count", question, grid, law_of, view=_first_count)
-    name = "broken twin: counts with a fourth of their noise"
+    name = "mutant: counts with a fourth of their noise"
     spoiled = partial(_fainter, 4)
     law_of = partial(_counted, 2, 4)
     yield _case(name, question, grid, law_of, view=_first_count, spoiled=spoiled)
@@ -247,6 +246,6 @@ def cases() -> Iterator[Case]:
         asked = _tune(Fraction(1), method, epsilon)
         yield _case(f"by {method}", asked, points, partial(of, epsilon, 1))
         asked = _tune(Fraction(1), method, 2)
-        name = f"broken twin: by {method}, sixteen times too sure"
+        name = f"mutant: by {method}, sixteen times too sure"
         spoiled = partial(_fainter, 16)
         yield _case(name, asked, points, partial(of, 2, 16), spoiled=spoiled)

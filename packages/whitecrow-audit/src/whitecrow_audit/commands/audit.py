@@ -30,9 +30,9 @@ def command(
 
     Each row: the loss that is claimed, a lower bound of the real one (those of all mechanisms
     hold together with confidence 99.9 %), what the exact law says, and how probably a leak of a
-    tenth more would have been seen. Broken twins must be caught. Then a curator with frozen answers
+    tenth more would have been seen. Mutants must be caught. Then a curator with frozen answers
     is asked over neighbouring data, and everything visible must be the same (replay). Exit 1 if a
-    claim is violated, a twin is not caught, or neighbours look different.
+    claim is violated, a mutant is not caught, or neighbours look different.
 
     There is no seed: answers are drawn with the operating system's randomness, as in use, so two
     runs differ a little.

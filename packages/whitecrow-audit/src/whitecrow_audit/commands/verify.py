@@ -16,7 +16,7 @@ def command(ctx: click.Context, mechanisms: tuple[str, ...]) -> None:
     """Check mechanisms exhaustively on small universes.
 
     Each line is one claim: how many databases and pairs of neighbours were tried, the worst loss
-    found, and the bound. Broken twins must be rejected. Exit 1 if anything fails.
+    found, and the bound. Mutants must be rejected. Exit 1 if anything fails.
     """
     from whitecrow_audit.verify import checks
 

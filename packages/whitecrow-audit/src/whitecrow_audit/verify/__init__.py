@@ -1,7 +1,7 @@
 """Exhaustive verification: every claim of a mechanism, computed on small universes.
 
-Each module of this package named after a mechanism holds its ``CHECKS``; broken twins are among
-them, and a check of a twin passes only when the violation is found.
+Each module of this package named after a mechanism holds its ``CHECKS``; mutants are among
+them, and a check of a mutant passes only when the violation is found.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ __all__ = ["MECHANISMS", "Check", "Report", "checks", "exhaust", "loss"]
 _HERE = {module.name for module in pkgutil.iter_modules(__path__)}
 MECHANISMS = (
     "privacy",
+    "account",
     "claims",
     "models",
     "compiler",
     *(kind for kind in BUILT_IN if kind in _HERE),
 )
-"""Four that several questions share, and every question that has a module here."""
+"""Five that several questions share, and every question that has a module here."""
 
 
 def checks(names: Sequence[str] = ()) -> list[Check]:

@@ -177,13 +177,13 @@ CHECKS = (
     Check("compiler", "an invalid base is refused", refused),
     Check(
         "compiler",
-        "broken twin: an invalid base compiled",
+        "mutant: an invalid base compiled",
         partial(in_spite_of_it, cautious_threshold, Fraction(2), DistanceAnomaly(4, 1)),
         must_fail=True,
     ),
     Check(
         "compiler",
-        "broken twin: tiny errors rounded to none",
+        "mutant: tiny errors rounded to none",
         partial(in_spite_of_it, rounding_base, Fraction(8), DistanceAnomaly(2, 1)),
         must_fail=True,
     ),

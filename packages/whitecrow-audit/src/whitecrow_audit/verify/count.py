@@ -1,4 +1,4 @@
-"""Count, checked: smooth sensitivity and loss on every pair of small universes; broken twins."""
+"""Count, checked: smooth sensitivity and loss on every pair of small universes; mutants."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SPACES = (
 )
 MIXED = (mixed(5, "add_remove"), mixed(4, "replace_one"))
 SMALL = (line(4, "add_remove", length=4), line(5, "replace_one", length=4))
-"""Where the broken twins are caught."""
+"""Where the mutants are caught."""
 
 
 def smooth_and_above(
@@ -131,7 +131,7 @@ def every_edge(
 
     Edges whose ends have the same counts and sensitivities have the same loss, computed once.
     ``tuned_for`` is the cap the noise is tuned for, where the universe's own is too small for
-    the smoothing to play a part; ``choose`` may change the noise after seeing S, as a twin does.
+    the smoothing to play a part; ``choose`` may change the noise after seeing S, as a mutant does.
     """
     databases, edges, worst, where = 0, 0, 0.0, ""
     for universe, k in itertools.product(universes, ks):
@@ -193,7 +193,7 @@ def numbers_only(universe: Universe, x: Database, k: int, decay: Fraction) -> Fr
     return shipped(replace(universe, categories=(), numbers=1), x, k, decay)
 
 
-# Broken twins
+# Mutants
 
 
 def from_cover(
@@ -257,9 +257,9 @@ def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Che
     return Check("count", name, run, must_fail)
 
 
-def _twin(name: str, sensitivity: Sensitivity, universes: Sequence[Universe] = SMALL) -> Check:
+def _mutant(name: str, sensitivity: Sensitivity, universes: Sequence[Universe] = SMALL) -> Check:
     run = partial(smooth_and_above, universes, sensitivity, DECAYS[:2])
-    return _named(f"broken twin: {name}", run, must_fail=True)
+    return _named(f"mutant: {name}", run, must_fail=True)
 
 
 def _loss(
@@ -311,27 +311,29 @@ CHECKS = (
             DECAYS[1:2],
         ),
     ),
-    _twin(
+    _mutant(
         "Algorithm 1 as printed (the last point is never looked at)",
         partial(from_cover, partial(largest_enclosed, printed=True)),
     ),
-    _twin("Algorithms 1 and 2 as printed", partial(papers, printed=True, uncapped=True), SMALL[1:]),
-    _twin("line 6 not capped", partial(papers, printed=False, uncapped=True), SMALL[1:]),
-    _twin("points within 2r of a data point", partial(from_cover, centred), LINES[:1]),
-    _twin("a search stopped early", partial(from_cover, stopped)),
-    _twin(
+    _mutant(
+        "Algorithms 1 and 2 as printed", partial(papers, printed=True, uncapped=True), SMALL[1:]
+    ),
+    _mutant("line 6 not capped", partial(papers, printed=False, uncapped=True), SMALL[1:]),
+    _mutant("points within 2r of a data point", partial(from_cover, centred), LINES[:1]),
+    _mutant("a search stopped early", partial(from_cover, stopped)),
+    _mutant(
         "the cap N under add/remove", partial(from_cover, ball_cover, size_is_cap=True), SMALL[:1]
     ),
-    _twin("add/remove up to t = cap - 1", partial(from_cover, ball_cover, shorter=1), SMALL[:1]),
-    _twin("a mixed space with the cap of its numbers", numbers_only, MIXED[:1]),
+    _mutant("add/remove up to t = cap - 1", partial(from_cover, ball_cover, shorter=1), SMALL[:1]),
+    _mutant("a mixed space with the cap of its numbers", numbers_only, MIXED[:1]),
     _named(
-        "broken twin: the global sensitivity without the categories",
+        "mutant: the global sensitivity without the categories",
         partial(mixed_bound, forget=True),
         must_fail=True,
     ),
-    _named("broken twin: 5 beta in double precision", partial(hexagon, True), True),
+    _named("mutant: 5 beta in double precision", partial(hexagon, True), True),
     _named(
-        "broken twin: the smaller noise, chosen after seeing S",
+        "mutant: the smaller noise, chosen after seeing S",
         partial(every_edge, "smooth", LINES[:1], Fraction(1), tuned_for=402, choose=smaller_noise),
         True,
     ),

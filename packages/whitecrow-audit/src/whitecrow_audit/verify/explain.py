@@ -314,6 +314,38 @@ def _two_sided(sizes: Any, values: Mapping[str, int]) -> Any:
     return -abs(sizes - 3)
 
 
+def _below_less_above(counts: Any, values: Mapping[str, int]) -> Any:
+    return 2 * counts[0] - counts[1]
+
+
+BANDS = CustomUtility(
+    "below less above", _below_less_above, sensitivity=2, monotone=True, limit=4, edges=(1, 7)
+)
+"""Records of the first band raise it by 2, those of the second lower it by 1."""
+
+
+def _by_shape(counts: Any, values: Mapping[str, int]) -> Any:
+    return counts[0] if sum(values.values()) % 2 else -counts[0]
+
+
+class _Unchecked(CustomUtility):
+    """Monotone in contexts of each shape, and not in all of them together."""
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Look at each shape alone, which :meth:`table` does."""
+
+
+class _Undeclared(CustomUtility):
+    """A utility whose sensitivity nobody checks: it is charged for 1 and moves by 2."""
+
+    def table(self, values: Mapping[str, int]) -> Any:
+        """Return scores that are not what was declared."""
+        return BANDS.table(values)
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Believe what is declared."""
+
+
 DETECTORS: tuple[Detector, ...] = (
     Grubbs(level=Fraction(1, 2)),
     LocalOutlierFactor(k=1, threshold=Fraction(1)),
@@ -362,6 +394,10 @@ CHECKS = (
             CustomUtility("near three", _two_sided, limit=10),
         ),
     ),
+    _named(
+        "conditional, a utility that sees bands of the metric",
+        partial(conditional, FewWithin(1, 2), "direct", BANDS),
+    ),
     *(
         _named(
             f"unconditional, {kind}: every pair",
@@ -371,15 +407,33 @@ CHECKS = (
     ),
     _named("isolation separates best", best_separation),
     _named(
-        "broken twin: equation (2) read as the price of a draw",
+        "mutant: equation (2) read as the price of a draw",
         partial(both_ways, "direct", 1, 1),
         True,
     ),
-    _named("broken twin: equation (2), breadth first", partial(both_ways, "bfs", 1, 1), True),
-    _named("broken twin: a start found by population", partial(guided_start, "bfs"), True),
-    _named("broken twin: cumulative flips", cumulative_flips, True),
+    _named("mutant: equation (2), breadth first", partial(both_ways, "bfs", 1, 1), True),
+    _named("mutant: a start found by population", partial(guided_start, "bfs"), True),
     _named(
-        "broken twin: the conditional promise without its condition", conditional_everywhere, True
+        "mutant: bands whose declared sensitivity is not checked",
+        partial(
+            conditional,
+            FewWithin(1, 2),
+            "direct",
+            _Undeclared("undeclared", _below_less_above, monotone=True, limit=4, edges=(1, 7)),
+        ),
+        True,
     ),
-    _named("broken twin: isolation backed by the population", population_in_isolation, True),
+    _named(
+        "mutant: bands that raise the score in contexts of one shape and lower it in another",
+        partial(
+            conditional,
+            FewWithin(1, 2),
+            "direct",
+            _Unchecked("by shape", _by_shape, monotone=True, limit=4, edges=(1,)),
+        ),
+        True,
+    ),
+    _named("mutant: cumulative flips", cumulative_flips, True),
+    _named("mutant: the conditional promise without its condition", conditional_everywhere, True),
+    _named("mutant: isolation backed by the population", population_in_isolation, True),
 )

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly.graph import Counts
 from whitecrow.anomaly.law import discrepancy
 from whitecrow.exhaustive import Check, Report
 from whitecrow.identify.question import Identify
 from whitecrow.place.recount import batch_price
 from whitecrow_audit.verify.sensitive import (
-    Counts,
     Floats,
     Tally,
     Universe,
@@ -285,11 +285,8 @@ def many_questions() -> Report:
 def growing(*, corrected: bool = False) -> Report:
     """The same over two revisions of which the second holds the first, under one depth.
 
-    Parameters
-    ----------
-    corrected : bool
-        Whether the person's record may have moved in between: the twin, which the depth of the
-        balls does not cover.
+    ``corrected`` lets the person's record move in between: the mutant, which the depth of the balls
+    does not cover.
     """
     tally, universe = Tally(), line(4, 1, 2)
     losses, tau = _losses_at_places(universe), _PLACES_BETA + 1 - _PLACES_K
@@ -313,7 +310,7 @@ def _ball(place: int) -> dict[str, object]:
     return {"columns": ["x"], "metric": "euclidean", "center": [float(place)], "radius": 1.0}
 
 
-def underflow_twin() -> Report:
+def underflow_mutant() -> Report:
     """The error probability as a double, with no cap: it reaches 0 on one side of an edge."""
     universe = Universe("one place", np.array([[True]]), 2000)
     tally, beta, rate = Tally(), 1022, 1.0
@@ -329,7 +326,7 @@ def underflow_twin() -> Report:
     return tally.report(rate)
 
 
-def self_left_out_twin() -> Report:
+def self_left_out_mutant() -> Report:
     """Counting neighbours without the record itself, as a careless reading of the paper would."""
 
     def bound(copies: int, neighbours: int) -> int | None:
@@ -366,7 +363,7 @@ CHECKS = (
     _named("Theorem 5: the error of non-sensitive records", error_bound),
     _named("many questions cost the depth of their balls", many_questions),
     _named("data that only grow: two revisions cost the depth of one", growing),
-    _named("broken twin: a record that moved between", partial(growing, corrected=True), True),
-    _named("broken twin: error probability in doubles, uncapped", underflow_twin, True),
-    _named("broken twin: the record itself not counted", self_left_out_twin, True),
+    _named("mutant: a record that moved between", partial(growing, corrected=True), True),
+    _named("mutant: error probability in doubles, uncapped", underflow_mutant, True),
+    _named("mutant: the record itself not counted", self_left_out_mutant, True),
 )

@@ -68,14 +68,14 @@ def _add(so_far: Report, found: Report, what: str) -> Report:
     )
 
 
-def n_equals_k_twin() -> Report:
+def n_equals_k_mutant() -> Report:
     """Looking ahead n = k steps instead of k + 1: one side of an edge is not perturbed (E3)."""
     beta, k = 4, 2
     law = partial(released_law, threshold=beta + 1 - k, rate=1.0)
     return exhaust(law, _sensitive_edges(2, 5, beta + 1 - k), 1.0)
 
 
-def one_cell_twin() -> Report:
+def one_cell_mutant() -> Report:
     """Perturbing only the cell asked about and then answering any query (E2): here the sum."""
     beta, k = 3, 1
     threshold = beta - k
@@ -89,7 +89,7 @@ def one_cell_twin() -> Report:
     return exhaust(law, _sensitive_edges(2, 5, beta + 1 - k), 1.0)
 
 
-def occupied_list_twin() -> Report:
+def occupied_list_mutant() -> Report:
     """Listing a cell because it is occupied and not because its released count is above 0."""
     beta, k = 2, 2  # every cell is perturbed, also the empty ones
 
@@ -124,7 +124,7 @@ def binned_edges(rate: float) -> Report:
     return worst
 
 
-def fitted_bins_twin() -> Report:
+def fitted_bins_mutant() -> Report:
     """Bins whose edge is the middle of the data: one record moves others to the other bin."""
 
     def law(x: Histogram) -> Mapping[Hashable, float]:
@@ -135,7 +135,7 @@ def fitted_bins_twin() -> Report:
     return exhaust(law, pairs, 1.0)
 
 
-def radius_above_zero_twin() -> Report:
+def radius_above_zero_mutant() -> Report:
     """Theorem 1 of the paper: with a radius above 0 no look-ahead is sensitively private.
 
     Three points on a line, radius 1; perturb the cells within k + 1 insertions of normal, answer
@@ -172,9 +172,9 @@ CHECKS = (
     Check("lookahead", "loss on every edge, epsilon 1/10", partial(every_edge, 0.1)),
     Check("lookahead", "loss on every edge, epsilon 1", partial(every_edge, 1.0)),
     Check("lookahead", "loss on every edge, numbers in bins", partial(binned_edges, 1.0)),
-    Check("lookahead", "broken twin: bins from the data", fitted_bins_twin, True),
-    Check("lookahead", "broken twin: n = k steps of look-ahead", n_equals_k_twin, True),
-    Check("lookahead", "broken twin: one cell perturbed, any query", one_cell_twin, True),
-    Check("lookahead", "broken twin: occupied cells listed", occupied_list_twin, True),
-    Check("lookahead", "broken twin: a radius above 0", radius_above_zero_twin, True),
+    Check("lookahead", "mutant: bins from the data", fitted_bins_mutant, True),
+    Check("lookahead", "mutant: n = k steps of look-ahead", n_equals_k_mutant, True),
+    Check("lookahead", "mutant: one cell perturbed, any query", one_cell_mutant, True),
+    Check("lookahead", "mutant: occupied cells listed", occupied_list_mutant, True),
+    Check("lookahead", "mutant: a radius above 0", radius_above_zero_mutant, True),
 )

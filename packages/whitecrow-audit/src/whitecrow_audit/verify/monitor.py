@@ -111,7 +111,7 @@ class _Unpaid(Reader):
 
 
 class _Taped:
-    """The question with a tape for money, or as a broken twin has it."""
+    """The question with a tape for money, or as a mutant has it."""
 
     def __init__(self, question: Monitor, tape: Tape, user: bool, **broken: Any) -> None:
         self._question, self._tape, self._user, self._broken = question, tape, user, broken
@@ -173,27 +173,27 @@ def _claims() -> list[Check]:
     return found
 
 
-def _twin(words: str, law: str, lives: tuple[Life, ...] = RECORDS, **broken: Any) -> Check:
+def _mutant(words: str, law: str, lives: tuple[Life, ...] = RECORDS, **broken: Any) -> Check:
     run = partial(all_steps, law, lives, ways=1, **broken)
-    return Check("monitor", f"broken twin: {words}", run, must_fail=True)
+    return Check("monitor", f"mutant: {words}", run, must_fail=True)
 
 
 CHECKS = [
     *_claims(),
-    _twin("each step noised as if alone", "gaussian", alone=True),
-    _twin("running sums, each noised as if alone", "laplace", running_sums=True),
-    _twin("a window from exact counts", "gaussian", PERSONS, user=True, exact_window=True),
-    _twin("the alarm on top of the price", "gaussian", unpaid=True),
-    _twin("persons whose records change, priced as records", "gaussian", PERSONS),
+    _mutant("each step noised as if alone", "gaussian", alone=True),
+    _mutant("running sums, each noised as if alone", "laplace", running_sums=True),
+    _mutant("a window from exact counts", "gaussian", PERSONS, user=True, exact_window=True),
+    _mutant("the alarm on top of the price", "gaussian", unpaid=True),
+    _mutant("persons whose records change, priced as records", "gaussian", PERSONS),
     Check(
         "monitor",
-        "broken twin: records that move from run to run, paid once",
+        "mutant: records that move from run to run, paid once",
         partial(all_runs, "laplace", (1, 1, 1), 1),
         must_fail=True,
     ),
     Check(
         "monitor",
-        "broken twin: records that move between two runs, paid once",
+        "mutant: records that move between two runs, paid once",
         partial(all_runs, "gaussian", (2, 1), 1),
         must_fail=True,
     ),

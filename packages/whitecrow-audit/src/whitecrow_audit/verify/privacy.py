@@ -278,7 +278,7 @@ def check_order(cases: int, seed: int = 2) -> Report:
 
 
 def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
-    """A broken twin: two sensitive releases reported at (min tau, max radius)."""
+    """A mutant: two sensitive releases reported at (min tau, max radius)."""
     if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
         raise NoConversion("only sensitive pairs")
     one, two = parts
@@ -296,7 +296,7 @@ def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
 
 
 def _zones_across_cards(parts: list[Guarantee]) -> Guarantee:
-    """A broken twin: zones of two cards merged as if one card had read the data both times."""
+    """A mutant: zones of two cards merged as if one card had read the data both times."""
     if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
         raise NoConversion("only sensitive pairs")
     one, two = parts
@@ -308,7 +308,7 @@ def _zones_across_cards(parts: list[Guarantee]) -> Guarantee:
 
 
 def _sensitive_as_differential(parts: list[Guarantee]) -> Guarantee:
-    """A broken twin: a sensitive release counted as differential privacy."""
+    """A mutant: a sensitive release counted as differential privacy."""
     if any(
         getattr(part, "delta", 1) != 0 or getattr(part, "unit", "") == "replace_one"
         for part in parts
@@ -318,14 +318,14 @@ def _sensitive_as_differential(parts: list[Guarantee]) -> Guarantee:
 
 
 def _replace_as_add(parts: list[Guarantee]) -> Guarantee:
-    """A broken twin: replace-one epsilons added up as if they were add/remove ones."""
+    """A mutant: replace-one epsilons added up as if they were add/remove ones."""
     if not all(isinstance(p, DifferentialPrivacy) and not p.delta for p in parts):
         raise NoConversion("only pure")
     return DifferentialPrivacy(sum((_epsilon(part) for part in parts), Fraction(0)))
 
 
 def _forgotten_delta(parts: list[Guarantee]) -> Guarantee:
-    """A broken twin: the deltas of a composition are dropped to the larger one."""
+    """A mutant: the deltas of a composition are dropped to the larger one."""
     if not all(isinstance(p, DifferentialPrivacy) and p.unit == "add_remove" for p in parts):
         raise NoConversion("only add/remove")
     one, two = parts
@@ -334,7 +334,7 @@ def _forgotten_delta(parts: list[Guarantee]) -> Guarantee:
     return DifferentialPrivacy(one.epsilon + two.epsilon, max(one.delta, two.delta))
 
 
-_TWINS = (
+_MUTANTS = (
     ("two sensitive releases at the union of their edges", _union_of_zones),
     ("sensitive releases under two cards at one zone", _zones_across_cards),
     ("a sensitive release counted as differential privacy", _sensitive_as_differential),
@@ -347,8 +347,8 @@ CHECKS = (
     Check("privacy", "what is said to follow does follow", lambda: check_order(1500)),
     *(
         Check(
-            "privacy", f"twin: {words}", partial(check_composition, 60, rule=rule), must_fail=True
+            "privacy", f"mutant: {words}", partial(check_composition, 60, rule=rule), must_fail=True
         )
-        for words, rule in _TWINS
+        for words, rule in _MUTANTS
     ),
 )

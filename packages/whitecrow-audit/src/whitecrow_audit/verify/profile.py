@@ -1,9 +1,8 @@
 """Profile, checked: every histogram that the shipped search asks for, and values that are named.
 
 The search is run with a tape instead of noise (:mod:`whitecrow_audit.verify.tape`); on another tape
-it
-goes another way, deeper or shallower. Values that the card does not list are named by a threshold,
-whose chance is computed from the exact law of the noise.
+it goes another way, deeper or shallower. Values that the card does not list are named by a
+threshold, whose chance is computed from the exact law of the noise.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from whitecrow.privacy import Unit
 from whitecrow.profile.facts import ByEdges, ProfileFacts
 from whitecrow.profile.mechanism import described
 from whitecrow.profile.question import Profile
-from whitecrow.profile.values import threshold
+from whitecrow.profile.search import threshold
 from whitecrow_audit.verify.tape import Silent, Tape, histogram_checks, worst_of
 from whitecrow_audit.verify.universes import Histogram
 
@@ -114,10 +113,6 @@ def _at_least(least: int, noise: Noise) -> float:
     return math.fsum(weight for value, weight in weights.items() if value >= least) / total
 
 
-def _check(name: str, run: Callable[[], Report], *, twin: bool = False) -> Check:
-    return Check("profile", name, run, twin)
-
-
 _DELTA = Fraction(1, 1000)
 
 CHECKS = [
@@ -130,20 +125,23 @@ CHECKS = [
         empty_cells_left_out={"left_out": True},
     ),
     *(
-        _check(
+        Check(
+            "profile",
             f"chance that a person's own value is named, {records} records",
             partial(named_values, records, _DELTA),
         )
         for records in (1, 2, 5)
     ),
-    _check(
-        "broken twin: every value named that occurs (a threshold without δ)",
+    Check(
+        "profile",
+        "mutant: every value named that occurs (a threshold without δ)",
         partial(named_values, 1, _DELTA, lambda noise: 1),
-        twin=True,
+        must_fail=True,
     ),
-    _check(
-        "broken twin: a threshold for one record where a person has five",
+    Check(
+        "profile",
+        "mutant: a threshold for one record where a person has five",
         partial(named_values, 5, _DELTA, lambda noise: threshold(noise, 1, _DELTA)),
-        twin=True,
+        must_fail=True,
     ),
 ]

@@ -206,7 +206,7 @@ def _stream_check(
     return Report(len(laws), edges, worst, float(plan.budget), where, note)
 
 
-# ---- broken twins ------------------------------------------------------------------------------
+# ---- mutants ------------------------------------------------------------------------------
 
 
 def _redrawn(noise: str) -> Report:

@@ -54,7 +54,7 @@ def _wrong(question: Screen, copies: int, neighbours: int) -> float:
     return -rate * bound - math.log1p(math.exp(-rate))
 
 
-def member_twin() -> Report:
+def member_mutant() -> Report:
     """Screening with the distance of ``identify``, which looks at copies: not the same answer."""
     tally = Tally()
     universe, beta, rate = line(3, 1, 5), 3, 1.0
@@ -82,5 +82,5 @@ CHECKS = (
         for epsilon in ("1/10", "1", "3")
         for floor in ("1/20", "1e-12")
     ),
-    Check("screen", "broken twin: the distance of identify", member_twin, must_fail=True),
+    Check("screen", "mutant: the distance of identify", member_mutant, must_fail=True),
 )

@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import DistanceAnomaly, KernelAnomaly
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.exhaustive import Check, Report
 from whitecrow.neighbours import open_engine
@@ -38,49 +38,41 @@ State = tuple[int, ...]
 Chance = Callable[[int], float]
 
 
-def near(place: int) -> range:
-    """The places in the ball around one."""
-    return range(max(0, place - 1), min(PLACES, place + 2))
-
-
 @dataclass(frozen=True)
 class Rules:
-    """How answers are given, and what they change: the model's own, or a mutant's.
+    """How answers are given, and what they change: the model's own, or a mutant's."""
 
-    Parameters
-    ----------
-    chance : callable
-        Of "anomaly", by the count.
-    limit : int
-        After so many flags a record is left out.
-    twice : bool
-        Mutant: records that are left out are subtracted once more.
-    by_data : int or None
-        Mutant: a flag counts only where the ball held at least so many records.
-    again : int
-        Mutant: how often the state is that of the beginning once more.
-    openings : int
-        Mutant: how many openings have a state of their own.
-    """
-
-    chance: Chance
-    limit: int
-    twice: bool = False
+    chance: Chance  # of "anomaly", by the count
+    limit: int  # after so many flags a record is left out
+    twice: bool = False  # mutant: records that are left out are subtracted once more
+    # Mutant: a flag counts only where the ball held at least so many records.
     by_data: int | None = None
-    again: int = 0
-    openings: int = 1
+    again: int = 0  # mutant: how often the state is that of the beginning once more
+    openings: int = 1  # mutant: how many openings have a state of their own
+    weights: tuple[int, ...] = (1, 1)  # what a record weighs for a place, by its distance; 0 beyond
+    # How far from the place asked about records pay for a flag; a mutant's is too small.
+    pays: int = 1
 
     def count(self, x: Database, state: State, place: int) -> int:
-        active = sum(x[p] for p in near(place) if state[p] < self.limit)
+        weights = [(*self.weights, *[0] * PLACES)[abs(place - p)] for p in range(PLACES)]
+        active = sum(x[p] * weights[p] for p in range(PLACES) if state[p] < self.limit)
         if self.twice:
-            gone = sum(x[p] for p in near(place) if state[p] >= self.limit)
+            gone = sum(x[p] * weights[p] for p in range(PLACES) if state[p] >= self.limit)
             return max(0, active - gone)
         return active
 
     def flagged(self, x: Database, state: State, place: int) -> State:
         if self.by_data is not None and self.count(x, state, place) < self.by_data:
             return state
-        return tuple(min(self.limit, f + 1) if p in near(place) else f for p, f in enumerate(state))
+        return tuple(
+            min(self.limit, f + 1) if abs(place - p) <= self.pays else f
+            for p, f in enumerate(state)
+        )
+
+
+def rules_of(law: Law) -> Rules:
+    """The rules of a law: who weighs more than 1 does so at the place itself."""
+    return Rules(law.chance, law.limit, weights=(law.own, 1))
 
 
 def worst_game(rules: Rules, x: Database, y: Database, order: int) -> float:
@@ -129,7 +121,7 @@ def pairs(most: int, person: int = 1) -> Iterator[tuple[Database, Database]]:
 
 def every_strategy(law: Law, change: Callable[[Rules], Rules], most: int = 3) -> Report:
     """The worst of all adaptive strategies, both ways, beside the theorem's bound."""
-    rules = change(Rules(law.chance, law.limit))
+    rules = change(rules_of(law))
     bound = law.flags * -math.log(law.weight)
     worst, where, tried = 0.0, "", 0
     for x, y in pairs(most, law.contribution):
@@ -143,30 +135,31 @@ def every_strategy(law: Law, change: Callable[[Rules], Rules], most: int = 3) ->
 
 def as_shipped(law: Law) -> Report:
     """The shipped counters beside the rules above, after any flags: 1 where they differ."""
-    rules, worst, where, tried = Rules(law.chance, law.limit), 0.0, "", 0
-    question = Screening(model=DistanceAnomaly(law.beta, 1), epsilon=1, delta="1e-6")
+    rules, worst, where, tried = rules_of(law), 0.0, "", 0
+    model = DistanceAnomaly(law.beta, 1) if law.own == 1 else _kernel(law)
+    question = Screening(model=model, epsilon=1, delta="1e-6")
     every = np.arange(PLACES, dtype=np.float64)[:, None]
     xs = list(databases(3))
     for x in xs:
         records = np.repeat(np.arange(PLACES, dtype=np.float64), x)
         data = Dataset(CARD, {"x": records})
-        active = ActiveRecords(data, open_engine(data), question.neighbour_relation(CARD))
+        active = ActiveRecords(data, open_engine(data), question.balls(CARD))
         for flags in combinations_with_replacement(range(PLACES), 3):
             counters, state = active.fresh(law.limit), (0,) * PLACES
             counters.replay(np.array(flags, dtype=np.float64)[:, None])
             for place in flags:
                 state = rules.flagged(x, state, place)
-            found = ActiveCounts(active, counters, every, law.most).counts()
+            found = ActiveCounts(active, counters, every, law).counts()
             for place in range(PLACES):
                 tried += 1
-                if found[place] != rules.count(x, state, place):
+                if found[place] != min(law.most, rules.count(x, state, place)):
                     worst, where = 1.0, f"{x} after flags at {flags}, asked about {place}"
     return Report(len(xs), tried, worst, 0.0, where, "loss: 1 where a count differs")
 
 
 def random_strategies(law: Law, delta: Fraction, games: int) -> Report:
     """Walk through random adaptive strategies, answer by answer: what exceeds the promised ε."""
-    rules, draw = Rules(law.chance, law.limit), random.Random(13)
+    rules, draw = rules_of(law), random.Random(13)
     edges, odds = list(pairs(4, law.contribution)), math.exp(law.promise(delta))
     worst, where = 0.0, ""
     for _ in range(games):
@@ -194,8 +187,8 @@ def hypothesis(law: Law, beside: Callable[[int, int], int]) -> Report:
     """The theorem's inequality between every two neighbouring entries, in whole numbers."""
     below, above = table(law.order, law.weight)
     entries = (*below[::-1], *above)
-    chances = [int(one) for one in law.chances]
-    used = [*zip(chances, chances[law.contribution :], strict=False)]
+    chances = [int(one) for one in law.chances(np.arange(law.most + 1))]
+    used = [*zip(chances, chances[law.step :], strict=False)]
     tried = [(p, beside(p, q)) for p, q in (*pairwise(entries), *used)]
     wrong = [pair for pair in tried if not keeps(*pair, law.order, law.weight)]
     where = f"{wrong[0][0] / ONE} beside {wrong[0][1] / ONE}" if wrong else ""
@@ -203,8 +196,15 @@ def hypothesis(law: Law, beside: Callable[[int, int], int]) -> Report:
     return Report(1, len(tried), float(len(wrong)), 0.0, where, note)
 
 
-def _law(beta: int, limit: int, order: int = 3, weight: str = "1/2", person: int = 1) -> Law:
-    return Law(beta, order, Fraction(weight), limit, person)
+def _law(
+    beta: int, limit: int, order: int = 3, weight: str = "1/2", person: int = 1, own: int = 1
+) -> Law:
+    return Law(beta, order, Fraction(weight), limit, person, own)
+
+
+def _kernel(law: Law) -> KernelAnomaly:
+    """The model of :func:`rules_of`: a record weighs most at the place itself, and 1 beside it."""
+    return KernelAnomaly(law.beta + law.own - 1, radii=[0.5, 1.0], heights=[law.own, 1])
 
 
 def _one_direction(rules: Rules, law: Law) -> Rules:
@@ -227,6 +227,8 @@ LAWS = {
     "two flags": _law(2, 2, order=2, weight="2/3"),
     "two flags, a sharp law": _law(1, 2, order=4, weight="1/8"),
     "persons of two records": _law(2, 1, person=2),
+    "weights up to two": _law(2, 1, own=2),
+    "weights up to three, two flags": _law(1, 2, order=2, weight="2/3", own=3),
 }
 _BROKEN = _law(2, 1, order=2, weight="2/3")
 _CHOSEN = Law.chosen(beta=2, epsilon=Fraction(1, 2), delta=Fraction(1, 20), limit=1)
@@ -240,6 +242,8 @@ MUTANTS: dict[str, Callable[[Rules], Rules]] = {
     "one direction only": lambda rules: _one_direction(rules, _BROKEN),
     "the state of an old backup": lambda rules: Rules(rules.chance, rules.limit, again=1),
     "two openings, each with a state": lambda rules: Rules(rules.chance, rules.limit, openings=2),
+    "weights of two in a law for one": lambda rules: replace(rules, weights=(2, 1)),
+    "who is farther off does not pay": lambda rules: replace(rules, pays=0),
 }
 
 CHECKS = (

@@ -14,13 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.anomaly.graph import Counts, DatabaseGraph, Edges, Flags
 from whitecrow.exhaustive import Report
 from whitecrow_audit.verify.universes import neighbours_on_line, neighbours_on_ring
 
-Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Edges = list[tuple[Counts, Counts]]
 
 
 @dataclass(frozen=True)
@@ -29,28 +27,19 @@ class Steps:
 
     Laws depend on the two counts alone, so edges with the same effect have the same loss: each
     kind of step is listed once, with how many edges take it and one of them to show.
-
-    Parameters
-    ----------
-    copies, neighbours : int arrays
-        The counts in the smaller database.
-    own : bool array
-        Whether the record that comes is a copy (both counts grow) or another neighbour (one does).
-    times : int array
-        How many pairs of an edge and a place asked about take this step.
-    smaller, larger, place : int arrays
-        One such pair.
-    still : int
-        How many pairs leave both counts as they are, so that nothing can be learnt from them.
     """
 
+    # copies, neighbours: The counts in the smaller database.
     copies: Counts
     neighbours: Counts
+    # Whether the record that comes is a copy (both counts grow) or another neighbour (one does).
     own: Flags
-    times: Counts
+    times: Counts  # how many pairs of an edge and a place asked about take this step
+    # smaller, larger, place: One such pair.
     smaller: Counts
     larger: Counts
     place: Counts
+    # How many pairs leave both counts as they are, so that nothing can be learnt from them.
     still: int
 
     def before_and_after(self, of: Callable[[int, int], float]) -> tuple[Floats, Floats]:
@@ -144,18 +133,7 @@ class Universe:
             copies, neighbours, own.astype(np.bool_), times[taken], smaller, larger, at, still
         )
 
-    def distances(self, goal: Flags, edges: Edges) -> Counts:
-        """Return the fewest edges from each database to one of the goals (-1: none)."""
-        far = np.int64(len(goal) + 1)
-        found = np.where(goal, 0, far)
-        while True:
-            before = found.copy()
-            for smaller, larger in edges:
-                nearest = np.minimum(found[smaller], found[larger]) + 1
-                found[smaller] = np.minimum(found[smaller], nearest)
-                found[larger] = np.minimum(found[larger], nearest)
-            if (before == found).all():
-                return np.where(found == far, -1, found)
+    distances = staticmethod(DatabaseGraph.distances)
 
     def true_discrepancy(self, place: int, beta: int, edges: Edges) -> Counts:
         """Return, by brute force, the distance to the nearest database with the other answer.
@@ -208,12 +186,7 @@ def universes() -> Iterator[tuple[int, Universe]]:
 def flip_losses(wrong: tuple[Floats, Floats], answers: tuple[Flags, Flags]) -> Floats:
     """Return the loss on edges of an answer that is turned over with a probability.
 
-    Parameters
-    ----------
-    wrong : two float arrays
-        At both ends of each edge, ln of the probability of the wrong answer.
-    answers : two bool arrays
-        The true answers there.
+    ``wrong`` has, at both ends of each edge, ln of the probability of the wrong answer.
     """
     right = tuple(np.log1p(-np.exp(at)) for at in wrong)
     worst = np.zeros(len(wrong[0]))

@@ -1,4 +1,4 @@
-"""Subspaces and tune, checked: the loss of every ranked list and radius; broken twins."""
+"""Subspaces and tune, checked: the loss of every ranked list and radius; mutants."""
 
 from __future__ import annotations
 
@@ -169,9 +169,9 @@ def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Che
     return Check("subspaces", name, run, must_fail)
 
 
-def _twin(name: str, relation: str) -> Check:
+def _mutant(name: str, relation: str) -> Check:
     run = partial(lists, BOTH, 1, relation, Fraction(8), eta=printed)
-    return _named(f"broken twin: {name}", run, must_fail=True)
+    return _named(f"mutant: {name}", run, must_fail=True)
 
 
 CHECKS = (
@@ -191,6 +191,6 @@ CHECKS = (
         for method in ("search", "exponential")
         for relation in RELATIONS
     ),
-    _twin("Algorithm 3 as printed", "replace_one"),
-    _twin("Algorithm 3 on counts over beta K instead of beta K + 1", "add_remove"),
+    _mutant("Algorithm 3 as printed", "replace_one"),
+    _mutant("Algorithm 3 on counts over beta K instead of beta K + 1", "add_remove"),
 )

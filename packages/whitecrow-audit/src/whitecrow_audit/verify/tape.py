@@ -136,11 +136,11 @@ def worst_of(
 
 
 def histogram_checks(
-    mechanism: str, run: Callable[..., Report], **twins: dict[str, Any]
+    mechanism: str, run: Callable[..., Report], **mutants: dict[str, Any]
 ) -> list[Check]:
-    """Return the checks of ``run(law, relation, ways, **broken)``: four claims, and broken twins.
+    """Return the checks of ``run(law, relation, ways, **broken)``: four claims, and mutants.
 
-    A twin is named by its words, with underscores for blanks.
+    A mutant is named by its words, with underscores for blanks.
     """
     claims = [
         Check(mechanism, f"loss of all histograms, {law}, {relation}", partial(run, law, relation))
@@ -150,10 +150,10 @@ def histogram_checks(
     broken = [
         Check(
             mechanism,
-            f"broken twin: {words.replace('_', ' ')}",
+            f"mutant: {words.replace('_', ' ')}",
             partial(run, "laplace", "add_remove", 1, **how),
             must_fail=True,
         )
-        for words, how in twins.items()
+        for words, how in mutants.items()
     ]
     return [*claims, *broken]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 Histogram = tuple[int, ...]
 """A database as counts: how many records have each of the domain's values."""
-
-Nearness = Callable[[int, int], bool]
 
 
 def databases(cells: int, most: int) -> Iterator[Histogram]:
@@ -35,8 +33,3 @@ def neighbours_on_ring(cells: int, radius: int) -> list[list[int]]:
         [j for j in range(cells) if min((i - j) % cells, (j - i) % cells) <= radius]
         for i in range(cells)
     ]
-
-
-def occupancy(x: Sequence[int], near: Sequence[int]) -> int:
-    """How many records lie at the given points."""
-    return sum(x[j] for j in near)

@@ -5,9 +5,8 @@ Here detectors are learned as a custodian would: a card, a table, a question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ from whitecrow.data import Card, Column, read
 from whitecrow.detector import Detector
 from whitecrow.learning import Learn, gather
 from whitecrow.learning.mechanism import learn
-from whitecrow_research.detection.sets import Split, load, names, split
+from whitecrow_research.detection.sets import Known, Split, split
 
 Matrix = npt.NDArray[np.float64]
 
@@ -39,15 +38,17 @@ def learned(part: Split, question: Learn) -> Detector:
     return learn(question, gather(question, read(table, card)))
 
 
-def alarm_rates(folder: Path, seeds: range) -> Iterator[tuple[str, int, list[float | None]]]:
+def alarm_rates(
+    sets: Mapping[str, Known], seeds: range
+) -> Iterator[tuple[str, int, list[float | None]]]:
     """Yield a set, a seed and the realised part of alarms at each of the rates, None if refused.
 
     On sets of more than 10,000 records, at (1, 1e-6), a fifth of it for both thresholds; counted on
     the records learned from, which is what a threshold promises.
     """
     question = Learn(epsilon="1", delta="1e-6", false_alarms=RATES, threshold_share="1/5")
-    for name in names(folder):
-        records, truth = load(folder, name)
+    for name, known in sets.items():
+        records, truth = known.load()
         if len(records) <= LARGE:
             continue
         for seed in seeds:
@@ -84,12 +85,12 @@ def planted(part: Split, seed: int) -> tuple[Split, Matrix, npt.NDArray[np.int64
 
 
 def named_columns(
-    folder: Path, seeds: range, least: int = 1000
+    sets: Mapping[str, Known], seeds: range, least: int = 1000
 ) -> Iterator[tuple[str, float, float]]:
     """Yield a set, how often the planted column is named first, and among the first three."""
     question = Learn(epsilon="1", delta="1e-6")
-    for name in names(folder):
-        records, truth = load(folder, name)
+    for name, known in sets.items():
+        records, truth = known.load()
         if len(records) < least:
             continue
         places = []

@@ -6,15 +6,15 @@ without privacy learn from the same records and score the same others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
 from whitecrow_research.detection.measures import roc_auc
 from whitecrow_research.detection.private import Setting, scored
 from whitecrow_research.detection.rivals import RIVALS
-from whitecrow_research.detection.sets import Split, load, names, split
+from whitecrow_research.detection.sets import Known, Split, split
 
 SIZES = (300, 1000, 3000, 10_000, 30_000)
 FEW = 12
@@ -34,30 +34,37 @@ def _cut(part: Split, size: int, seed: int) -> Split:
 Row = tuple[str, str, bool, int, str, float, float]
 
 
-def rows(folder: Path, seeds: int) -> Iterator[Row]:
+def rows(sets: Mapping[str, Known], seeds: int, jobs: int | None = None) -> Iterator[Row]:
     """Yield law, epsilon, whether columns are few, records, set, AUC, and an Isolation Forest's.
 
     Sets on which the forest hardly differs from chance tell nothing about prices, and are left out.
     """
-    for name in names(folder):
-        records, truth = load(folder, name)
-        if len(records) < _LEAST:
+    tasks = [(name, known, seed) for name, known in sets.items() for seed in range(seeds)]
+    with ProcessPoolExecutor(jobs) as pool:
+        for found in pool.map(_rows, tasks):
+            yield from found
+
+
+def _rows(task: tuple[str, Known, int]) -> list[Row]:
+    name, known, seed = task
+    records, truth = known.load()
+    if len(records) < _LEAST:
+        return []
+    few = records.shape[1] <= FEW
+    part = split(records, truth, seed)
+    if abs(roc_auc(part.truth, RIVALS["IForest"](part.train, part.test, seed)) - 0.5) < _DIFFERS:
+        return []
+    lines: list[Row] = []
+    for size in SIZES:
+        if size > len(part.train) * 1.05:
             continue
-        few = records.shape[1] <= FEW
-        for seed in range(seeds):
-            part = split(records, truth, seed)
-            forest = roc_auc(part.truth, RIVALS["IForest"](part.train, part.test, seed))
-            if abs(forest - 0.5) < _DIFFERS:
-                break
-            for size in SIZES:
-                if size > len(part.train) * 1.05:
-                    continue
-                less = _cut(part, size, seed)
-                beside = roc_auc(part.truth, RIVALS["IForest"](less.train, less.test, seed))
-                for law, settings in PRICES.items():
-                    for epsilon, setting in settings.items():
-                        auc = roc_auc(part.truth, scored(setting, less, seed)[0])
-                        yield law, epsilon, few, size, name, auc, beside
+        less = _cut(part, size, seed)
+        beside = roc_auc(part.truth, RIVALS["IForest"](less.train, less.test, seed))
+        for law, settings in PRICES.items():
+            for epsilon, setting in settings.items():
+                auc = roc_auc(part.truth, scored(setting, less, seed))
+                lines.append((law, epsilon, few, size, name, auc, beside))
+    return lines
 
 
 def table(found: Iterable[Row]) -> Iterator[str]:

@@ -1,86 +1,148 @@
-"""The tables: means over sets by size, with intervals of paired differences."""
+"""The tables: means over sets by size, with intervals of paired differences.
+
+Sets count alike in means; intervals are of the bootstrap that draws whole families.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from whitecrow_research.detection.measures import paired
+from whitecrow_research.detection.private import ABLATIONS, SETTINGS
 from whitecrow_research.detection.run import LIMITED, Results
-from whitecrow_research.detection.sets import chosen_on
 
 Vector = npt.NDArray[np.float64]
-Sizes = Mapping[str, int]
 
-LEAST = (0, 1000, 4000)
-FAVOURITE, OURS = "IForest", "(1, 1e-6)"
+REFERENCES, OURS = ("IForest", "KNN"), "(1, 1e-6)"
 AUC, AP, SECONDS, FIT = range(4)
+
+
+@dataclass(frozen=True)
+class About:
+    """What the tables say of a set: its records, its family, whether it was chosen on."""
+
+    records: int
+    family: str
+    chosen_on: bool
+
+
+Sets = Mapping[str, About]
+
+_SIZES: dict[str, Callable[[int], bool]] = {
+    "all": lambda records: True,
+    "below 1,000": lambda records: records < 1000,
+    "1,000 to 4,000": lambda records: 1000 <= records < 4000,
+    "4,000 and more": lambda records: records >= 4000,
+    "1,000 and more": lambda records: records >= 1000,
+}
 
 
 def means(results: Results, detector: str, group: list[str], measure: int = AUC) -> Vector:
     """Return a detector's mean over seeds, one figure a set."""
-    found = results[detector]
-    return np.array([np.mean([row[measure] for row in found[name]]) for name in group])
+    rows = results[detector]
+    return np.array([np.mean([row[measure] for row in rows[name]]) for name in group])
 
 
-def _groups(members: list[str], sizes: Sizes, least: Sequence[int] = LEAST) -> list[list[str]]:
-    return [[name for name in members if sizes[name] >= size] for size in least]
+def _groups(sets: Sets, kept: Callable[[About], bool]) -> dict[str, list[str]]:
+    return {
+        title: [name for name, about in sets.items() if fits(about.records) and kept(about)]
+        for title, fits in _SIZES.items()
+    }
 
 
-def _heads(groups: list[list[str]], least: Sequence[int] = LEAST) -> Iterator[str]:
-    heads = (f"n >= {size:,} ({len(group)})" for size, group in zip(least, groups, strict=True))
+def _heads(groups: Mapping[str, list[str]]) -> Iterator[str]:
+    heads = (f"{title} ({len(group)})" for title, group in groups.items())
     yield "| | " + " | ".join(heads) + " |"
     yield "|---|" + "---|" * len(groups)
 
 
-def _gap(one: Vector, other: Vector) -> str:
+def _gap(one: Vector, other: Vector, families: list[str]) -> str:
     if not len(one):
         return "-"
-    gap, low, high = paired(one, other)
+    gap, low, high = paired(one, other, families)
     return f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
-def summary(results: Results, sizes: Sizes) -> Iterator[str]:
-    """Yield a table for all sets, and for those that only report."""
-    halves = {
-        "All sets": (list(sizes), LEAST),
-        "Sets that only report": ([name for name in sizes if not chosen_on(name)], LEAST[1:2]),
-    }
-    whole = [detector for detector in results if detector not in LIMITED]
-    for title, (members, least) in halves.items():
-        groups = _groups(members, sizes, least)
-        yield f"\n**{title}**: ROC-AUC/AP; difference of AUC to {FAVOURITE}, its 90 % interval\n"
-        yield from _heads(groups, least)
-        for detector in whole:
-            cells = (_cell(results, detector, group) for group in groups)
-            yield f"| {detector} | " + " | ".join(cells) + " |"
-
-
-def _cell(results: Results, detector: str, group: list[str]) -> str:
-    if not group:
-        return "-"
-    found = means(results, detector, group)
-    words = f"{found.mean():.3f}/{means(results, detector, group, AP).mean():.3f}"
-    if detector == FAVOURITE:
-        return words
-    return f"{words} {_gap(found, means(results, FAVOURITE, group))}"
-
-
-def precision(results: Results, sizes: Sizes) -> Iterator[str]:
-    """Yield a table of the average precision beside the favourite's."""
-    groups = _groups(list(sizes), sizes)
-    yield f"\n**Average precision** at {OURS} against {FAVOURITE}\n"
+def summary(results: Results, sets: Sets) -> Iterator[str]:
+    """Yield the means of all detectors, and how far whitecrow's are ahead of the references."""
+    whole = [one for one in results if one not in LIMITED and one not in ABLATIONS]
+    own = [one for one in whole if one in SETTINGS and SETTINGS[one].width == 1]
+    groups = _groups(sets, lambda about: True)
+    yield "\n**Means** of ROC-AUC/average precision, by the number of records of a set\n"
     yield from _heads(groups)
-    cells = (
-        _gap(means(results, OURS, group, AP), means(results, FAVOURITE, group, AP))
-        for group in groups
-    )
-    yield "| difference | " + " | ".join(cells) + " |"
+    for detector in whole:
+        cells = (
+            f"{means(results, detector, group).mean():.3f}/"
+            f"{means(results, detector, group, AP).mean():.3f}"
+            if group
+            else "-"
+            for group in groups.values()
+        )
+        yield f"| {detector} | " + " | ".join(cells) + " |"
+    reported = _groups(sets, lambda about: not about.chosen_on)
+    for reference in (one for one in REFERENCES if one in results):
+        for measure, words in ((AUC, "ROC-AUC"), (AP, "average precision")):
+            yield f"\n**Lead over {reference}** in {words}, with a 90 % interval\n"
+            yield from _heads(groups)
+            for detector in own:
+                yield _leads(results, sets, groups, detector, reference, measure)
+        yield f"\n**Lead over {reference}** in ROC-AUC, families that only report\n"
+        yield from _heads(reported)
+        for detector in own:
+            yield _leads(results, sets, reported, detector, reference, AUC)
 
 
-def beside(results: Results, sizes: Sizes) -> Iterator[str]:
+def _lead(
+    results: Results, sets: Sets, group: list[str], one: str, other: str, measure: int
+) -> str:
+    pair = [means(results, which, group, measure) for which in (one, other)]
+    return _gap(pair[0], pair[1], [sets[name].family for name in group])
+
+
+def _leads(
+    results: Results,
+    sets: Sets,
+    groups: Mapping[str, list[str]],
+    detector: str,
+    reference: str,
+    measure: int,
+) -> str:
+    cells = (_lead(results, sets, group, detector, reference, measure) for group in groups.values())
+    return f"| {detector} | " + " | ".join(cells) + " |"
+
+
+def ablations(results: Results, sets: Sets) -> Iterator[str]:
+    """Yield what each rule is worth: the shipped detector's lead over one without the rule."""
+    shown = {
+        one: whole for one, (whole, _) in ABLATIONS.items() if one in results and whole in results
+    }
+    if not shown:
+        return
+    parts = {
+        "families chosen on": lambda about: about.chosen_on,
+        "families that only report": lambda about: not about.chosen_on,
+    }
+    yield "\n**What each rule brings**: lead in ROC-AUC over the same detector with that changed\n"
+    heads = [f"{title}, {size}" for title in parts for size in ("all", "1,000 and more")]
+    yield "| | " + " | ".join(heads) + " | average precision, all |"
+    yield "|---|" + "---|" * (len(heads) + 1)
+    for one, whole in shown.items():
+        cells = []
+        for kept in parts.values():
+            groups = _groups(sets, kept)
+            cells += [
+                _lead(results, sets, groups[size], whole, one, AUC)
+                for size in ("all", "1,000 and more")
+            ]
+        cells.append(_lead(results, sets, list(sets), whole, one, AP))
+        yield f"| {one} | " + " | ".join(cells) + " |"
+
+
+def beside(results: Results, sets: Sets) -> Iterator[str]:
     """Yield a table of peers that take sets of few columns only, on those."""
     others = [detector for detector in results if detector in LIMITED]
     if not others:
@@ -89,28 +151,29 @@ def beside(results: Results, sizes: Sizes) -> Iterator[str]:
     yield "| | sets | ROC-AUC/AP | ours there | lead in AUC | seconds to fit, median | ours |"
     yield "|---|---|---|---|---|---|---|"
     for detector in others:
-        group = [name for name in sizes if results[detector].get(name)]
+        group = [name for name in sets if results[detector].get(name)]
         # Peers that take minutes have fewer seeds: ours there are the same ones.
         same = {name: results[OURS][name][: len(results[detector][name])] for name in group}
         alike = {detector: results[detector], OURS: same}
-        found, own = means(alike, detector, group), means(alike, OURS, group)
+        theirs, own = means(alike, detector, group), means(alike, OURS, group)
         ap, own_ap = (means(alike, one, group, AP).mean() for one in (detector, OURS))
         fit, own_fit = (np.median(means(alike, one, group, FIT)) for one in (detector, OURS))
+        lead = _gap(own, theirs, [sets[name].family for name in group])
         yield (
-            f"| {detector} | {len(group)} | {found.mean():.3f}/{ap:.3f} | "
-            f"{own.mean():.3f}/{own_ap:.3f} | {_gap(own, found)} | {fit:.2f} | {own_fit:.3f} |"
+            f"| {detector} | {len(group)} | {theirs.mean():.3f}/{ap:.3f} | "
+            f"{own.mean():.3f}/{own_ap:.3f} | {lead} | {fit:.2f} | {own_fit:.3f} |"
         )
 
 
-def by_set(results: Results, sizes: Sizes) -> Iterator[str]:
+def by_set(results: Results, sets: Sets) -> Iterator[str]:
     """Yield a table of mean ROC-AUC, one row a set; the sets chosen on have a star."""
-    yield "\n**By set** (ROC-AUC; a star marks sets that parameters were chosen on)\n"
+    yield "\n**By set** (ROC-AUC; a star marks families that parameters were chosen on)\n"
     yield "| set | n | " + " | ".join(results) + " |"
     yield "|---|---|" + "---|" * len(results)
-    for name in sorted(sizes, key=lambda name: -sizes[name]):
+    for name in sorted(sets, key=lambda name: -sets[name].records):
         row = (
             f"{means(results, detector, [name])[0]:.3f}" if results[detector].get(name) else "-"
             for detector in results
         )
-        star = "\\*" if chosen_on(name) else ""
-        yield f"| {name}{star} | {sizes[name]:,} | " + " | ".join(row) + " |"
+        star = "\\*" if sets[name].chosen_on else ""
+        yield f"| {name}{star} | {sets[name].records:,} | " + " | ".join(row) + " |"

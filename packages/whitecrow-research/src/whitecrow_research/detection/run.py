@@ -1,15 +1,24 @@
-"""Run every detector on every set and seed; what is known is not computed again."""
+"""Run every detector on every set and seed; what is known is not computed again.
+
+Results are lines of JSON, one a detector, set and seed, written as they come: a run that was
+stopped goes on where it was. Those of whitecrow's own detectors carry a digest of its code and
+count for that code alone; the others', which do not change, have a file of their own.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,124 +27,172 @@ from whitecrow_research.detection import remote as elsewhere
 from whitecrow_research.detection.limit import FEW_COLUMNS, Limit
 from whitecrow_research.detection.measures import average_precision, roc_auc
 from whitecrow_research.detection.peers import PEERS, TREE
-from whitecrow_research.detection.private import SETTINGS, scored
+from whitecrow_research.detection.private import (
+    ABLATIONS,
+    SETTINGS,
+    Setting,
+    learned,
+    scores_of,
+)
 from whitecrow_research.detection.rivals import RIVALS, Detector
-from whitecrow_research.detection.sets import Split, load, names, split
+from whitecrow_research.detection.sets import Known, Split, split
 
 Results = dict[str, dict[str, list[list[float]]]]
 """By detector and set: ROC-AUC, average precision, processor seconds of all and of fitting; a row a
 seed."""
 
-
 LIMITED: dict[str, Limit] = {TREE: FEW_COLUMNS, **elsewhere.LIMITS}
 """Detectors that run on sets of few columns only, some of them on few seeds."""
+
+_OWN = ("whitecrow.detector", "whitecrow.histogram", "whitecrow.learning")
+_ALL, _OTHERS = "own.jsonl", "others.jsonl"
 
 
 @dataclass(frozen=True)
 class _Task:
-    """One detector on one set."""
+    """Some detectors on one division of a set."""
 
-    folder: Path
     name: str
-    detector: str
-    seeds: int
-    added: Mapping[str, Detector]
+    known: Known
+    seed: int
+    detectors: tuple[str, ...]
+    added: Mapping[str, Detector | Setting]
 
 
-def known() -> list[str]:
+def known_detectors() -> list[str]:
     """Return the names of all detectors that can run here."""
     others = list(elsewhere.OTHERS) if elsewhere.PYTHON in os.environ else []
     return [*RIVALS, *PEERS, *others, *SETTINGS]
 
 
-def _scores(task: _Task, part: Split, seed: int) -> tuple[npt.NDArray[np.float64], float | None]:
-    """Return the scores of a detector, and how long fitting took where that is told apart."""
-    rivals = {**RIVALS, **task.added}
-    if task.detector in rivals:
-        return rivals[task.detector](part.train, part.test, seed), None
-    if task.detector in PEERS:
-        return PEERS[task.detector](part, seed), None
-    if task.detector in elsewhere.OTHERS:
-        return elsewhere.OTHERS[task.detector](part, seed)
-    return scored(SETTINGS[task.detector], part, seed)
+@lru_cache(maxsize=1)
+def code() -> str:
+    """Return a digest of the code that learns and scores."""
+    digest = hashlib.sha256()
+    for package in _OWN:
+        spec = find_spec(package)
+        assert spec is not None
+        for path in sorted(Path(str(spec.origin)).parent.glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
-def _one(task: _Task) -> list[list[float]]:
-    records, truth = load(task.folder, task.name)
-    rows: list[list[float]] = []
-    limit = LIMITED.get(task.detector)
-    if limit is not None and records.shape[1] > limit.columns:
-        return rows
-    for seed in range(_seeds(task.detector, task.seeds)):
-        part = split(records, truth, seed)
+def _others(task: _Task) -> dict[str, Callable[[Split, int], Any]]:
+    """Return the detectors that are not whitecrow's, alike in what they take."""
+
+    def plain(detect: Detector, part: Split, seed: int) -> npt.NDArray[np.float64]:
+        return detect(part.train, part.test, seed)
+
+    given = {name: one for name, one in task.added.items() if not isinstance(one, Setting)}
+    rivals = {name: partial(plain, one) for name, one in {**RIVALS, **given}.items()}
+    return {**rivals, **PEERS, **elsewhere.OTHERS}
+
+
+def _settings(added: Mapping[str, Detector | Setting]) -> dict[str, Setting]:
+    more = {name: one for name, one in added.items() if isinstance(one, Setting)}
+    return {**SETTINGS, **{name: one for name, (_, one) in ABLATIONS.items()}, **more}
+
+
+def _one(task: _Task) -> list[dict[str, Any]]:
+    """Run a task; settings that differ in the score alone share what was released."""
+    warnings.simplefilter("ignore")
+    part = split(*task.known.load(), task.seed)
+    settings, others = _settings(task.added), _others(task)
+    models: dict[Any, Any] = {}
+    lines = []
+    for detector in task.detectors:
+        line: dict[str, Any] = {"detector": detector, "set": task.name, "seed": task.seed}
+        limit = LIMITED.get(detector)
+        if limit is not None and part.train.shape[1] > limit.columns:
+            lines.append({**line, "row": None})
+            continue
         begin = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scores, fit = _scores(task, part, seed)
+        fit = None
+        if detector in others:
+            answer = others[detector](part, task.seed)
+            scores, fit = answer if isinstance(answer, tuple) else (answer, None)
+            fit = time.process_time() - begin if fit is None else fit
+        else:
+            line["code"] = code()
+            setting = settings[detector]
+            if setting.release not in models:
+                model = learned(setting, part, task.seed)
+                models[setting.release] = model, time.process_time() - begin
+            model, fit = models[setting.release]
+            scores = scores_of(setting, model, part.test)
         seconds = time.process_time() - begin
-        rows.append(
-            [
-                roc_auc(part.truth, scores),
-                average_precision(part.truth, scores),
-                seconds,
-                seconds if fit is None else fit,
-            ]
-        )
-    return rows
+        row = roc_auc(part.truth, scores), average_precision(part.truth, scores), seconds, fit
+        lines.append({**line, "row": [round(value, 6) for value in row]})
+    return lines
 
 
 def run(
-    folder: Path,
-    cache: Path,
-    detectors: list[str],
+    sets: Mapping[str, Known],
+    kept: Path,
+    detectors: Iterable[str],
     *,
-    seeds: int = 5,
+    seeds: int = 10,
     jobs: int | None = None,
-    only: list[str] | None = None,
-    added: Mapping[str, Detector] | None = None,
-    anew: bool = True,
+    added: Mapping[str, Detector | Setting] | None = None,
+    minutes: float | None = None,
+    any_code: bool = False,
 ) -> Results:
-    """Return the results of the detectors on all sets of a folder.
+    """Return the results of the detectors on some sets.
 
     Parameters
     ----------
-    folder : Path
-        Where the sets are.
-    cache : Path
-        A JSON file: what rivals and peers did is taken from there.
-    detectors : list of str
+    sets : mapping
+        By name; see :func:`whitecrow_research.detection.sets.find`.
+    kept : Path
+        A folder for results: what it has is taken from there.
+    detectors : iterable of str
         Names of rivals, peers, settings and of what is added. Some have no rows for sets of too
         many columns.
     seeds, jobs : int
-    only : list of str, optional
-        Some of the sets.
     added : mapping, optional
-        More detectors: functions ``(train, test, seed) -> scores``, large is strange.
-    anew : bool
-        Whether whitecrow's own are computed again although the cache has them.
+        More detectors: functions ``(train, test, seed) -> scores``, large is strange, and settings.
+    minutes : float, optional
+        Begin nothing after so long; what is missing then is left out.
+    any_code : bool
+        Whether results of other versions of whitecrow's code are taken, too.
     """
-    found: Results = json.loads(cache.read_text()) if cache.exists() else {}
-    wanted = only or names(folder)
-    more = added or {}
-    tasks = [
-        _Task(folder, name, detector, seeds, more)
-        for detector in detectors
-        for name in wanted
-        if (anew and detector in SETTINGS) or not _has(found, detector, name, seeds)
-    ]
-    for task, rows in zip(tasks, _mapped(tasks, jobs), strict=True):
-        found.setdefault(task.detector, {})[task.name] = rows
-        cache.write_text(json.dumps(found))
-    return {
-        detector: {name: found[detector][name][:seeds] for name in wanted} for detector in detectors
-    }
+    kept.mkdir(parents=True, exist_ok=True)
+    wanted, more = list(detectors), added or {}
+    own = _settings(more)
+    rows = _kept(kept, any_code)
+    tasks = []
+    for seed in range(seeds):
+        for name in sorted(sets, key=lambda name: -sets[name].path.stat().st_size):
+            missing = tuple(
+                detector
+                for detector in wanted
+                if (detector, name, seed) not in rows and seed < _seeds(detector, seeds)
+            )
+            if missing:
+                tasks.append(_Task(name, sets[name], seed, missing, more))
+    with (kept / _ALL).open("a") as ours, (kept / _OTHERS).open("a") as others:
+        for lines in _mapped(tasks, jobs, minutes):
+            for line in lines:
+                target = ours if line["detector"] in own else others
+                target.write(json.dumps(line) + "\n")
+                target.flush()
+                rows[line["detector"], line["set"], line["seed"]] = line["row"]
+    found: Results = {detector: {name: [] for name in sets} for detector in wanted}
+    for detector, name, seed in sorted(rows, key=lambda key: key[2]):
+        row = rows[detector, name, seed]
+        if row is not None and seed < seeds and name in found.get(detector, ()):
+            found[detector][name].append(row)
+    return found
 
 
-def _has(found: Results, detector: str, name: str, seeds: int) -> bool:
-    rows = found.get(detector, {}).get(name)
-    if rows is None:
-        return False
-    return len(rows) >= _seeds(detector, seeds) or (not rows and detector in LIMITED)
+def _kept(folder: Path, any_code: bool) -> dict[tuple[str, str, int], list[float] | None]:
+    rows = {}
+    for path in (folder / _ALL, folder / _OTHERS):
+        for text in path.read_text().splitlines() if path.exists() else ():
+            line = json.loads(text)
+            if any_code or line.get("code", code()) == code():
+                rows[line["detector"], line["set"], line["seed"]] = line["row"]
+    return rows
 
 
 def _seeds(detector: str, seeds: int) -> int:
@@ -143,10 +200,18 @@ def _seeds(detector: str, seeds: int) -> int:
     return seeds if limit is None else min(seeds, limit.seeds)
 
 
-def _mapped(tasks: list[_Task], jobs: int | None) -> Iterator[list[list[float]]]:
+def _mapped(
+    tasks: list[_Task], jobs: int | None, minutes: float | None
+) -> Iterator[list[dict[str, Any]]]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    end = float("inf") if minutes is None else time.monotonic() + 60.0 * minutes
     if jobs == 1:
-        yield from map(_one, tasks)
+        yield from (_one(task) for task in tasks if time.monotonic() < end)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(_one, tasks)
+        waiting = {pool.submit(_one, task) for task in tasks}
+        for done in as_completed(waiting):
+            yield done.result()
+            if time.monotonic() >= end:
+                pool.shutdown(wait=False, cancel_futures=True)
+                return

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import os
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +19,65 @@ MOST = 100_000
 """Sets with more records are cut to this many, stratified, anew for each seed."""
 
 TRAIN = 0.7
+
+_KIN = {
+    "annthyroid": "thyroid",
+    "http": "kddcup",
+    "smtp": "kddcup",
+    "wbc": "breast",
+    "wdbc": "breast",
+    "wpbc": "breast",
+}
+"""Sets of ADBench that stem from one source; others are families of their own."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A set on disk.
+
+    Parameters
+    ----------
+    path : Path
+        An archive with ``X`` and ``y``.
+    family : str
+        Sets of one source tell the same story: they are chosen on, and resampled, together.
+    """
+
+    path: Path
+    family: str
+
+    def load(self) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+        """Return the records and which of them are outliers."""
+        with np.load(self.path, allow_pickle=False) as held:
+            return held["X"].astype(np.float64), held["y"].astype(bool)
+
+    @property
+    def chosen_on(self) -> bool:
+        """Whether it is of the half of families that parameters are chosen on."""
+        return hashlib.sha256(self.family.encode()).digest()[0] % 2 == 0
+
+
+def default_folders() -> list[Path]:
+    """Return the two collections below the folder that WHITECROW_DATA names."""
+    held = os.environ.get("WHITECROW_DATA")
+    return [] if held is None else [Path(held) / "adbench", Path(held) / "fresh"]
+
+
+def find(folders: Iterable[Path]) -> dict[str, Known]:
+    """Return the sets of some folders by name: ``NAME.npz`` or ``NUMBER_NAME.npz``.
+
+    Families are read from ``sources.csv`` (columns ``name`` and ``family``) where there is one.
+    """
+    known: dict[str, Known] = {}
+    for folder in folders:
+        listed = folder / "sources.csv"
+        lines = listed.read_text().splitlines() if listed.exists() else ()
+        families = {row["name"]: row["family"] for row in csv.DictReader(lines)}
+        for path in sorted(folder.glob("*.npz")):
+            name = re.sub(r"^\d+_", "", path.stem)
+            kin = _KIN.get(name.lower(), name.lower())
+            known[name] = Known(path, families.get(name, kin))
+    return known
 
 
 @dataclass(frozen=True)
@@ -36,23 +99,6 @@ class Split:
     test: Matrix
     truth: npt.NDArray[np.bool_]
     bounds: Matrix
-
-
-def names(folder: Path) -> list[str]:
-    """Return the sets in a folder of ``NUMBER_NAME.npz`` files."""
-    return sorted(path.stem.partition("_")[2] for path in folder.glob("*_*.npz"))
-
-
-def load(folder: Path, name: str) -> tuple[Matrix, npt.NDArray[np.bool_]]:
-    """Return the records of a set and which of them are outliers."""
-    (path,) = folder.glob(f"*_{name}.npz")
-    with np.load(path, allow_pickle=False) as held:
-        return held["X"].astype(np.float64), held["y"].astype(bool)
-
-
-def chosen_on(name: str) -> bool:
-    """Whether a set is of the half that parameters are to be chosen on; the rest only reports."""
-    return hashlib.sha256(name.lower().encode()).digest()[0] % 2 == 0
 
 
 def split(records: Matrix, truth: npt.NDArray[np.bool_], seed: int) -> Split:

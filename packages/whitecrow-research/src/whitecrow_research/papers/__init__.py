@@ -16,6 +16,7 @@ from whitecrow_research.papers.report import (
     Row,
     Section,
     Table,
+    counted,
     findings,
     run,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "Row",
     "Section",
     "Table",
+    "counted",
     "findings",
     "load",
     "run",

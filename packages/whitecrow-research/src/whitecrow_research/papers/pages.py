@@ -13,13 +13,21 @@ import json
 import math
 import os
 import platform
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from whitecrow import __version__
-from whitecrow_research.papers.report import Context, Finding, Paper, Row, Section, Table, findings
+from whitecrow_research.papers.report import (
+    Context,
+    Finding,
+    Paper,
+    Row,
+    Section,
+    Table,
+    counted,
+    findings,
+)
 
 Results = Sequence[tuple[Paper, Sequence[Section]]]
 Thing = str | Table | Path
@@ -118,14 +126,11 @@ def settings(context: Context) -> str:
 def _summary(results: Results) -> tuple[str, list[Table]]:
     """One line, and a table for each paper with a row for each of its tables and figures."""
     judged = [(paper, findings(paper, sections)) for paper, sections in results]
-    counted = Counter(found.verdict for _, each in judged for found in each)
-    words = {"differs": "differ, each for a stated reason"}
-    found = ", ".join(f"{n} {words.get(verdict, verdict)}" for verdict, n in counted.most_common())
     single = [(one.same, one.compared) for _, each in judged for one in each]
     same, compared = (sum(numbers) for numbers in zip(*single, strict=True))
     line = (
-        f"{sum(counted.values())} tables and figures of {len(judged)} papers: {found}. A table "
-        f"counts as reproduced only if all of it is; of {compared} single figures {same} are."
+        f"{counted([one for _, each in judged for one in each])} A table counts as reproduced only "
+        f"if all of it is; of {compared} single figures {same} are."
     )
     return line, [_findings_table(paper, each) for paper, each in judged]
 

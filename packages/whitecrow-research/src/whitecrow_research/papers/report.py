@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from whitecrow import __version__
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import use_compiled
 
@@ -35,12 +38,15 @@ class Context:
         Smaller repetitions, for the ordinary test run.
     seed : int
         Where simulations start.
+    resume : bool
+        Take sections that an interrupted run with these settings has finished.
     """
 
     data: Path | None
     out: Path
     quick: bool = False
     seed: int = 1
+    resume: bool = False
 
     def dataset(self, name: str) -> Path | None:
         """Return the path of a data file, or None where it is not available."""
@@ -111,6 +117,18 @@ def share_interval(share: float, trials: float) -> Interval:
     return middle - half, middle + half
 
 
+def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Student's interval of the mean of independent values."""
+    from scipy.special import stdtrit
+
+    count, mean = len(values), sum(values) / len(values)
+    if count < 2:
+        return -math.inf, math.inf
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * deviation / math.sqrt(count)
+    return mean - half, mean + half
+
+
 @dataclass(frozen=True)
 class Table:
     """A plain table."""
@@ -150,6 +168,8 @@ class Exhibit:
         Why ours differs, in short, where it does; else the rows' own reasons are quoted.
     stand_in : str
         What stands in for data that are not available.
+    tests : sequence of str
+        Tests of the repository that support the reason.
     """
 
     name: str
@@ -158,6 +178,7 @@ class Exhibit:
     rows: str = ""
     why: str = ""
     stand_in: str = ""
+    tests: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -224,6 +245,12 @@ class Finding:
     why: str
     rows: Sequence[Row] = ()
 
+    @property
+    def accounted(self) -> bool:
+        """Whether it is reproduced, or differs for a reason that a test supports."""
+        tested = self.verdict == "differs" and bool(self.exhibit.tests)
+        return self.verdict == "reproduced" or tested
+
 
 def run(
     paper: Paper,
@@ -243,10 +270,34 @@ def run(
     for done, key in enumerate(wanted):
         if progress is not None:
             progress(done, len(wanted), f"{paper.name}: {key}")
-        start = time.perf_counter()
-        section = paper.sections[key](context)
-        found.append(replace(section, seconds=time.perf_counter() - start))
+        kept = context.out / f".{paper.name}-{key}.json"
+        settings = [__version__, str(context.data), context.quick, context.seed]
+        section = _kept(kept, settings) if context.resume else None
+        if section is None:
+            start = time.perf_counter()
+            section = paper.sections[key](context)
+            section = replace(section, seconds=time.perf_counter() - start)
+            written = json.dumps([settings, asdict(section)], default=str)
+            kept.write_text(written, encoding="utf-8")
+        found.append(section)
     return found
+
+
+def _kept(path: Path, settings: list[Any]) -> Section | None:
+    """Read a section that a run with these settings has finished, if there is one."""
+    try:
+        made, section = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none, or one that was being written
+        return None
+    if made != settings:
+        return None
+    rows = [
+        Row(**{**row, "interval": row["interval"] and tuple(row["interval"])})
+        for row in section["rows"]
+    ]
+    tables = [Table(**table) for table in section["tables"]]
+    figures = [Path(figure) for figure in section["figures"]]
+    return Section(**{**section, "rows": rows, "tables": tables, "figures": figures})
 
 
 def findings(paper: Paper, sections: Sequence[Section]) -> list[Finding]:
@@ -271,6 +322,8 @@ def _finding(exhibit: Exhibit, section: Section) -> Finding:
     elif same:
         verdict = "reproduced"
     reasons = [exhibit.why] if exhibit.why and different else _distinct(different)
+    if different and exhibit.tests:
+        reasons.append(f"tested by {', '.join(exhibit.tests)}")
     if exhibit.stand_in and len(missing) < len(rows):
         reasons.append(f"stand-in: {exhibit.stand_in}")
     if missing:
@@ -279,6 +332,18 @@ def _finding(exhibit: Exhibit, section: Section) -> Finding:
     if verdict == "not comparable":
         reasons += [exhibit.why] if exhibit.why else _distinct(rows)
     return Finding(exhibit, verdict, same, len(rows), "; ".join(reasons), rows)
+
+
+def counted(found: Sequence[Finding]) -> str:
+    """Say in a line how many tables and figures came out how."""
+    verdicts = Counter(one.verdict for one in found)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    tested = sum(one.accounted for one in found) - verdicts["reproduced"]
+    return (
+        f"{len(found)} tables and figures: {told}. {verdicts['reproduced']} are reproduced and "
+        f"{tested} differ for a reason that a test supports: {verdicts['reproduced'] + tested} of "
+        f"{len(found)}."
+    )
 
 
 def _distinct(rows: Sequence[Row]) -> list[str]:

@@ -23,13 +23,6 @@ class Workers(Multiprocess):
     It holds the sockets too: who connects while a worker is started anew waits, and is not refused.
     A worker that is still being started is given time: to import everything takes long on a machine
     that does other things as well.
-
-    Parameters
-    ----------
-    config : Config
-        How each worker serves; it says how many there are.
-    listening : list of sockets
-        One for each.
     """
 
     def __init__(self, config: Config, listening: list[socket.socket]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -14,25 +15,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whitecrow.cli.folded import FoldedCommand
 from whitecrow.cli.secrets import ledger_address, named, secret
 from whitecrow.errors import InvalidInput, NoTls
+from whitecrow_server._provider import Provider
+from whitecrow_server._settings import LOOPBACK, Launch, Settings
 from whitecrow_server.commands._listening import bound, run, shared_folder
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from whitecrow.cli.screen_output import Output
-    from whitecrow_server import Settings
 
 SETTINGS = "WHITECROW_SETTINGS"
 """The environment variable through which the workers receive their settings."""
+
+_SHOWN = (
+    *("demo", "ledger", "data", "named", "host", "port", "workers", "hosts"),
+    *("tls_certificate", "tls_key", "behind_tls_proxy", "by_cost", "console"),
+)
+"""Options that help always shows."""
 
 _Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def application() -> FastAPI:
     """Build the application in a worker process, from the settings in the environment."""
-    from whitecrow_server import Settings, create_app
+    from whitecrow_server import create_app
     from whitecrow_server._logs import configure
 
     configure()
@@ -45,225 +54,110 @@ def application() -> FastAPI:
     return create_app(settings, pages=pages)
 
 
-def _whole(flag: str, default: int, help: str, least: int, most: int | None = None) -> _Option:
-    """An option that is a whole number within bounds."""
-    bounds = click.IntRange(least, most)
-    return click.option(flag, default=default, show_default=True, type=bounds, help=help)
+def _option(one: dataclasses.Field[Any]) -> _Option:
+    """The option that a setting declares."""
+    said = one.metadata
+    variable = f"WHITECROW_SERVE_{said['flag'].removeprefix('--').replace('-', '_').upper()}"
+    how: dict[str, Any] = {"help": said["words"], "envvar": said.get("env", variable)}
+    names = [f"{said['flag']}/{said['off']}" if "off" in said else said["flag"], one.name]
+    if isinstance(one.default, bool):
+        how |= {"is_flag": True, "default": said.get("usual", one.default)}
+        how["show_default"] = "off" in said
+    elif isinstance(one.default, int | float):
+        number = click.IntRange if isinstance(one.default, int) else click.FloatRange
+        how |= {
+            "type": number(said["least"], said.get("most")),
+            "default": said.get("usual", one.default),
+        }
+        how["show_default"] = True
+    elif "choices" in said:
+        how["type"] = click.Choice(said["choices"])
+    elif "file" in said:
+        folder = one.name == "data"
+        how["type"] = click.Path(exists=said["file"], file_okay=not folder, dir_okay=folder)
+    if isinstance(one.default, str):
+        how |= {"default": one.default, "show_default": True}
+    if "value" in said:
+        how["metavar"] = said["value"]
+    if said.get("many") or one.name == "deadlines":
+        how["multiple"] = True
+    return click.option(*names, **how)
 
 
-@click.command(
-    "serve",
-    epilog="Example: whitecrow serve --demo",
-)
-@click.option("--demo", is_flag=True, help="Bundled data, and tokens for a custodian and analyst.")
-@click.option(
-    "--ledger",
-    envvar="WHITECROW_LEDGER",
-    help="Where accounts, people and tokens are kept: a file or database URL.",
-)
-@click.option(
-    "--ledger-file",
-    envvar="WHITECROW_LEDGER_FILE",
-    type=click.Path(dir_okay=False),
-    help="A file that holds what --ledger would say, password and all.",
-)
-@click.option("--data", type=click.Path(exists=True, file_okay=False), help="Folder of data files.")
-@click.option(
-    "--database",
-    "databases",
-    envvar="WHITECROW_DATABASE",
-    multiple=True,
-    metavar="NAME=URL",
-    help="A SQL source; repeatable.",
-)
-@click.option(
-    "--database-file",
-    "database_files",
-    envvar="WHITECROW_DATABASE_FILE",
-    multiple=True,
-    type=click.Path(dir_okay=False),
-    help="A file of lines NAME=URL, passwords and all.",
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@_whole("--port", 8765, "The port to listen on; 0 takes a free one.", 0, 65535)
-@_whole("--workers", 1, "How many processes answer.", 1, 64)
-@click.option("--hostname", "hosts", multiple=True, help="A name people reach it by; repeatable.")
-@click.option(
-    "--tls-certificate",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The certificate (PEM), with --tls-key.",
-)
-@click.option(
-    "--tls-key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key (PEM)."
-)
-@click.option("--behind-tls-proxy", is_flag=True, help="A proxy in front ends TLS.")
-@click.option(
-    "--trusted-proxy",
-    "proxies",
-    multiple=True,
-    metavar="ADDRESS",
-    help="A proxy (or network of them) whose X-Forwarded-For counts; repeatable. Behind a proxy on "
-    "this machine: loopback.",
-)
-@click.option("--public-without-tls", is_flag=True, help="Listen beyond this machine without TLS.")
-@click.option(
-    "--pad/--no-pad",
-    default=True,
-    show_default=True,
-    help="Reply at fixed moments, so that time tells nothing.",
-)
-@click.option(
-    "--deadline",
-    "deadlines",
-    multiple=True,
-    metavar="KIND=SECONDS",
-    help="When replies to one kind of question leave; repeatable.",
-)
-@_whole("--asks-at-once", 16, "How many questions a worker answers at a time.", 1, 1000)
-@click.option(
-    "--rate", default=50.0, show_default=True, help="Requests a second that one person may make."
-)
-@_whole("--longest-token", 365, "How many days a token may live.", 1, 3650)
-@click.option(
-    "--custodian-log",
-    type=click.Path(dir_okay=False),
-    help="Where causes of failures are written, for the custodian (default: beside the ledger).",
-)
-@_whole(
-    "--slots",
-    1,
-    "Questions about places computed at once for a dataset, while replies are padded.",
-    1,
-    64,
-)
-@_whole(
-    "--records-at-most", 100_000, "The bound on the number of records where a card gives none.", 1
-)
-@click.option(
-    "--provider",
-    envvar="WHITECROW_PROVIDER",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The provider of single sign-on: a TOML file.",
-)
-@click.option(
-    "--local-accounts/--no-local-accounts",
-    default=True,
-    show_default=True,
-    help="Whether people may sign in with passwords kept here.",
-)
-@click.option(
-    "--second-factor",
-    type=click.Choice(["custodian", "auditor", "analyst"]),
-    multiple=True,
-    help="A role whose local accounts need a second factor; repeatable.",
-)
-@click.option(
-    "--events",
-    multiple=True,
-    metavar="SINK",
-    help="Where security events go: a file, - for standard error, syslog, or syslog://host:port; "
-    "repeatable.",
-)
-@click.option(
-    "--telemetry",
-    metavar="URL",
-    help="An OpenTelemetry collector (OTLP over HTTP): traces, metrics, security events.",
-)
-@click.option("--console/--no-console", default=True, show_default=True, help="The web pages.")
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of all settings that declare one."""
+    declared = (*dataclasses.fields(Launch), *dataclasses.fields(Settings))
+    for one in reversed([one for one in declared if one.metadata["flag"]]):
+        command = _option(one)(command)
+    return command
+
+
+@click.command("serve", cls=FoldedCommand, shown=_SHOWN, epilog="Example: whitecrow serve --demo")
+@_options
 @click.pass_obj
-def command(
-    output: Output,
-    demo: bool,
-    ledger: str | None,
-    ledger_file: str | None,
-    data: str | None,
-    databases: tuple[str, ...],
-    database_files: tuple[str, ...],
-    host: str,
-    port: int,
-    workers: int,
-    hosts: tuple[str, ...],
-    tls_certificate: str | None,
-    tls_key: str | None,
-    behind_tls_proxy: bool,
-    proxies: tuple[str, ...],
-    public_without_tls: bool,
-    pad: bool,
-    deadlines: tuple[str, ...],
-    asks_at_once: int,
-    rate: float,
-    longest_token: int,
-    custodian_log: str | None,
-    slots: int,
-    records_at_most: int,
-    provider: str | None,
-    local_accounts: bool,
-    second_factor: tuple[str, ...],
-    events: tuple[str, ...],
-    telemetry: str | None,
-    console: bool,
-) -> None:
+def command(output: Output, /, **given: Any) -> None:
     """Serve datasets to many analysts, over HTTP.
 
     Listens on this machine only. To be reached from elsewhere it needs TLS: a certificate, or a
-    proxy that has one (--behind-tls-proxy), or your word that it may do without.
+    proxy that has one (--behind-tls-proxy), or your word that it may do without. The environment
+    sets an option, too: WHITECROW_SERVE_RATE, say.
     """
-    from whitecrow_server import Provider, Settings
-
-    if (tls_certificate is None) != (tls_key is None):
+    launch = Launch(**{one.name: given.pop(one.name) for one in dataclasses.fields(Launch)})
+    tls, host = launch.tls_certificate is not None, launch.host
+    if tls != (launch.tls_key is not None):
         raise InvalidInput("TLS needs both: --tls-certificate and --tls-key.")
-    secure = tls_certificate is not None or behind_tls_proxy
-    check_exposure(host, tls_certificate is not None, public_without_tls)
-    times = {kind: seconds(value) for kind, value in pairs(deadlines)}
+    check_exposure(host, tls, launch.public_without_tls)
     with contextlib.ExitStack() as stack:
-        if demo:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
-            ledger = ledger or str(Path(folder) / "demo.db")
+        if launch.demo:
             from whitecrow.demo import DATA
 
-            data = str(DATA.parent)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="whitecrow-demo-"))
+            launch = dataclasses.replace(launch, ledger=launch.ledger or f"{folder}/demo.db")
+            given["data"] = f"{folder}/files"  # a copy: what is sent from a browser is kept there
+            shutil.copytree(DATA.parent, given["data"], ignore=shutil.ignore_patterns("*.py", "_*"))
+        given |= {
+            "deadlines": {kind: seconds(value) for kind, value in pairs(given["deadlines"])},
+            "hosts": known_hosts(host, given["hosts"]),
+            "proxies": trusted(host, launch.behind_tls_proxy, given["proxies"]),
+            "token_days": min(Settings.token_days, given["longest_token_days"]),
+        }
+        if given["provider"] is not None:
+            given["provider"] = Provider.from_file(given["provider"])
+        if given["custodian_log"] is not None:
+            given["custodian_log"] = str(Path(given["custodian_log"]).resolve())
         settings = Settings(
-            database=ledger_address(ledger, ledger_file),
-            data=data,
-            databases=dict(pairs((*databases, *named(database_files)))),
-            deadlines=times,
-            by_cost=pad,
-            hosts=known_hosts(host, hosts),
-            secure=secure,
-            asks_at_once=asks_at_once,
-            slots=slots,
-            records_at_most=records_at_most,
-            rate=rate,
-            console=console,
-            provider=None if provider is None else Provider.from_file(provider),
-            local_accounts=local_accounts,
-            second_factor=second_factor,
-            events=events,
-            telemetry=telemetry,
+            database=ledger_address(launch.ledger, launch.ledger_file),
+            databases=dict(pairs((*launch.named, *named(launch.named_in)))),
+            secure=tls or launch.behind_tls_proxy,
             telemetry_headers=_headers(),
-            proxies=trusted(host, behind_tls_proxy, proxies),
-            longest_token_days=longest_token,
-            token_days=min(Settings.token_days, longest_token),
-            custodian_log=None if custodian_log is None else str(Path(custodian_log).resolve()),
+            **given,
         )
         check_log(settings.log_file)
-        scheme = "https" if tls_certificate else "http"
+        say_broken(output)
         listening = [
-            stack.enter_context(contextlib.closing(one)) for one in bound(host, port, workers)
+            stack.enter_context(contextlib.closing(one))
+            for one in bound(host, launch.port, launch.workers)
         ]
         port = listening[0].getsockname()[1]
-        invite(output, settings, demo=demo, url=f"{scheme}://{host}:{port}")
-        shared = stack.enter_context(shared_folder(workers))
+        url = f"{'https' if tls else 'http'}://{host}:{port}"
+        invite(output, settings, demo=launch.demo, url=url)
+        shared = stack.enter_context(shared_folder(launch.workers))
         if shared is not None:
             settings = dataclasses.replace(settings, limits=str(shared / "limits"))
         os.environ[SETTINGS] = settings.to_text()
-        run(listening, tls_certificate, tls_key)
+        run(listening, launch.tls_certificate, launch.tls_key)
+
+
+def say_broken(output: Output) -> None:
+    """Name plug-ins that are left out, and why: they do not stop the service."""
+    from whitecrow.questions import broken
+
+    for kind, cause in broken().items():
+        output.say(f"note: the question {kind!r} is left out. {cause}")
 
 
 def check_exposure(host: str, tls: bool, explicit: bool) -> None:
     """Refuse to listen beyond this machine in the open, unless told to."""
-    from whitecrow_server._settings import LOOPBACK
-
     if host not in LOOPBACK and not tls and not explicit:
         raise NoTls(
             f"Listening on {host} without TLS would send tokens and answers in the open. Give "
@@ -274,8 +168,6 @@ def check_exposure(host: str, tls: bool, explicit: bool) -> None:
 
 def trusted(host: str, behind: bool, given: tuple[str, ...]) -> tuple[str, ...]:
     """The proxies whose word on a caller's address counts."""
-    from whitecrow_server._settings import LOOPBACK
-
     if given or not behind:
         return given
     if host not in LOOPBACK:
@@ -299,8 +191,6 @@ def check_log(file: Path) -> None:
 
 def known_hosts(host: str, given: tuple[str, ...]) -> tuple[str, ...]:
     """The host names to answer to: any if it listens widely and none was named."""
-    from whitecrow_server._settings import LOOPBACK
-
     if host not in LOOPBACK and not given:
         return ()
     return tuple({*(name.lower() for name in given), *LOOPBACK})

@@ -18,6 +18,7 @@ from whitecrow_server.console import _people as people
 from whitecrow_server.console import _policy as policy
 from whitecrow_server.console import _privacy_map as privacy_map
 from whitecrow_server.console import _revisions as revisions
+from whitecrow_server.console import _screening as screening
 from whitecrow_server.console import _sign_in_pages as sign_in_pages
 from whitecrow_server.console import _timeline as timeline
 from whitecrow_server.console import _use as use
@@ -46,7 +47,7 @@ def site_of(handler: RequestHandler) -> Site:
         revisions,
     ):
         part.add(site)
-    for part in (privacy_map, analyst, laboratory):
+    for part in (privacy_map, analyst, screening, laboratory):
         part.add(site)
     site.finish()
     return site

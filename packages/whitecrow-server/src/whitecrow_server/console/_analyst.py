@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -29,11 +30,14 @@ from whitecrow.question import (
     statement,
 )
 from whitecrow.questions import kinds, question_type, type_of
+from whitecrow_server._scheduling import due
 from whitecrow_server._untrusted_input import question_from, strict_json
 from whitecrow_server.console import _answers as answers
 from whitecrow_server.console import _charts as charts
 from whitecrow_server.console import _code as code
 from whitecrow_server.console import _scoring as scoring
+from whitecrow_server.console import _screening as screening
+from whitecrow_server.console._custodian import CUSTODIAN, stepping
 from whitecrow_server.console._fields import labels_of, mistake
 from whitecrow_server.console._forms import question_groups, read_question_form
 from whitecrow_server.console._guide import STEPS, first_question
@@ -43,6 +47,7 @@ from whitecrow_server.console._site import HOME, Form, Go, Page, Sent, Site, Vis
 _ASKING = ("analyst", "custodian")
 _A_PAGE = 25
 _MOST_PAGES = 10**6
+_SHOWN = 50
 _LONGEST_PAUSE = 10  # seconds, before a page that waits for an answer looks again
 
 NO_ANSWER = {
@@ -72,6 +77,7 @@ def add(site: Site) -> None:
         values: dict[str, Any] = {
             "dataset": found,
             "gauges": gauges(found),
+            "steps": stepping(service, visit.who, found),
             "kind": kind,
             "title": question.__name__,
             "asks": question.asks,
@@ -102,23 +108,31 @@ def add(site: Site) -> None:
             labels = labels_of(question_groups(question_type(kind).question, card))
             return form_page(visit, status=http_status(error), **mistake(error, labels))
         words = description.words.removesuffix(description.price.statement()).strip()
+        full = {"kind": kind, **question.to_json()}
+        stored, refusal = _known(visit, full)
         priced = {
             "words": words,
             "warning": description.warning,
             "statement": statement(question, description.price, card),
             "price": description.price,
-            "meaning": answers.meaning(description.price),
             "figures": answers.figures(question, description.figures),
-            "question": {"kind": kind, **question.to_json()},
+            "curve": screening.error_curve(description.figures),
+            "question": full,
             "deadline": service.deadline(visit.who, found["name"], written),
             "left": found["remaining"].get(_line(description.price)),
-            "refusal": _refusal(visit, {"kind": kind, **question.to_json()}),
+            "stored": stored,
+            "refusal": refusal,
+            "alone": service.alone(visit.who, found["name"]),
         }
         return form_page(visit, priced=priced, **more)
 
-    def _refusal(visit: Visit, written: dict[str, Any]) -> str:
-        """Why a question would be refused by policy, budget or allowance; empty if it would not."""
-        return str(service.plan(visit.who, visit.part("name"), [written])["reason"])
+    def _known(visit: Visit, written: dict[str, Any]) -> tuple[bool, str]:
+        """Whether a question's answer is there already, or why it would be refused."""
+        try:
+            asking = service.prepare(visit.who, visit.part("name"), written)
+            return service.stored(asking) is not None, ""
+        except (BudgetExhausted, PolicyViolation) as error:
+            return False, str(error)
 
     def dummy(visit: Visit) -> Page:
         """The question that was priced, about made-up records: free, and marked as such."""
@@ -245,6 +259,20 @@ def add(site: Site) -> None:
             found_wrong = {"wrong": str(error), "wrong_at": "records"}
             return Page("score.html", {**values, **found_wrong}, http_status(error))
 
+    def flagged(visit: Visit) -> Page:
+        """The records themselves, the strangest first: facts, for the custodian alone."""
+        found, _ = opened(visit)
+        learned = detector_of(visit, found["name"])
+        scores = service.own_scores(visit.who, found["name"], learned, top=_SHOWN)
+        at = f"{HOME}/datasets/{found['name']}/answers/{visit.part('digest')}"
+        return Page("flagged.html", {"dataset": found, "at": at, "found": scores})
+
+    def flagged_file(visit: Visit) -> Sent:
+        name = visit.part("name")
+        learned = detector_of(visit, name)
+        scores = service.own_scores(visit.who, name, learned, top=1, whole=True)
+        return Sent(f"{name}-scores.csv", scores["csv"].encode())
+
     def answer(visit: Visit) -> Page:
         found, _ = opened(visit)
         question = addressed(visit, found["name"])
@@ -254,9 +282,12 @@ def add(site: Site) -> None:
 
     def waiting(visit: Visit, found: dict[str, Any], question: dict[str, Any]) -> Page:
         """A page that loads itself anew until the reply is due; it needs no script."""
-        deadline = service.deadline(visit.who, found["name"], question["question"])
-        after = min(max(1, math.ceil((deadline or 1) / 10)), _LONGEST_PAUSE)
+        deadline = service.deadline(visit.who, found["name"], question["question"]) or 1.0
+        elapsed = time.time() - datetime.fromisoformat(question["at"]).timestamp()
+        left = max(0.0, due(elapsed, deadline) - elapsed)  # when the next replies leave
+        after = min(max(1, math.ceil(left)), _LONGEST_PAUSE)
         values = {"dataset": found, "asked": question, "deadline": deadline, "after": after}
+        values["left"] = math.ceil(left)
         return Page("waiting.html", values, 202, after)
 
     def answer_page(visit: Visit, one: dict[str, Any], *, again: bool) -> Page:
@@ -264,6 +295,7 @@ def add(site: Site) -> None:
         question, price = question_from(one["question"]), guarantee(one["price"])
         kind = one["question"]["kind"]
         said, known = question.says(one["answer"]), known_figures(question, card)
+        learned = question.reads(one["answer"]) if kind == "learn" else None
         values = {
             "dataset": found,
             "gauges": gauges(found),
@@ -271,9 +303,9 @@ def add(site: Site) -> None:
             "title": type(question).__name__,
             "asked": one,
             "said": said,
+            "pictures": learned.pictures() if isinstance(learned, Detector) else said.pictures,
             "price": price,
             "statement": statement(question, price, card),
-            "meaning": answers.meaning(price),
             "figures": answers.figures(question, known),
             "error": error_words(question, known),
             "warning": coin_warning(question, known),
@@ -281,10 +313,19 @@ def add(site: Site) -> None:
             "code": code.listings(one["question"], found["name"], _address(visit)),
             "chart": charts.series(said.series) if said.series else None,
             "detector": visit.request.url.path if kind == "learn" else None,
+            "screening": one["question"] if kind == "screening" else None,
             "draft": one["answer"].get("entry") if kind == "profile" else None,
             "first": len(service.asked(visit.who, found["name"], limit=2)) == 1,
+            "why": _card_reason(visit, found["name"]) if kind == "learn" else "",
         }
         return Page("answer.html", values)
+
+    def _card_reason(visit: Visit, name: str) -> str:
+        """Why the card is as it is, for the custodian: which columns were left out, perhaps."""
+        if visit.who.role not in CUSTODIAN:
+            return ""
+        acts = service.told.entries(name, kind="amend", newest_first=True, limit=10)
+        return next((str(act.content["reason"]) for act in acts if "card" in act.content), "")
 
     site.get("/datasets/{name}/ask/{kind}", form_page, roles=_ASKING)
     site.post("/datasets/{name}/ask/{kind}", price, roles=_ASKING)
@@ -295,6 +336,8 @@ def add(site: Site) -> None:
     site.get("/datasets/{name}/answers/{digest}/detector", download, roles=_ASKING)
     site.get("/datasets/{name}/answers/{digest}/score", score, roles=_ASKING)
     site.post("/datasets/{name}/answers/{digest}/score", score, roles=_ASKING)
+    site.get("/datasets/{name}/answers/{digest}/flagged", flagged, roles=CUSTODIAN)
+    site.get("/datasets/{name}/answers/{digest}/scores.csv", flagged_file, roles=CUSTODIAN)
 
 
 def _linked(visit: Visit) -> Form:

@@ -14,7 +14,7 @@ from whitecrow_server.console._site import Form
 
 _DATES = ("lower", "upper", "fill")
 _NUMBERS = ("lower", "upper", "scale")
-_KEPT = ("edges", "resolution")
+_KEPT = ("edges", "resolution", "format")
 """What the rows do not show stays as it was."""
 
 _SHOWN = {
@@ -74,22 +74,14 @@ _SIZE_FIELDS = (
 
 
 def card_page(typed: Form, notes: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return what the template of a card's form needs.
-
-    Parameters
-    ----------
-    typed : Form
-        What stands in the fields.
-    notes : mapping, optional
-        What is to be said of a column, by its name.
-    """
+    """Return what the template of a card's form needs."""
     return {
         "typed": typed,
         "rows": [(f"c{row}", name) for row, name in enumerate(_names(typed))],
         "notes": notes or {},
         "types": choices(TYPES),
         "missing": {"reject": "leave out", "fill": "fill in", "value": "keep as a value"},
-        "outside": {"reject": "leave out", "clip": "move to bound"},
+        "outside": {"reject": "leave out", "clip": "move to bound", "missing": "treat as missing"},
         "unit_fields": _UNIT_FIELDS,
         "size_fields": _SIZE_FIELDS,
         "csv_fields": CSV_FIELDS,
@@ -225,7 +217,8 @@ def _column(form: Form, row: str, name: str, was: Column | None) -> dict[str, An
         outside = form.one(f"{row}.outside") or "reject"
         found["outside"] = _one_of(outside, OUTSIDE, f"{name}: outside the bounds")
     if was is not None and was.type == kind:
-        found |= {part: said for part, said in was.to_json().items() if part in _KEPT}
+        kept = _KEPT if ordered else (*_KEPT, "outside")
+        found |= {part: said for part, said in was.to_json().items() if part in kept}
         if Column(**{**found, "source": was.source}) == was:
             found["source"] = was.source
     return found

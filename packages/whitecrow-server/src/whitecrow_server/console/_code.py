@@ -14,15 +14,7 @@ from whitecrow.questions import BUILT_IN, question_type
 
 
 def listings(question: Mapping[str, Any], dataset: str, url: str) -> list[dict[str, str]]:
-    """Return the question in three languages, each with its name.
-
-    Parameters
-    ----------
-    question : mapping
-        As stored: its kind and all parameters.
-    dataset, url : str
-        Where it was asked.
-    """
+    """Return the question in three languages, each with its name."""
     kind = str(question["kind"])
     asked = question_type(kind).question
     short = _shortened(asked, {key: value for key, value in question.items() if key != "kind"})

@@ -14,34 +14,18 @@ from whitecrow_server.console._site import Form
 
 @dataclass(frozen=True)
 class Field:
-    """One field.
+    """One field."""
 
-    Parameters
-    ----------
-    name, label : str
-        What it is called, by the form and by people.
-    help : str
-        What to write there.
-    type : str
-        ``text``, ``number``, ``date``, ``password``, ``select`` or ``checks`` (several boxes).
-    options : tuple
-        Value and words, for ``select`` and ``checks``.
-    default : str
-        What stands there at first.
-    required : bool
-        Whether it must be filled in.
-    wide : bool
-        Whether it takes a whole line.
-    """
-
+    # name, label: What it is called, by the form and by people.
     name: str
     label: str
-    help: str = ""
+    help: str = ""  # what to write there
+    # ``text``, ``number``, ``date``, ``password``, ``select`` or ``checks`` (several boxes).
     type: str = "text"
-    options: tuple[tuple[str, str], ...] = ()
-    default: str = ""
-    required: bool = False
-    wide: bool = False
+    options: tuple[tuple[str, str], ...] = ()  # value and words, for ``select`` and ``checks``
+    default: str = ""  # what stands there at first
+    required: bool = False  # whether it must be filled in
+    wide: bool = False  # whether it takes a whole line
 
 
 @dataclass(frozen=True)

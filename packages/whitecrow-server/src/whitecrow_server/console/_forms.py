@@ -39,14 +39,14 @@ def question_groups(question: type[Question], card: Card) -> Iterator[Group]:
     """Return the form of a question about a dataset with this card."""
     asked = [*inputs(question), *inputs(question.shortcuts)]
     for one in asked:
-        if one.parameter.control == "record":
+        if one.parameter.control == "record" and one.parameter.required:
             caveat = question.caveat or "Columns left empty are not compared."
             yield Group("The record", record_fields(card), f"{one.parameter.help} {caveat}")
     for name, (legend, words, folded) in _LEGENDS.items():
         fields = tuple(
             _field(one, card)
             for one in asked
-            if one.parameter.group == name and one.parameter.control != "record"
+            if one.parameter.group == name and one.parameter.control not in ("record", "records")
         )
         if fields:
             yield Group(legend, fields, words, folded)
@@ -100,7 +100,8 @@ def _typed(declared: type[Declared], form: Form, card: Card) -> dict[str, Any]:
     for one in inputs(declared):
         parameter = one.parameter
         if parameter.control == "record":
-            given[one.name] = record(form, card)
+            # A series is opened here; records are asked about on its own page.
+            given[one.name] = record(form, card) if parameter.required else None
         elif parameter.control == "names":
             given[one.name] = form.all(one.name) or None
         elif text := form.one(one.name):

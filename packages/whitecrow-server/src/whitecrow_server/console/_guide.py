@@ -10,8 +10,13 @@ from typing import Any
 from whitecrow.card import Card
 from whitecrow_server.console._site import Form
 
-_ORDER = ("learn", "screen", "count", "profile", "identify")
-"""Which question comes first: those that protect everyone, the most useful before the others."""
+_ORDER = (
+    *("learn", "screening", "screen", "count", "profile", "subspaces", "explain", "monitor"),
+    *("publish", "tune", "lookahead"),
+)
+"""Those that protect everyone and are of use to most come first."""
+_LAST = "identify"
+"""Its usual answer ends the guarantee for everyone."""
 _WHY = {
     "learn": "One price buys a detector. It then scores any number of records, free.",
     "screen": "Describe a record that is not in the data: would it stand out?",
@@ -41,6 +46,18 @@ class First:
     typed: Form
 
 
+def by_use(kinds: Collection[str]) -> list[str]:
+    """Order kinds of questions by their use; those of other packages come before the last.
+
+    Examples
+    --------
+    >>> by_use(["identify", "mine", "learn"])
+    ['learn', 'mine', 'identify']
+    """
+    place = {kind: number for number, kind in enumerate(_ORDER)}
+    return sorted(kinds, key=lambda kind: (kind == _LAST, place.get(kind, len(place)), kind))
+
+
 def first_question(
     card: Card, allowed: Collection[str], remaining: Mapping[str, Any]
 ) -> First | None:
@@ -55,7 +72,7 @@ def first_question(
     >>> found.kind, found.typed.one("epsilon")
     ('learn', '1/4')
     """
-    kind = next((kind for kind in _ORDER if kind in allowed), None)
+    kind = next((kind for kind in by_use(allowed) if kind in _WHY), None)
     if kind is None:
         return None
     left = Fraction(str(remaining.get("differential", "0")))

@@ -12,11 +12,16 @@ from typing import Any
 
 from whitecrow.card import Card
 from whitecrow.curator.models import ModelAdvice, compared
+from whitecrow.curator.undescribed import steps
 from whitecrow.data import is_lake
 from whitecrow.errors import InvalidInput, NotReady, WhitecrowError, http_status
 from whitecrow.histogram.table import TableProfile
+from whitecrow.learning import Learn
 from whitecrow.neighbours import METRICS, engine_names
 from whitecrow.neighbours.relation import SCALED
+from whitecrow.question import digest
+from whitecrow_server._undescribed import Wanted, bare
+from whitecrow_server._untrusted_input import question_from
 from whitecrow_server._uploads import UPLOADS
 from whitecrow_server.console._answers import meaning
 from whitecrow_server.console._card_form import (
@@ -27,7 +32,8 @@ from whitecrow_server.console._card_form import (
     read_card,
     read_format,
 )
-from whitecrow_server.console._fields import Field, choices, whole
+from whitecrow_server.console._custodian import stepping
+from whitecrow_server.console._fields import Field, choices, decimal, whole
 from whitecrow_server.console._site import HOME, Form, Go, Page, Site, Visit
 
 _CUSTODIAN = ("custodian",)
@@ -85,6 +91,84 @@ def add(site: Site) -> None:
         at = f"{HOME}/datasets/{form.one('name')}"
         return Go(f"{at}/ask/profile?done=registered" if rows else f"{at}/policy?done=registered")
 
+    # Or: no card at all
+
+    def wanted(form: Form) -> Wanted:
+        """What the forms of both steps say; the first has no price yet."""
+        rates = form.one("false_alarms", "0.01")
+        asked = Learn(
+            epsilon=form.one("epsilon") or "1",
+            delta=form.one("delta") or "1e-6",
+            false_alarms=[float(decimal(rates, "False alarms"))] if rates else None,
+        )
+        at_most = form.one("records_at_most") or "250000"
+        return Wanted(
+            form.one("name"),
+            _source(form),
+            asked,
+            form.one("budget") or "1",
+            csv=read_format(form)["csv"],
+            records_at_most=whole(at_most, "A public bound"),
+            engine=form.one("engine") or "local",
+        )
+
+    def priced(visit: Visit, wrong: str = "", status: int = 200) -> Page:
+        """What learning costs, what it buys and of which columns; nothing is registered yet."""
+        try:
+            asked = wanted(visit.form)
+            schema = service.undescribed.schema(visit.who, asked)
+        except WhitecrowError as error:
+            return new(visit, str(error), http_status(error))
+        carried = [*_STEP_ONE, *(field.name for field in CSV_FIELDS)]
+        price = {
+            "epsilon": str(asked.asked.epsilon),
+            "delta": str(asked.asked.delta),
+            "false_alarms": visit.form.one("false_alarms", "0.01"),
+            "records_at_most": str(asked.records_at_most),
+        }
+        values = {
+            "wrong": wrong,
+            "typed": Form({name: [value] for name, value in price.items()}),
+            "hidden": {name: visit.form.one(name) for name in carried},
+            "price": asked.price,
+            "priced": price,
+            "steps_of_it": steps(asked.asked, bare(schema)),
+            "columns": [(column.name, column.type) for column in schema.columns],
+            "fields": _PRICE_FIELDS,
+            "alone": service.alone(visit.who, ""),
+        }
+        return Page("undescribed.html", values, status)
+
+    def learn(visit: Visit) -> Page | Go:
+        """Spend what was priced: register the file, describe it and learn."""
+        try:
+            asked = wanted(visit.form)
+            at_once = visit.form.one("at_once") == "yes"
+            service.undescribed.begin(visit.who, asked, at_once=at_once)
+        except InvalidInput as error:
+            return priced(visit, str(error), http_status(error))
+        return Go(f"{HOME}/datasets/{asked.name}/learning")
+
+    def learning(visit: Visit) -> Page | Go:
+        """How far it is; then the answer."""
+        name = visit.part("name")
+        found = service.dataset(visit.who, name)
+        state = service.undescribed.progress(visit.who, name)
+        asked = service.asked(visit.who, name)
+        last = next((one for one in asked[::-1] if one["question"]["kind"] == "learn"), None)
+        if last is not None and last["outcome"] == "answered":
+            key = digest(question_from(last["question"]))
+            return Go(f"{HOME}/datasets/{name}/answers/{key}")
+        if state is None and not asked:  # nobody learns here
+            return Go(f"{HOME}/datasets/{name}")
+        values = {
+            "dataset": found,
+            "profiles": sum(one["outcome"] == "answered" for one in asked),
+            "learns": last is not None,
+            "state": state,
+        }
+        return Page("learning.html", values, 200 if state and state.failed else 202, _LOOK_SECONDS)
+
     # 4. The card: drafted by a profile, or in force
 
     def drafted(visit: Visit, name: str, entry: str) -> TableProfile | None:
@@ -95,14 +179,21 @@ def add(site: Site) -> None:
 
     def card_editor(visit: Visit, wrong: str = "", status: int = 200) -> Page:
         found = service.dataset(visit.who, visit.part("name"))
-        profile = drafted(visit, found["name"], visit.form.one("draft") or visit.query("draft"))
         if found["card"] is None:
             raise NotReady("This dataset is being loaded; come back in a moment.")
-        shown = Card.from_json(found["card"]) if profile is None else profile.card()
+        in_force = Card.from_json(found["card"])
+        drafts = service.onboarding.drafts(visit.who, found["name"])
+        wanted = visit.form.one("draft") or visit.query("draft")
+        if not wanted and not visit.form.fields:
+            # A profile of the card in force drafted what comes next: nobody wants to see the old.
+            wanted = next((d.profile.entry for d in drafts if d.profile.basis == in_force), "")
+        profile = drafted(visit, found["name"], wanted)
+        shown = in_force if profile is None else profile.card()
         values = {
             "dataset": found,
+            "steps": stepping(service, visit.who, found),
             "draft": "" if profile is None else profile.entry,
-            "drafts": [] if profile else service.onboarding.drafts(visit.who, found["name"]),
+            "drafts": [] if profile else drafts,
             "text": visit.form.one("card") or json.dumps(found["card"], indent=2),
             "wrong": wrong,
             "reason": visit.form.one("reason"),
@@ -145,6 +236,7 @@ def add(site: Site) -> None:
         status = more.pop("status", 200)
         values = {
             "dataset": found,
+            "steps": stepping(service, visit.who, found),
             "fields": _model_fields(card),
             "typed": visit.form if visit.form.fields else _usual(card),
             "wrong": "",
@@ -177,6 +269,9 @@ def add(site: Site) -> None:
     site.get("/register", new, roles=_CUSTODIAN)
     site.upload(UPLOADS.removeprefix(HOME), roles=_CUSTODIAN)
     site.post("/register/columns", columns, roles=_CUSTODIAN)
+    site.post("/register/price", priced, roles=_CUSTODIAN)
+    site.post("/register/learn", learn, roles=_CUSTODIAN)
+    site.get("/datasets/{name}/learning", learning, roles=_CUSTODIAN)
     site.post("/register", register, roles=_CUSTODIAN)
     site.get("/datasets/{name}/card", card_editor, roles=_CUSTODIAN)
     site.post("/datasets/{name}/card", change_card, roles=_CUSTODIAN)
@@ -184,6 +279,18 @@ def add(site: Site) -> None:
     site.post("/datasets/{name}/model", advise, roles=_ASKING)
 
 
+_LOOK_SECONDS = 2
+_PRICE_FIELDS = (
+    Field("epsilon", "ε for everything together", "Exact: 1 or 1/2.", required=True),
+    Field("delta", "δ", "1e-6, say; with 0 noise is larger, and texts are left out."),
+    Field("false_alarms", "Share of false alarms", "Records above it are flagged; empty: none."),
+    Field(
+        "records_at_most",
+        "At most how many records",
+        "A public bound, with room: limits of time and memory come from it.",
+        type="number",
+    ),
+)
 _STEP_ONE = ("name", "file", "database", "query", "engine", "budget")
 
 

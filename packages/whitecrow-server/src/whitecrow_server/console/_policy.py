@@ -26,9 +26,8 @@ from whitecrow_server.console._site import HOME, Form, Go, Page, Site, Visit
 
 _NOTIONS = tuple((notion, f"{words} ({notion})") for notion, words in COVERS.items())
 _EVERYBODY_ELSE = "*"
-_NOTHING = "nothing"
 _MAY = "may."
-"""Fields of the table who may ask what begin with this."""
+"""Fields of the table who may ask what begin with this; ``asking`` names its rows."""
 
 _GROUPS = (
     Group(
@@ -50,6 +49,14 @@ _GROUPS = (
         (
             Field("epsilon", "ε for all answers together", "Exact: 1 or 1/2."),
             Field("delta", "δ", "0, or a small chance such as 1e-6, for Gaussian noise."),
+            Field(
+                "count_by",
+                "How answers count",
+                "By either rule, many small ones cost less, half of δ is set aside, and there is "
+                "no way back.",
+                "select",
+                (("sum", "by the sum of ε"), ("either", "by ε or ρ, whichever is less")),
+            ),
         ),
     ),
     Group(
@@ -80,7 +87,7 @@ _GROUPS = (
 
 
 def _groups() -> tuple[Group, ...]:
-    asked = Field("questions", "Allowed questions", "None ticked: all.", "checks", choices(kinds()))
+    asked = Field("questions", "Allowed questions", type="checks", options=choices(kinds()))
     return (*_GROUPS, Group("Questions", (asked,)))
 
 
@@ -93,13 +100,14 @@ def add(site: Site) -> None:
         found = service.dataset(visit.who, visit.part("name"))
         status = more.pop("status", 200)
         policy, budget = Policy.from_json(found["policy"]), Budget.of(found["budget"])
-        typed: Form = more.pop("typed", _typed(policy, budget))
+        typed: Form = more.pop("typed", _typed(policy, budget, found["readers"]))
         values = {
             "dataset": found,
             "groups": _groups(),
             "typed": typed,
-            "asking": _rows(typed, found["readers"]),
-            "kinds": (*kinds(), _NOTHING),
+            "asking": typed.all("asking"),
+            "kinds": kinds(),
+            "alike": _may_ask(typed) == {},
             "promise": promise(policy, budget, _card(found)),
             "preview": False,
             "wrong": "",
@@ -143,25 +151,35 @@ def _card(found: Mapping[str, Any]) -> Card | None:
 _LIMITS = ("max_epsilon", "max_tau", "min_radius", "min_tau", "max_radius")
 
 
-def _typed(policy: Policy, budget: Budget) -> Form:
-    """The fields of a policy in force."""
-    written, caps = policy.to_json(), budget.to_json()
-    found = {"notions": list(policy.notions), "questions": list(policy.questions or ())}
+def _typed(policy: Policy, budget: Budget, readers: Sequence[str]) -> Form:
+    """The fields of a policy in force: a tick for whatever it allows."""
+    written, caps, every = policy.to_json(), budget.to_json(), list(kinds())
+    asked = every if policy.questions is None else list(policy.questions)
+    found = {"notions": list(policy.notions), "questions": asked}
     found |= {name: [str(written.get(name, ""))] for name in _LIMITS}
-    found["delta"] = [caps["delta"]]
+    found |= {"delta": [caps["delta"]], "count_by": [budget.count_by]}
     if len({caps[line] for line in LINES}) == 1:
         found["epsilon"] = [caps[LINES[0]]]
     else:
         found |= {line: [caps[line]] for line in LINES}
-    for name, asked in policy.analysts.items():
-        found[f"{_MAY}{name}"] = list(asked) or [_NOTHING]
+    named = sorted({*policy.analysts, *readers} - {_EVERYBODY_ELSE})
+    found["asking"] = [*named, _EVERYBODY_ELSE]
+    others = policy.analysts.get(_EVERYBODY_ELSE, () if policy.analysts else every)
+    for name in found["asking"]:
+        found[f"{_MAY}{name}"] = list(policy.analysts.get(name, others))
     return Form(found)
 
 
-def _rows(typed: Form, readers: Sequence[str]) -> list[str]:
-    """Whose rights the table shows: the readers, whoever has a right, and everybody else."""
-    named = {name.removeprefix(_MAY) for name in typed.fields if name.startswith(_MAY)}
-    return [*sorted({*named, *readers} - {_EVERYBODY_ELSE}), _EVERYBODY_ELSE]
+def _may_ask(form: Form) -> dict[str, list[str]]:
+    """Who may ask what, by the ticks of the table; empty where everybody may ask everything."""
+    named = (name.removeprefix(_MAY) for name in form.fields if name.startswith(_MAY))
+    ticked = {
+        name: [kind for kind in kinds() if kind in form.all(f"{_MAY}{name}")]
+        for name in (*form.all("asking"), *named)
+    }
+    others = ticked.get(_EVERYBODY_ELSE, list(kinds()))
+    found = {name: asked for name, asked in ticked.items() if asked != others}
+    return {**found, _EVERYBODY_ELSE: others} if found or others != list(kinds()) else {}
 
 
 def _read_budget(form: Form) -> Budget:
@@ -171,14 +189,15 @@ def _read_budget(form: Form) -> Budget:
         if not cap:
             at = "epsilon" if not any(map(form.one, LINES)) else line
             raise InvalidInput("The budget is missing: how large may ε get?", parameter=at)
-    return Budget.of({**caps, "delta": form.one("delta") or "0"})
+    rule = form.one("count_by") or "sum"
+    return Budget.of({**caps, "delta": form.one("delta") or "0", "count_by": rule})
 
 
 def _read_policy(form: Form, unit: str) -> Policy:
     found: dict[str, Any] = {"notions": form.all("notions"), "unit": unit}
     if not found["notions"]:
         raise InvalidInput("Allow at least one guarantee.", parameter="notions")
-    if form.all("questions"):
+    if set(form.all("questions")) != set(kinds()):
         found["questions"] = form.all("questions")
     if form.one("max_epsilon"):
         found["max_epsilon"] = form.one("max_epsilon")
@@ -191,9 +210,5 @@ def _read_policy(form: Form, unit: str) -> Policy:
     ):
         if form.one(name):
             found[name] = read(form.one(name), labels[name], name)
-    found["analysts"] = {
-        name.removeprefix(_MAY): [kind for kind in ticked if kind in kinds()]
-        for name, ticked in form.fields.items()
-        if name.startswith(_MAY)
-    }
+    found["analysts"] = _may_ask(form)
     return Policy.from_json(found)

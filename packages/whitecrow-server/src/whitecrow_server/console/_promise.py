@@ -36,7 +36,8 @@ def promise(policy: Policy, budget: Budget, card: Card | None) -> list[str]:
     if policy.max_epsilon is not None:
         found.append(f"One answer alone changes the odds by at most {_times(policy.max_epsilon)}.")
     if policy.questions is not None:
-        found.append(f"Only these questions are answered: {', '.join(policy.questions)}.")
+        asked = f"Only these questions are answered: {', '.join(policy.questions)}."
+        found.append(asked if policy.questions else "No question is answered.")
     for name, kinds in policy.analysts.items():
         whom = "Everybody else" if name == "*" else name
         found.append(f"{whom} may ask: {', '.join(kinds) or 'nothing'}.")

@@ -1,15 +1,16 @@
-"""The timeline of a dataset, and recording that its records changed."""
+"""The timeline of a dataset, its statement and report, and recording that its records changed."""
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from whitecrow.errors import WhitecrowError, http_status
 from whitecrow.ledger.growth import checked
 from whitecrow.rendering.timeline import history
 from whitecrow.terms import LINES
-from whitecrow_server.console._custodian import CUSTODIAN
-from whitecrow_server.console._site import HOME, Go, Page, Site, Visit
+from whitecrow_server.console._custodian import CUSTODIAN, READERS, promised
+from whitecrow_server.console._site import HOME, Go, Page, Sent, Site, Visit
 
 GROWTHS = {
     "": "as declared before",
@@ -49,5 +50,23 @@ def add(site: Site) -> None:
             return timeline(visit, http_status(error), wrong=str(error), wrong_at=at)
         return Go(f"{HOME}/datasets/{name}/timeline?done=revision")
 
+    def statement(visit: Visit) -> Page:
+        """The joint promise, to be printed and signed."""
+        name = visit.part("name")
+        dataset = service.dataset(visit.who, name)
+        values = {
+            "dataset": dataset,
+            "promise": promised(dataset),
+            "today": datetime.datetime.now(datetime.UTC).isoformat(),
+            **service.history.statement(visit.who, name),
+        }
+        return Page("statement.html", values)
+
+    def report(visit: Visit) -> Sent:
+        name = visit.part("name")
+        return Sent(f"{name}-report.html", service.history.report(visit.who, name).encode())
+
     site.get("/datasets/{name}/timeline", timeline)
+    site.get("/datasets/{name}/statement", statement, roles=READERS)
+    site.get("/datasets/{name}/report", report, roles=READERS)
     site.post("/datasets/{name}/timeline", advance, roles=CUSTODIAN)

@@ -14,6 +14,8 @@ from whitecrow.terms import COVERS, LINES
 
 __all__ = ["FILTERS", "chance", "gauges", "number"]
 
+_LONGEST, _MOST_ITEMS = 128, 50
+
 
 def up(amount: object) -> str:
     """A spent amount, rounded up.
@@ -47,8 +49,26 @@ def moment(at: object) -> str:
 
 
 def written(value: object) -> str:
-    """JSON for people."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    """JSON for people; long texts, such as the bytes of a detector, are only measured.
+
+    Examples
+    --------
+    >>> print(written({"detector": 200 * "A"}))
+    {
+      "detector": "(200 characters)"
+    }
+    """
+    return json.dumps(_shortened(value), indent=2, ensure_ascii=False)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _shortened(one) for name, one in value.items()}
+    if isinstance(value, list):
+        more = [f"({len(value) - _MOST_ITEMS:,} more)"] if len(value) > _MOST_ITEMS else []
+        return [_shortened(one) for one in value[:_MOST_ITEMS]] + more
+    long = isinstance(value, str) and len(value) > _LONGEST and " " not in value
+    return f"({len(value):,} characters)" if long else value
 
 
 def gauges(found: Mapping[str, Any]) -> list[dict[str, Any]]:

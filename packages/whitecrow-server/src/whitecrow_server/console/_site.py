@@ -142,6 +142,8 @@ class Sent:
 _SET_UP = f"{HOME}/me?done=factor_needed"
 
 Work = Callable[[Visit], Page | Go | Sent]
+Asked = Callable[[Person, str, Form, Mapping[str, Any]], Mapping[str, Any]]
+"""Makes a question of what a form holds, for a person and a dataset."""
 
 
 def missing() -> NotKnown:
@@ -150,13 +152,7 @@ def missing() -> NotKnown:
 
 
 class Site:
-    """The pages and what they share.
-
-    Parameters
-    ----------
-    handler : RequestHandler
-        Where the service takes requests in: service, limits, metrics.
-    """
+    """The pages and what they share."""
 
     def __init__(self, handler: RequestHandler) -> None:
         self.handler, self.service = handler, handler.service
@@ -190,10 +186,13 @@ class Site:
         work: Work,
         *,
         roles: tuple[str, ...] = ROLES,
-        asks: bool = False,
+        asks: bool | Asked = False,
         first: bool = False,
     ) -> None:
-        """Add what a form does; with ``asks``, its reply leaves at the kind's published moment."""
+        """Add what a form does; with ``asks``, its reply leaves at the kind's published moment.
+
+        ``asks`` may make the question of what the form holds besides.
+        """
         self._add(path, work, "POST", roles, asks=asks, first=first)
 
     def upload(self, path: str, *, roles: tuple[str, ...]) -> None:
@@ -234,11 +233,11 @@ class Site:
         method: str,
         roles: tuple[str, ...],
         *,
-        asks: bool,
+        asks: bool | Asked,
         first: bool,
     ) -> None:
         settings = self.service.settings
-        most = settings.largest_question if asks else settings.largest_body
+        most = settings.largest_question if asks is True else settings.largest_body
 
         async def endpoint(request: Request) -> Response:
             form = Form()
@@ -264,13 +263,21 @@ class Site:
                     return await free.run(job)
                 name = request.path_params["name"]
                 written = strict_json(form.one("question").encode())
+                at_once = form.one("at_once") == "yes"
                 if not isinstance(written, dict) or written.get("kind") != kind:
                     raise InvalidInput("The form is stale; load the page again.")
+
+                def prepare() -> tuple[Any, Any]:
+                    asked = asks(who, name, form, written) if callable(asks) else written
+                    return self.handler.prepare(who, name, asked, at_once=at_once)
+
                 try:
-                    asking, request.state.out = await self.handler.prepared(
-                        who, lambda: self.handler.prepare(who, name, written)
-                    )
+                    asking, request.state.out = await self.handler.prepared(who, prepare)
                 except (BudgetExhausted, PolicyViolation) as error:  # the page of the form says so
+                    request.state.out = error
+                except InvalidInput as error:
+                    if not callable(asks):
+                        raise
                     request.state.out = error
                 if request.state.out is not None:
                     return await free.run(job)

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whitecrow.errors import InvalidInput, http_status
-from whitecrow_server.console._custodian import CUSTODIAN
+from whitecrow_server.console._custodian import CUSTODIAN, READERS
 from whitecrow_server.console._fields import whole
 from whitecrow_server.console._show import gauges
 from whitecrow_server.console._site import HOME, Go, Page, Site, Visit
 
-_READERS = ("custodian", "auditor")
 _A_PAGE = 40
 _AT_ONCE = 1_000
 """How many entries are read for the timeline; a longer account is checked when somebody asks."""
@@ -94,7 +93,7 @@ def add(site: Site) -> None:
             return recovery(visit, http_status(error), **wrong)
         return Go(f"{HOME}/datasets/{name}/recovery?done={done}")
 
-    site.get("/datasets/{name}/ledger", ledger, roles=_READERS)
+    site.get("/datasets/{name}/ledger", ledger, roles=READERS)
     site.get("/datasets/{name}/recovery", recovery, roles=CUSTODIAN)
     site.post("/datasets/{name}/recovery", mend, roles=CUSTODIAN)
 

@@ -16,10 +16,10 @@ from typing import Any
 from whitecrow.privacy import rounded_up
 from whitecrow.rendering import Axis, Dot, Plot
 from whitecrow.terms import LINES
+from whitecrow_server.console._custodian import READERS
 from whitecrow_server.console._show import gauges
 from whitecrow_server.console._site import Page, Site, Visit
 
-_READERS = ("custodian", "auditor")
 _AT_ONCE = 1_000
 _MOST_ENTRIES = 10_000
 """The page tells the newest so many entries; the report of an account tells all."""
@@ -90,7 +90,7 @@ def add(site: Site) -> None:
         }
         return Page("use.html", values)
 
-    site.get("/datasets/{name}/use", page, roles=_READERS)
+    site.get("/datasets/{name}/use", page, roles=READERS)
 
 
 def spends(entries: Iterable[Mapping[str, Any]]) -> list[Spend]:
@@ -135,17 +135,7 @@ def _by_analyst(asked: Sequence[Spend]) -> list[dict[str, Any]]:
 
 
 def projected(asked: Sequence[Spend], bar: Mapping[str, Any], now: datetime.datetime) -> str:
-    """When the budget ends at the pace of the last 30 days.
-
-    Parameters
-    ----------
-    asked : sequence of Spend
-        The questions, the oldest first.
-    bar : mapping
-        The line that is told about: its name, what is left.
-    now : datetime
-        Today.
-    """
+    """When the budget ends at the pace of the last 30 days."""
     if bar["left"] <= 0:
         return "The budget is used up. Raise it on the policy page, with a reason, or leave it."
     if not asked:

@@ -9,7 +9,7 @@ from typing import Any
 from whitecrow.client import Client
 from whitecrow.errors import BudgetExhausted, InvalidInput, NotAllowed, PolicyViolation
 from whitecrow.question import Question, Release
-from whitecrow.questions import kinds, question_type, read_question
+from whitecrow.questions import loaded, read_question
 from whitecrow_server.mcp.approvals import AMOUNTS, Approvals, Spend, amounts
 
 Elicit = Callable[[str], bool]
@@ -114,11 +114,8 @@ class Assistant:
             "policy": client.policy.to_json(),
             "remaining": client.remaining().to_json(),
             "questions": {
-                kind: {
-                    "asks": question_type(kind).question.asks,
-                    "schema": question_type(kind).question.json_schema(kind=kind),
-                }
-                for kind in kinds()
+                kind: {"asks": one.question.asks, "schema": one.question.json_schema(kind=kind)}
+                for kind, one in loaded().items()
             },
         }
 

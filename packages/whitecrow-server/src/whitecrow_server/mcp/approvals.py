@@ -30,22 +30,13 @@ def amounts(price: Guarantee) -> dict[str, Fraction]:
 
 @dataclass(frozen=True)
 class Spend:
-    """A question and its price: what a person says yes to.
+    """A question and its price: what a person says yes to."""
 
-    Parameters
-    ----------
-    dataset : str
-        Which dataset is asked.
-    question, price : mapping
-        As JSON. Both are part of :attr:`digest`, to which a yes is bound.
-    words : str
-        The question in words.
-    """
-
-    dataset: str
+    dataset: str  # which dataset is asked
+    # question, price: As JSON. Both are part of :attr:`digest`, to which a yes is bound.
     question: Mapping[str, Any]
     price: Mapping[str, Any]
-    words: str
+    words: str  # the question in words
 
     @property
     def digest(self) -> str:
@@ -73,13 +64,7 @@ class Spend:
 
 
 class Approvals:
-    """What a person was asked, and has approved, at a terminal of their own: each is used once.
-
-    Parameters
-    ----------
-    folder : Path
-        Which the person's user alone can write.
-    """
+    """What a person was asked, and has approved, at a terminal of their own: each is used once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -52,7 +52,6 @@ class Distances(Mapping[tuple[Database, Hashable], "int | None"]):
             yield from ((database, record) for record in self._graph.universe)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._inner) * len(self._graph.universe)
 
 

@@ -31,14 +31,7 @@ Database = tuple[Hashable, ...]
 
 
 class DatabaseGraph:
-    """The databases of a universe with at most ``size`` records.
-
-    Parameters
-    ----------
-    universe : iterable, or mapping of column to values
-        The records there could be, each hashable; from columns all combinations are made.
-    size : int
-        The most records of a database.
+    """The databases of a universe with at most ``size`` records; columns make all combinations.
 
     Examples
     --------
@@ -64,13 +57,7 @@ class DatabaseGraph:
         return tuple(record for record, times in pairs for _ in range(times))
 
     def number(self, records: Iterable[Hashable]) -> int:
-        """Return the number of a database.
-
-        Raises
-        ------
-        KeyError
-            It is none of this universe.
-        """
+        """Return the number of a database; a KeyError if it is none of this universe."""
         counts = np.zeros(len(self.universe), dtype=np.int64)
         for record in records:
             counts[self._place[record]] += 1
@@ -141,12 +128,13 @@ class DatabaseGraph:
             found.append((smaller[kept], larger[kept]))
         return found
 
-    def distances(self, to: Flags, edges: Edges) -> Counts:
+    @staticmethod
+    def distances(to: Flags, edges: Edges) -> Counts:
         """Return, column by column, how many steps along edges lead to a marked database.
 
         -1 where none does, within this universe.
         """
-        far = len(self.counts) + 1
+        far = len(to) + 1
         found = np.where(to, 0, far)
         while True:
             before = found.copy()

@@ -30,6 +30,16 @@ def record_type(columns: Iterable[str]) -> Callable[..., Any]:
     return namedtuple("Record", columns, rename=True)
 
 
+def comparable(card: Card, *, categories: bool = True) -> tuple[str, ...]:
+    """Name the columns that are neither text nor persons, and no categories where told so."""
+    names = (
+        column.name
+        for column in card.columns
+        if column.type != "text" and (categories or column.type != "category")
+    )
+    return tuple(sorted(name for name in names if name != card.user_column))
+
+
 class AnomalyModel(Declared):
     """The contract of a model: subclass it, and say :meth:`label`.
 
@@ -97,6 +107,10 @@ class AnomalyModel(Declared):
         last), and is accounted for by place.
         """
         return ()
+
+    def compared(self, card: Card) -> tuple[str, ...]:
+        """Name the columns that are compared where none are named: all that it can compare."""
+        return comparable(card)
 
     def judged(self, records: Sequence[Any], i: Any, k: int | None) -> Judgement:
         """Return the answer and λ on a database; an absent record is no anomaly."""

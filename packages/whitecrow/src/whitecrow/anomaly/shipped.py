@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from whitecrow.anomaly.model import Ball, shipped
+from whitecrow.anomaly.model import Ball, comparable, shipped
 from whitecrow.anomaly.weights import (
     BETA,
     METRIC,
@@ -13,6 +13,7 @@ from whitecrow.anomaly.weights import (
     RADIUS,
     CountingModel,
     WithinRadius,
+    compared_by,
 )
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Names, Number, Numbers, Whole
@@ -121,6 +122,10 @@ class KernelAnomaly(CountingModel):
         """The weight at distance 0."""
         return int(self.heights[-1])
 
+    def compared(self, card: Card) -> tuple[str, ...]:
+        """Name the columns that the metric can compare."""
+        return compared_by(self.metric, card)
+
     @property
     def near(self) -> str:
         """What an anomaly has at most, in words."""
@@ -204,6 +209,10 @@ class ContextualAnomaly(WithinRadius):
         """The same with the metric."""
         return f"{super().near} of it in its {' and '.join(self.group)} ({self.metric})"
 
+    def compared(self, card: Card) -> tuple[str, ...]:
+        """Name all columns: categories that differ are as far apart as 1."""
+        return comparable(card)
+
     def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
         """Return "within the radius, and of one group": another group is farther than that."""
         for name in self.group:
@@ -276,6 +285,10 @@ class SimilarityAnomaly(WithinRadius):
     def described(self) -> str:
         """The same: there is nothing to add."""
         return self.near
+
+    def compared(self, card: Card) -> tuple[str, ...]:
+        """Name the columns that have weights."""
+        return tuple(sorted(self.weights))
 
     def neighbour_relation(self, columns: Sequence[str], card: Card) -> NeighbourRelation:
         """Return "the weighted differences add up to no more than the radius"."""

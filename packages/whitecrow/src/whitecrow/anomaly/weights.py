@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from whitecrow.anomaly.law import discrepancy, is_anomaly, novelty_discrepancy
-from whitecrow.anomaly.model import AnomalyModel, Ball, Judgement, shipped
+from whitecrow.anomaly.model import AnomalyModel, Ball, Judgement, comparable, shipped
 from whitecrow.data import Card, Column
 from whitecrow.declaration import Choice, Number, Whole
 from whitecrow.neighbours import METRICS, NeighbourRelation, relation_on
@@ -151,6 +151,12 @@ METRICS_ARE = "See :class:`whitecrow.neighbours.NeighbourRelation`."
 NEVER = "With beta 0 no record could ever be an anomaly."
 
 
+def compared_by(metric: str, card: Card, *, alone: bool = False) -> tuple[str, ...]:
+    """Name the columns that a metric can compare."""
+    categories = alone or metric in ("hamming", "gower", "mixed")
+    return comparable(card, categories=categories)
+
+
 class WithinRadius(CountingModel):
     """Counts the records within one radius."""
 
@@ -185,6 +191,10 @@ class WithinRadius(CountingModel):
             The card does not have a column, or the metric cannot compare its values.
         """
         return relation_on(card, columns, self.metric, self.radius)
+
+    def compared(self, card: Card) -> tuple[str, ...]:
+        """Name the columns that the metric can compare."""
+        return compared_by(self.metric, card, alone=self.alone)
 
     def balls(self, columns: Sequence[str], card: Card) -> tuple[Ball, ...]:
         """Every record within the radius counts 1."""

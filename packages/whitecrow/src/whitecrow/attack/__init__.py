@@ -17,16 +17,26 @@ from whitecrow.attack.ratio import (
     publisher_log_ratio,
     publisher_power,
 )
-from whitecrow.attack.scores import fixed_window, growing_window, levene, score
+from whitecrow.attack.scores import (
+    fixed_window,
+    growing_window,
+    levene,
+    overlap,
+    scale_interval,
+    score,
+)
+from whitecrow.attack.value import ValueEstimate, estimate_value
 
 __all__ = [
     "Inference",
     "Power",
     "Series",
+    "ValueEstimate",
     "Verdict",
     "attack",
     "auc",
     "epsilon_for_loss",
+    "estimate_value",
     "evaluate",
     "fixed_window",
     "flag_fraction",
@@ -35,11 +45,13 @@ __all__ = [
     "loss_probability",
     "naive_log_ratio",
     "naive_power",
+    "overlap",
     "power_under_dp",
     "power_under_zcdp",
     "publisher_log_ratio",
     "publisher_power",
     "read_series",
+    "scale_interval",
     "score",
     "simulated_threshold",
 ]

@@ -72,7 +72,6 @@ class Inference:
         return [int(j) + 2 for j in np.flatnonzero(self.flags)]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "method": self.method,
             "width": self.width,
@@ -102,8 +101,9 @@ def attack(
         The series, in order of time.
     width : int
         Releases in a segment.
-    method : {"growing", "fixed", "levene"}
-        The score.
+    method : {"growing", "fixed", "levene", "overlap"}
+        The score. The last compares intervals of the noise's scale; above 1 they do not overlap,
+        which is its threshold unless something is said.
     fraction, threshold, false_alarms : float
         Which segments are flagged: the top part of them (0.6 unless something is said), those above
         a score, or those above a score that quiet series exceed with that probability. At most one.
@@ -128,6 +128,8 @@ def attack(
         raise InvalidInput("Give one of 'fraction', 'threshold' and 'false_alarms'.")
     series = read_series(releases, column=column, outliers=outliers)
     scores = score(series.values, width=width, method=method)
+    if method == "overlap" and not given:
+        threshold = 1.0
     if false_alarms is not None:
         threshold = simulated_threshold(
             series.values, width=width, method=method, false_alarms=false_alarms

@@ -42,7 +42,6 @@ class Verdict:
     auc: float
 
     def to_json(self) -> dict[str, float]:
-        """Return a plain JSON object."""
         return dict(vars(self))
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.data import Card, Column
-from whitecrow.errors import invalid
 from whitecrow.noise import Source
 from whitecrow.publish import PublicationPlan, Publish, advance, fresh
 from whitecrow.publish.state import Day
@@ -36,15 +35,20 @@ class Stream:
 
 
 def porto_like(
-    rng: np.random.Generator, *, size: int = 55, days: int = DAYS, outliers: int = 20
+    rng: np.random.Generator,
+    *,
+    size: int = 55,
+    days: int = DAYS,
+    outliers: int = 20,
+    deviation: float = 4.6,
 ) -> Stream:
     """Trips like Porto's: about ``size`` a day, a skewed body, and some very long ones.
 
-    The body is log-normal with the paper's mean of 5.45 km and a standard deviation of 4.6 km, cut
-    below the threshold; the outliers lie between 71.41 and 143 km, on random days. The data
-    themselves are not to be had.
+    The body is log-normal with the paper's mean of 5.45 km and a standard deviation, 4.6 km unless
+    given, cut below the threshold; the outliers lie between 71.41 and 143 km, on random days. The
+    data themselves are not available.
     """
-    sigma = np.sqrt(np.log1p((4.6 / MEAN) ** 2))
+    sigma = np.sqrt(np.log1p((deviation / MEAN) ** 2))
     counts = np.maximum(1, rng.poisson(size, days))
     found = [
         np.minimum(rng.lognormal(np.log(MEAN) - sigma**2 / 2, sigma, n), OUTLIER) for n in counts
@@ -52,43 +56,6 @@ def porto_like(
     for day in rng.integers(days, size=outliers):
         found[day] = np.append(found[day], rng.uniform(1.0, 2.0) * OUTLIER + 1e-9)
     return Stream(tuple(found), OUTLIER)
-
-
-def gaussian(
-    rng: np.random.Generator,
-    *,
-    size: int,
-    deviation: float = 4.6,
-    days: int = DAYS,
-    outliers: int = 39,
-) -> Stream:
-    """The paper's synthetic data: a normal law fitted to the trips, the largest called outliers.
-
-    The paper's quantile (0.001 %) does not agree with its 20 to 24 outlying segments (erratum
-    E26); about 39 outliers give 24 of 36 segments.
-    """
-    values = rng.normal(MEAN, deviation, (days, size))
-    limit = np.partition(values, -outliers - 1, axis=None)[-outliers - 1]
-    return Stream(tuple(values), float(limit))
-
-
-def bootstrap(
-    rng: np.random.Generator, values: npt.ArrayLike, *, size: int = 55, days: int = DAYS
-) -> Stream:
-    """Days drawn from a sample of real trips; the top 0.1 % are called outliers."""
-    pool = np.asarray(values, dtype=np.float64)
-    counts = np.maximum(1, rng.poisson(size, days))
-    limit = float(np.quantile(pool, 0.999))
-    return Stream(tuple(rng.choice(pool, n) for n in counts), limit)
-
-
-def with_outlier(stream: Stream, day: int, value: float) -> Stream:
-    """Return the stream with one more record on one day."""
-    if not 0 <= day < len(stream.days):
-        raise invalid("with_outlier", "day", "one of the stream's", day)
-    days = list(stream.days)
-    days[day] = np.append(days[day], value)
-    return Stream(tuple(days), stream.limit)
 
 
 @dataclass(frozen=True)

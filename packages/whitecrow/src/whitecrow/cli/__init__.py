@@ -13,10 +13,11 @@ from typing import Any
 import click
 
 from whitecrow import __version__, plugins
+from whitecrow.cli.folded import help_all_option, whole, write_short
 from whitecrow.cli.packaged import PACKAGED, packaged_command
 from whitecrow.cli.screen_output import Output, report_error
 from whitecrow.cli.secrets import check_argv
-from whitecrow.errors import WhitecrowError
+from whitecrow.errors import InvalidInput, WhitecrowError
 from whitecrow.questions import BUILT_IN, kinds
 
 __all__ = ["main", "whitecrow"]
@@ -25,29 +26,27 @@ SECTIONS = {
     "Start": {
         "demo": "Every question once on bundled data, with a report.",
         "doctor": "What is installed, what is compiled, what is missing.",
-        "warm": "Compile now what the first large question would compile.",
         "card": "Write, check and accept dataset cards.",
-        "sign-in": "Sign in to a service through your organisation.",
     },
-    "Before asking (free)": {
+    "Free": {
         "price": "What would a question cost, and how accurate would it be?",
         "plan": "What would a batch of questions cost together?",
         "advise": "Which model makes a wanted share of the records outliers?",
-    },
-    "Ask": {kind: asks for kind, (_, asks) in BUILT_IN.items()},
-    "Detectors (free)": {
         "score": "Score records with a learned detector.",
         "merge": "Make one detector of several with equal cards.",
     },
-    "For the custodian": {
+    "Ask": {kind: asks for kind, (_, asks) in BUILT_IN.items()},
+    "Custodians and teams": {
         "report": "The account, its promises and its answers as one page.",
         "ledger": "Show, verify, export and mend the account.",
         "data": "Say that the records of an account have changed.",
         "serve": "The curator as a service for many analysts.",
         "people": "See to the people of a service from its machine.",
+        "sign-in": "Sign in to a service through your organisation.",
         "mcp": "Let an assistant ask a service, with prices confirmed by a person.",
     },
     "Check": {
+        "warm": "Compile now what the first large question would compile.",
         "verify": "Check every mechanism exhaustively on small universes.",
         "audit": "Measure what every mechanism loses, from draws.",
         "attack": "Infer outliers from a series of releases.",
@@ -56,6 +55,9 @@ SECTIONS = {
     },
 }
 """The commands, as help lists them."""
+
+_FIRST = ("Start", "Free", "Ask")
+"""Parts of the help whose commands are described; of the others --help-all does."""
 
 COMMANDS = {name: does for part in SECTIONS.values() for name, does in part.items()}
 
@@ -92,11 +94,22 @@ class LazyGroup(click.Group):
         # Their own words would mean loading them, and help is instant.
         added = dict.fromkeys(_added_questions(), "A question that an installed package adds.")
         for name, one in _plugins().items():
+            if " " in name:  # of a group, which lists it
+                continue
             added[name] = f"Added by {one.module.split('.')[0]}."
         parts = {**SECTIONS, **({"Added by packages": added} if added else {})}
+        folded = [] if whole(ctx) else [title for title in parts if title not in _FIRST]
         for title, commands in parts.items():
-            with formatter.section(title):
-                formatter.write_dl(list(commands.items()), col_max=14)
+            if title not in folded:
+                with formatter.section(title):
+                    if whole(ctx):
+                        formatter.write_dl(list(commands.items()), col_max=14)
+                    else:
+                        write_short(formatter, list(commands.items()))
+        if folded:
+            formatter.write_paragraph()
+            listed = "; ".join(f"{title}: {', '.join(parts[title])}" for title in folded)
+            formatter.write_text(f"{listed}.")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -117,6 +130,10 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except WhitecrowError as error:
             ctx.exit(report_error(error, as_json=bool(ctx.params.get("json"))))
+        except click.UsageError as error:
+            command = (error.ctx or ctx).command_path
+            told = InvalidInput(f"{error.format_message()} See: {command} --help")
+            ctx.exit(report_error(told, as_json=bool(ctx.params.get("json"))))
 
 
 @click.group(
@@ -130,11 +147,11 @@ class LazyGroup(click.Group):
 )
 @click.pass_context
 def whitecrow(ctx: click.Context, json: bool) -> None:
-    """Outlier analysis on sensitive data, under provable privacy.
-
-    Exit status: 0 done, 1 refused (budget, policy) or unavailable, 2 wrong usage.
-    """
+    """Outlier analysis on sensitive data, under provable privacy; --help-all tells more."""
     ctx.obj = Output(as_json=json)
+
+
+whitecrow.params.append(help_all_option())
 
 
 def _added_questions() -> list[str]:

@@ -56,16 +56,7 @@ def command(
     curator = opened(given)
     how = {"metric": metric, "beta": beta, "records": records, "epsilon": epsilon}
     named = None if columns is None else [one.strip() for one in columns.split(",")]
-    if server is None:
-        from whitecrow.curator import Curator
-        from whitecrow.curator.drafts import drafts
-
-        assert isinstance(curator, Curator)
-        bought = drafts(curator.ledger, curator.name, limit=1)
-        profile = bought[0].profile if bought else None
-        found = curator.advise_model(contamination, columns=named, profile=profile, **how)
-    else:
-        found = curator.advise_model(contamination, columns=named, **how)
+    found = curator.advise_model(contamination, columns=named, **how)
     output.warn(found.description.warning)
     # Commands stay on one line each, so that they can be copied.
     output.show(found.to_json(), "\n".join(_lines(found, data, card)), raw=True)

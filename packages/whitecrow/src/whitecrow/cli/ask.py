@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from whitecrow.cli.common import Asking, answer, asking
+from whitecrow.cli.folded import help_all_option, whole, write_folded, write_short
 from whitecrow.cli.records import FILE_OPTIONS, answer_all, records_options
 from whitecrow.declaration import Flag, Input, assembled, inputs, summary
 from whitecrow.errors import InvalidInput
@@ -26,10 +27,15 @@ _SECTIONS = {
 }
 """The parts of a help page, in order; options without a part are the account's."""
 
-_OUTPUT = frozenset({"out", "picture", "price_only", "dummy", "help", "_click_default_help"})
+_OUTPUT = frozenset(
+    {"out", "picture", "price_only", "dummy", "help", "help_all", "_click_default_help"}
+)
 """Options that decide what comes back."""
 
-_DATA = "A data file, a query (URL::SELECT ...), or with --server the dataset's name."
+_ALWAYS = ("data", "card", "budget", "records")
+"""Options of data and account that help always shows."""
+
+_DATA = "A data file, or a query. Written URL::SELECT ...; with --server the dataset's name."
 
 _WIDE = 60
 """Choices that take more columns are listed after the help of their option."""
@@ -88,11 +94,12 @@ def question_command(
     if "records" in without:
         example = example.partition(" --records")[0]
     params = [
-        *[_option(one) for one in _inputs(question)],
+        *[_option(one, question.shortcuts.instead) for one in _inputs(question)],
         *[_former(one, former) for one in _inputs(question) for former in _formerly(one)],
         *account.params,
+        help_all_option(),
     ]
-    return _QuestionCommand(
+    return QuestionCommand(
         name or kind,
         callback=account.callback,
         params=[one for one in params if one.name not in without],
@@ -132,22 +139,43 @@ def _writable(_: click.Context, option: click.Parameter, path: str | None) -> st
     return path
 
 
-class _QuestionCommand(click.Command):
-    """A command whose help has its options in parts."""
+class QuestionCommand(click.Command):
+    """A command whose help has its options in parts, and details and the account folded away."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         parts: dict[str, list[tuple[str, str]]] = {}
+        folded = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Argument):
                 record = "DATA", _DATA
-            if record is not None:
-                place = "output" if parameter.name in _OUTPUT else ""
-                parts.setdefault(getattr(parameter, "section", place), []).append(record)
+            if record is None:
+                continue
+            place = "output" if parameter.name in _OUTPUT else ""
+            section = getattr(parameter, "section", place)
+            if whole(ctx):
+                parts.setdefault(section, []).append(record)
+            elif section == "details" or (section == "" and parameter.name not in _ALWAYS):
+                folded.append(parameter.opts[0])
+            else:
+                parts.setdefault(section, []).append(record)
         for section, title in _SECTIONS.items():
             if section in parts:
                 with formatter.section(title):
-                    formatter.write_dl(parts[section])
+                    if whole(ctx):
+                        formatter.write_dl(parts[section])
+                    else:
+                        write_short(formatter, parts[section])
+        write_folded(formatter, folded)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        asks, _, more = (self.help or "").partition("\n\n")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(asks)
+            if more and whole(ctx):
+                formatter.write_paragraph()
+                formatter.write_text(more)
 
 
 class _Option(click.Option):
@@ -165,10 +193,10 @@ def _inputs(question: type[Question]) -> list[Input]:
     return list(found.values())
 
 
-def _option(one: Input) -> click.Option:
+def _option(one: Input, instead: Mapping[str, str]) -> click.Option:
     parameter = one.parameter
     named = [parameter.flag, one.name]
-    settings: dict[str, Any] = {"help": _help(one), "default": None}
+    settings: dict[str, Any] = {"help": _help(one, instead.get(one.name)), "default": None}
     if isinstance(parameter, Flag):
         named[0] = f"{parameter.flag}/{parameter.off}"
     elif choices := [each for each in getattr(parameter, "choices", ()) if each]:
@@ -188,7 +216,7 @@ def _formerly(one: Input) -> list[str]:
     named = one.parameter.flag != "--" + one.name.replace("_", "-")
     return [
         *([one.parameter.former] if one.parameter.former else []),
-        *(["metric"] if named and one.name == "metric" else []),
+        *([one.name] if named and one.name in ("metric", "notion") else []),
     ]
 
 
@@ -207,10 +235,11 @@ def _renamed(now: str, ctx: click.Context, option: click.Parameter, value: Any) 
     return value
 
 
-def _help(one: Input) -> str:
+def _help(one: Input, instead: str | None) -> str:
     parameter = one.parameter
     if parameter.required:
-        return f"{parameter.help}  [required]" if one.required else parameter.help
+        needed = "required" if instead is None else f"required, or {instead}"
+        return f"{parameter.help}  [{needed}]" if one.required else parameter.help
     default = parameter.dump_default()
     if default in (None, "", "0", 0, False):
         return parameter.help

@@ -25,6 +25,7 @@ NAMES = (
     "ledger_parts",
     "ledger_size",
     "screen",
+    "screening",
     "server",
     "server_fairness",
     "server_kills",

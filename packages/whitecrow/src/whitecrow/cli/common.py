@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from whitecrow.cli.screen_output import Output, watched
 from whitecrow.cli.secrets import secret, token
-from whitecrow.errors import NotAllowed, PolicyViolation
+from whitecrow.errors import NotReady, PolicyViolation
 
 if TYPE_CHECKING:
     from whitecrow.client import Client
     from whitecrow.curator import Curator
+    from whitecrow.ledger import Ledger
     from whitecrow.question import Question, Release, Said
 
-_NOTIONS = ("differential", "concentrated", "sensitive")
-"""What the policy of a new account admits."""
+T = TypeVar("T")
+_PATIENCE = 180
+"""Seconds for which a service is waited for that is still loading a dataset."""
 
 _MARGIN = " " * 11
 _MOST_ROWS = 20
@@ -78,7 +81,7 @@ def ledger_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--ledger",
         callback=given,
-        help="Where the account is kept (default: a file beside the data).",
+        help="Where the account is kept (default: a file next to the data).",
     )(command)
 
 
@@ -128,32 +131,27 @@ def opened(given: Asking) -> Curator | Client:
     """
     if given.server is not None:
         return _remote(given.server, given.data)
-    from whitecrow.curator import Curator
-    from whitecrow.curator.opening import beside
+    from whitecrow.curator import Curator, Policy
 
-    ledger = given.ledger
-    if (given.price_only or given.dummy) and ledger is None:
-        # Asking for a price, or a dummy, opens no account: the one there is, or one in memory.
-        known = beside(given.data)
-        ledger = None if known is not None and known.exists() else "sqlite://"
     with given.output.progress() as progress:
         open_ = functools.partial(
             Curator.open,
             given.data,
             card=given.card,
-            ledger=ledger,
+            ledger=given.ledger,
             name=given.name,
             analyst=given.analyst,
             engine=given.engine,
             spark_master=given.spark_master,
             budget=given.budget,
             progress=progress,
+            account="with the first spend",
         )
         if given.policy is not None or given.allow is None:
             curator = open_(policy=given.policy)
         else:
             try:
-                curator = open_(policy={"notions": [*_NOTIONS, given.allow]})
+                curator = open_(policy={"notions": [*Policy().notions, given.allow]})
             except PolicyViolation:
                 curator = open_()
     _say_intake(given, curator)
@@ -201,22 +199,47 @@ def answer(
     picture, out : str, optional
         Where to draw the answer, and where to write the object it stands for.
     """
-    if question.to_json().get("notion") == "conditional":
-        _refuse_to_open(given)
     if _undescribed(given, question):
         _answer_undescribed(given, question, picture=picture, out=out)
         return
     curator = opened(given)
-    description = curator.describe(question, **(public or {}))
+    description = _once_loaded(given, lambda: curator.describe(question, **(public or {})))
     given.output.warn(description.warning)
     if given.price_only:
         given.output.show(description.to_json(), description.words)
         return
+    here = cast("Curator", curator) if given.server is None else None
+    new = here is not None and not here.has_account and given.budget is None
     with given.output.progress() as progress:
-        release = (
-            curator.dummy(question) if given.dummy else curator.ask(question, progress=progress)
+        release = _once_loaded(
+            given,
+            lambda: (
+                curator.dummy(question) if given.dummy else curator.ask(question, progress=progress)
+            ),
         )
+    if here is not None and new and here.has_account:
+        _say_account(given, here.ledger, here.name)
     _show(given, question, release, picture=picture, out=out)
+
+
+def _once_loaded(given: Asking, ask: Callable[[], T]) -> T:
+    """Ask; a service that is still loading the dataset is asked again for a while."""
+    for _ in range(_PATIENCE if given.server is not None else 0):
+        try:
+            return ask()
+        except NotReady:
+            time.sleep(1)
+    return ask()
+
+
+def _say_account(given: Asking, ledger: Ledger, name: str) -> None:
+    """Say which budget a new account has, and how to have another."""
+    store, budget = ledger.database, ledger.snapshot(name).budget
+    where = store.name if store.path is None else store.path.name
+    given.output.say(
+        f"account    new, in {where}: {budget.text()} for all questions together. To "
+        "change it: whitecrow ledger amend DATA --budget ... --reason ..."
+    )
 
 
 def _undescribed(given: Asking, question: Question) -> bool:
@@ -229,15 +252,19 @@ def _undescribed(given: Asking, question: Question) -> bool:
 def _answer_undescribed(
     given: Asking, question: Any, *, picture: str | None, out: str | None
 ) -> None:
-    """Learn without a card: say what is bought, what is looked at, and what came of it."""
+    """Ask without a card: say what is bought, what is looked at, and what came of it."""
+    from whitecrow.cli.opened import opened_ledger
+    from whitecrow.curator.opening import account_name, beside
     from whitecrow.curator.undescribed import learned, steps
     from whitecrow.privacy import DifferentialPrivacy
 
-    price = DifferentialPrivacy(question.epsilon, question.delta, question.relation)
     if given.price_only:
-        words = f"No card is given. {steps(price)}"
+        words = steps(question, given.data)
+        price = DifferentialPrivacy(question.epsilon, question.delta, question.relation)
         given.output.show({"words": words, "price": price.to_json()}, words)
         return
+    file = beside(given.data)
+    new = not (given.ledger or given.budget) and file is not None and not file.exists()
     with given.output.progress() as progress:
         release = learned(
             question,
@@ -247,6 +274,9 @@ def _answer_undescribed(
             progress=progress,
             say=lambda words: given.output.say(f"columns    {words}"),
         )
+    if new:
+        with opened_ledger(given.data) as ledger:
+            _say_account(given, ledger, str(account_name(given.data, private=True)))
     _show(given, question, release, picture=picture, out=out)
 
 
@@ -259,7 +289,7 @@ def _show(
     if out is not None:
         question.keep(release.answer, out)
     lines = [
-        *_said(release.in_words),
+        *_said(release.in_words, release.statement),
         *[f"{what:<9}  {amount}" for what, amount in release.costs],
         f"promise    {release.statement}",
     ]
@@ -268,24 +298,10 @@ def _show(
     given.output.show(release.to_json(), "\n".join(lines))
 
 
-def _refuse_to_open(given: Asking) -> None:
-    """Refuse a conditional release that would open an account whose policy then refuses it."""
-    from whitecrow.curator.opening import beside
-
-    if given.allow or given.policy or given.price_only or given.server or given.ledger:
-        return
-    known = beside(given.data)
-    if known is not None and not known.exists():
-        raise NotAllowed(
-            "A new account admits no conditional release: where its condition fails, nothing is "
-            "promised to anybody. The custodian may open it with --allow conditional or with a "
-            "--policy that names the notion."
-        )
-
-
-def _said(said: Said) -> list[str]:
-    """The answer: its headline, and the first and last rows of a table."""
-    lines = [f"answer     {said.headline}", *([f"{_MARGIN}{said.detail}"] if said.detail else [])]
+def _said(said: Said, statement: str) -> list[str]:
+    """The answer: its headline, and the first and last rows of a table; the promise comes later."""
+    details = [line for line in said.detail.splitlines() if line != statement]
+    lines = [f"answer     {said.headline}", *(f"{_MARGIN}{line}" for line in details)]
     if not said.rows:
         return lines
     head, *rows = said.rows

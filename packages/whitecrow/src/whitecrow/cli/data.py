@@ -32,7 +32,7 @@ def command() -> None:
     "declaration holds unless given.",
 )
 @click.option("--card", help="The dataset's card (TOML).")
-@click.option("--ledger", help="Where the account is kept (default: a file beside the data).")
+@click.option("--ledger", help="Where the account is kept (default: a file next to the data).")
 @click.option("--name", help="Whose account it is (default: the name of the file).")
 @click.option("--engine", default="local", show_default=True, help="Who counts neighbours.")
 @click.option("--spark-master", help="For spark: local[2], spark://host:7077, sc://host, ...")
@@ -72,7 +72,7 @@ def timeline(output: Output, source: str, dataset: str | None, out: str | None) 
     SOURCE is a data file (its ledger lies beside it), a ledger file, or a database URL.
     """
     from whitecrow.ledger.timeline import timeline as told
-    from whitecrow.rendering.picture import Picture
+    from whitecrow.rendering.chart import Picture
     from whitecrow.rendering.timeline import history
 
     with opened_ledger(source) as ledger:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
 import click
 
 import whitecrow
+from whitecrow import plugins
 from whitecrow._compiled import kept_in
 from whitecrow.cli.screen_output import Output
+from whitecrow.errors import BrokenPlugin
+from whitecrow.neighbours.parallel import workers
 
 _PARTS = {
     "pictures of detectors": ("matplotlib", "plots"),
@@ -34,14 +36,14 @@ def command(output: Output) -> None:
     """
     kernels = kept_in()
     parts = {what: _installed(package) for what, (package, _) in _PARTS.items()}
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     about = {
         "whitecrow": whitecrow.__version__,
         "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}, {cores} cores",
+        "system": f"{platform.system()} {platform.machine()}, {workers()} cores",
         **{name: _installed(name) or "missing" for name in ("numpy", "numba", "pyarrow")},
     }
-    result = {**about, "compiled": kernels, "optional": parts}
+    added = _plug_ins()
+    result = {**about, "compiled": kernels, "optional": parts, "plug-ins": added}
     if output.as_json:
         output.show(result, "")
         return
@@ -50,7 +52,24 @@ def command(output: Output) -> None:
     for what, found in parts.items():
         extra = _PARTS[what][1]
         rows.append([what, found or "not installed", "" if found else _fix(extra)])
+    rows += [[f"plug-in {one['name']}", one["package"], one["fault"]] for one in added]
     output.table("whitecrow doctor", ["Part", "Found", "To get it"], rows)
+
+
+def _plug_ins() -> list[dict[str, str]]:
+    """What installed packages add: each name, the package with its version, and what is wrong."""
+    found = []
+    for group in plugins.GROUPS:
+        for name, entry in sorted(plugins.offered(group).items()):
+            package = "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+            fault = ""
+            try:
+                plugins.load(group, name, object)
+            except BrokenPlugin as error:
+                fault = str(error)
+            called = f"{group.removeprefix('whitecrow.')}: {name}"
+            found.append({"name": called, "package": package, "fault": fault})
+    return found
 
 
 def _kernel_row(folder: str | None) -> list[str]:

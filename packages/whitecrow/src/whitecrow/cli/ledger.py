@@ -180,7 +180,10 @@ def allow(
     "amend", epilog='Example: whitecrow ledger amend patients.parquet --budget 2 --reason "vote"'
 )
 @_SOURCE
-@click.option("--budget", help="The dataset's cap: '2', or '2, 1e-6' with a delta.")
+@click.option(
+    "--budget",
+    help="The dataset's cap: '2', '2, 1e-6' with a delta, '2, 1e-6, either' to count by ε or ρ.",
+)
 @click.option("--policy", type=click.Path(dir_okay=False), help="A policy (TOML).")
 @_REASON
 @_DATASET
@@ -273,6 +276,8 @@ def _words(account: dict[str, Any]) -> str:
         else:
             words = f"{rest} of {up(cap)} left ({up(amount)} spent)"
         lines.append(f"  {line:<14}{words}")
+    if "count_by" in account["budget"]:
+        lines.append("  counts by either rule: left is the largest ε of one more question")
     lines += [f"  {statement}" for statement in account["promise"]]
     if len(account["revisions"]) > 1:
         lines += [

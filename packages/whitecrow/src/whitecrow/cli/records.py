@@ -50,14 +50,7 @@ def answer_all(
 ) -> None:
     """Price the questions about all records together, ask them, and show or write a table.
 
-    Parameters
-    ----------
-    given : Asking
-        The command's common options.
-    make : callable
-        Makes the question about a record, and the public guesses for its expected error.
-    records, key, only, leave_out, out
-        As typed.
+    ``make`` gives the question about a record, and the public guesses for its expected error.
     """
     from whitecrow.data.asked import read_asked
 

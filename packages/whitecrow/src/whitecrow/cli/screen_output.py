@@ -27,15 +27,9 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Output:
-    """Where results go.
+    """Where results go."""
 
-    Parameters
-    ----------
-    as_json : bool
-        Whether standard output carries one JSON object and nothing else.
-    """
-
-    as_json: bool
+    as_json: bool  # whether standard output carries one JSON object and nothing else
 
     def show(self, result: Mapping[str, Any], words: str, *, raw: bool = False) -> None:
         """Print the JSON object, or the words for people; ``raw`` words are for a file."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from whitecrow.cli.ask import question_command, read
+from whitecrow.cli.ask import QuestionCommand, question_command, read
 from whitecrow.cli.common import Asking, asking, opened
 from whitecrow.cli.records import FILE_OPTIONS, write_answers
 from whitecrow.cli.tables import check_ending
@@ -108,7 +108,7 @@ command.add_command(question_command("screening", "open", without=_OF_RECORDS))
 command.add_command(question_command("screening", "ask", many=ask_all, without=("batch",)))
 _close = click.command()(asking(end))
 command.add_command(
-    click.Command(
+    QuestionCommand(
         "close",
         callback=_close.callback,
         params=[

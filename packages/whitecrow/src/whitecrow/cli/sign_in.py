@@ -37,7 +37,7 @@ def command(output: Output, server: str, token_file: str | None) -> None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            os.fchmod(opened.fileno(), 0o600)
+            file.chmod(0o600)  # of an older file too
             opened.write(written)
     except OSError:
         raise InvalidInput(f"The token cannot be written to {str(file)!r}.") from None

@@ -1,9 +1,8 @@
 """How many outliers are there in a subspace? A number, under differential privacy."""
 
-from whitecrow.count.cost import cost
 from whitecrow.count.facts import gather
 from whitecrow.count.mechanism import release
-from whitecrow.count.question import Count
+from whitecrow.count.question import Count, cost
 from whitecrow.question import QuestionType
 
 __all__ = ["TYPE", "Count", "gather", "release"]

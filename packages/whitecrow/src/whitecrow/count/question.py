@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from whitecrow.anomaly import DistanceAnomaly
-from whitecrow.count.text import count_words
 from whitecrow.counting.calibration import CLUSTER_SIZE, MECHANISMS, Calibration
 from whitecrow.counting.parameters import (
     ClusterSize,
     Subspace,
     check_columns,
     check_model,
+    counted_model,
     noise_for,
+    noisy_count_cost,
     normalised_model,
     whole_space,
 )
@@ -25,12 +26,13 @@ from whitecrow.declaration import (
     Epsilon,
     Flag,
     Maybe,
-    Nested,
     Relation,
     Whole,
 )
 from whitecrow.errors import invalid
+from whitecrow.limits import Limits
 from whitecrow.neighbours import NeighbourRelation
+from whitecrow.place.question import DistanceChoice
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Question, Said
 
@@ -71,8 +73,8 @@ class Count(Question):
         default=None,
         kw_only=False,
     )
-    model: Nested[DistanceAnomaly] = Nested(
-        DistanceAnomaly,
+    model: DistanceChoice = DistanceChoice(
+        counted_model,
         help="What an outlier is: few records near it.",
         more='The paper\'s "fewer than k neighbours" is ``beta = k``.',
     )
@@ -141,12 +143,10 @@ class Count(Question):
         return normalised_model(self.model, size) if self.normalised else self.model
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         check_columns("Count", self.subspace(card), card, self.model.metric)
         self.calibration(card)
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         return DifferentialPrivacy(self.epsilon, self.calibration(card).delta, self.relation)
 
@@ -155,6 +155,66 @@ class Count(Question):
         return count_words(self, card, guess)
 
     def says(self, answer: Any) -> Said:
-        """Say how many."""
         where = ", ".join(self.columns or ()) or "all columns of numbers"
         return Said(f"About {answer:,} outliers", f"Counted over {where}, with noise.")
+
+
+def cost(question: Count, card: Card, records: int) -> Limits:
+    """One noisy count."""
+    width = len(question.subspace(card))
+    return noisy_count_cost(width, records, question.calibration(card), question.model.beta)
+
+
+_NOISES = {
+    "smooth": "noise of Laplace core and power tail, scaled by the smooth sensitivity",
+    "global": "discrete Laplace noise, scaled by the global sensitivity",
+    "analytic_gaussian": "discrete Gaussian noise, scaled by the global sensitivity",
+    "paper_gaussian": "the paper's Gaussian noise, scaled by the smooth sensitivity",
+}
+
+
+def count_words(question: Count, card: Card, guess: int | None) -> tuple[str, dict[str, Any]]:
+    expected = question.expected_cluster_size if guess is None else guess
+    columns = question.subspace(card)
+    calibration = question.calibration(card)
+    figures = {
+        "mechanism": calibration.mechanism,
+        "columns": list(columns),
+        **error_figures(calibration, expected),
+    }
+    mean = ", distances averaged over the columns" if question.normalised else ""
+    words = (
+        f"The number of records that have at most {question.model.beta} records, themselves "
+        f"included, within {question.model.radius:g} of them ({question.model.metric} over "
+        f"{', '.join(columns)}{mean}), by {calibration.mechanism}"
+        f"{' (chosen from public facts)' if question.mechanism == 'auto' else ''}: "
+        f"{_NOISES[calibration.mechanism]}. {error_words(calibration, figures)}"
+    )
+    return words, figures
+
+
+def error_figures(calibration: Calibration, cluster_size: int) -> dict[str, Any]:
+    """Return the expected error of a count, and the error at the worst."""
+    expected = calibration.expected_sensitivity(cluster_size)
+    worst = float(calibration.cap)
+    return {
+        "expected_cluster_size": cluster_size,
+        "median_error": calibration.error(0.5, expected),
+        "error_95": calibration.error(0.95, expected),
+        "worst_median_error": calibration.error(0.5, worst),
+        "worst_error_95": calibration.error(0.95, worst),
+        "global_sensitivity": calibration.cap,
+    }
+
+
+def error_words(calibration: Calibration, figures: Mapping[str, Any]) -> str:
+    """Say how far off the answer will be."""
+    error = f"{figures['median_error']:.3g} (median) and {figures['error_95']:.3g} (95 %)"
+    if calibration.decay is None:
+        return f"Error, whatever the data: {error}."
+    return (
+        f"Expected error: {error}, if about {figures['expected_cluster_size']} records near the "
+        "threshold share a ball (a public guess); whatever the data, "
+        f"{figures['worst_median_error']:.3g} and {figures['worst_error_95']:.3g}. The error "
+        "itself is not released, for it depends on the data."
+    )

@@ -46,33 +46,16 @@ _GRID = 1 << 32
 
 @dataclass(frozen=True)
 class Calibration:
-    """Which noise, and how much of it for each unit of sensitivity.
+    """Which noise, and how much of it for each unit of sensitivity."""
 
-    Parameters
-    ----------
-    mechanism : str
-        One of :data:`MECHANISMS`.
-    relation : {"add_remove", "replace_one"}
-        What neighbouring databases are.
-    cap : int
-        The global sensitivity.
-    multiplier : Fraction
-        Scale (or deviation) of the noise for a sensitivity of 1.
-    delta : Fraction
-        What the mechanism spends of δ: 0 for the pure ones.
-    decay : Fraction, optional
-        ``e^-smoothing`` of the smooth sensitivity; None where the global one is used.
-    tail : int
-        The noise's tail is a power of ``tail + 1``; 0 for the other noises.
-    """
-
-    mechanism: str
-    relation: str
-    cap: int
-    multiplier: Fraction
-    delta: Fraction = Fraction(0)
+    mechanism: str  # one of :data:`MECHANISMS`
+    relation: str  # {"add_remove", "replace_one"}: What neighbouring databases are
+    cap: int  # the global sensitivity
+    multiplier: Fraction  # scale (or deviation) of the noise for a sensitivity of 1
+    delta: Fraction = Fraction(0)  # what the mechanism spends of δ: 0 for the pure ones
+    # ``e^-smoothing`` of the smooth sensitivity; None where the global one is used.
     decay: Fraction | None = None
-    tail: int = 0
+    tail: int = 0  # the noise's tail is a power of ``tail + 1``; 0 for the other noises
 
     def expected_sensitivity(self, crowding: int) -> float:
         """Return the smooth sensitivity if U_t grows from ``crowding`` as data show it to."""
@@ -110,17 +93,10 @@ def calibrate(
     cap: int,
     crowding: int = CLUSTER_SIZE,
 ) -> Calibration:
-    """Return the noise for a budget.
+    """Return the noise for a budget; the pure mechanisms leave δ unspent.
 
-    Parameters
-    ----------
-    mechanism : str
-        One of :data:`MECHANISMS`, or ``auto``: the one that promises the least error at 95 %
-        among those the budget allows (with a δ, ``analytic_gaussian`` takes part).
-    epsilon, delta : Fraction
-        The budget. The pure mechanisms leave δ unspent.
-    relation, cap, crowding
-        See :class:`Calibration`.
+    ``auto`` is the one that promises the least error at 95 % among those the budget allows (with a
+    δ, ``analytic_gaussian`` takes part).
 
     Examples
     --------

@@ -48,17 +48,9 @@ def separated(
 ) -> int:
     """Bound the number of points of a closed ball no two of which are within its radius.
 
-    Parameters
-    ----------
-    dimension : int
-        The number of columns.
-    metric : {"euclidean", "manhattan", "chebyshev"}
-        In a maximum norm two points of one orthant about the centre are close, so 2^d; for a
-        norm in general 3^d, by volume.
-    radius : float
-        Records within 0 are equal, hence close to each other.
-    exactly : bool
-        Whether neighbour_relation is computed without rounding.
+    In a maximum norm two points of one orthant about the centre are close, so 2^d; for a norm in
+    general 3^d, by volume. Records within a radius of 0 are equal, hence close to each other.
+    ``exactly`` says that distances are computed without rounding.
 
     Examples
     --------
@@ -88,19 +80,8 @@ def separated_mixed(numbers: int, categories: Sequence[tuple[int, float]], radiu
     twice that: one alone where ``w`` is more than half the radius, else as many as the numbers
     allow; where ``w`` is more than the radius, none (`count/proof.md`, "Numbers and categories").
 
-    Parameters
-    ----------
-    numbers : int
-        The bound for the columns of numbers alone; 1 if there are none.
-    categories : sequence of (int, float)
-        For each column of categories how many there are, and the distance of two of them.
-    radius : float
-        Of the ball.
-
-    Raises
-    ------
-    InvalidInput
-        There are so many columns of different weights that the sums are not enumerated.
+    ``numbers`` is the bound for the columns of numbers alone, 1 if there are none; ``categories``
+    has for each column of them how many there are, and the distance of two.
 
     Examples
     --------

@@ -9,13 +9,15 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import AnomalyModel, DistanceAnomaly, KthNeighbourAnomaly
 from whitecrow.counting.ball_cover import METRICS
 from whitecrow.counting.calibration import CLUSTER_SIZE, Calibration, calibrate
 from whitecrow.counting.kissing import computed_exactly, global_sensitivity
+from whitecrow.counting.smooth import horizon
 from whitecrow.data import Card
 from whitecrow.declaration import Names, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits, in_turn, sorting, worst_case
 from whitecrow.neighbours.relation import SCALED
 from whitecrow.privacy import exact
 
@@ -48,6 +50,19 @@ class Subspace(Names):
 
     def __init__(self, *, help: str, label: str = "Columns to compare") -> None:
         super().__init__(types=("number", "integer", "date", "category"), help=help, label=label)
+
+
+def counted_model(model: AnomalyModel) -> DistanceAnomaly:
+    """Return the distance model that says the same, for which the sensitivity is known."""
+    if isinstance(model, KthNeighbourAnomaly):
+        return DistanceAnomaly(model.nth, model.radius, model.metric)
+    if isinstance(model, DistanceAnomaly):
+        return model
+    raise InvalidInput(
+        f"Outliers by the model {model.kind!r} are not counted privately: how many records one "
+        "record can make outliers, or make normal, is known here for balls of one radius and "
+        "weight (distance, kth-neighbour) only. Ask identify, screen or screening, which take it."
+    )
 
 
 def check_model(model: DistanceAnomaly) -> None:
@@ -163,3 +178,20 @@ def noise_for(
     cap = cap_of(model, columns, card, relation)
     step = exact(epsilon, owner="noise_for") / card.contribution
     return calibrate(mechanism, step, delta, relation=relation, cap=cap, crowding=crowding)
+
+
+def pairs_cost(width: int, records: int) -> Limits:
+    """Every record is compared with every other in ``width`` columns."""
+    return worst_case(float(records) ** 2 * width, values=records * width, kept=records)
+
+
+def noisy_count_cost(width: int, records: int, noise: Calibration, beta: int) -> Limits:
+    """All pairs, and for a smooth sensitivity the balls of each number of changes."""
+    found = pairs_cost(width, records)
+    if noise.decay is None:
+        return found
+    last = horizon(noise.cap, noise.decay, noise.relation, records)
+    terms = (last + 1) * (min(beta, last) + 1)
+    steps = sorting(records, width) * (last + 1) + 1000.0 * terms
+    balls = worst_case(steps, draws=last, values=records * width, kept=records)
+    return in_turn([found, balls])

@@ -1,4 +1,4 @@
-"""Okada et al., Algorithms 1 and 2, as printed and as corrected: oracles and broken twins.
+"""Okada et al., Algorithms 1 and 2, as printed and as corrected: oracles and mutants.
 
 They are exponential in the number of points and serve comparison only. ``printed=True`` keeps
 what the errata correct:

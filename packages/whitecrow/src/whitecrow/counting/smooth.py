@@ -131,19 +131,12 @@ def smooth_bound(
     decay: Fraction,
     size: float | None = None,
 ) -> Fraction:
-    """Return S exactly, from the numbers of records within the radius of each record.
+    """Return S exactly, from how many records are within the radius of each record, itself
+    included.
 
-    Parameters
-    ----------
-    points, degrees
-        The records and how many records are within the radius of each, itself included; those
-        with ``degrees_needed(beta, horizon(...))`` or more may be left out or given as that.
-    cap : int
-        The global sensitivity.
-    decay : Fraction
-        ``e^-smoothing``, a rational number below 1.
-    size : float, optional
-        A bound on the number of records of the whole database, if more than are given.
+    Records with ``degrees_needed(beta, horizon(...))`` or more may be left out or given as that;
+    ``size`` then bounds the number of records of the whole database. The cap is the global
+    sensitivity, and the decay ``e^-smoothing``, a rational number below 1.
     """
     last = horizon(cap, decay, relation, len(points) if size is None else size)
     near = np.flatnonzero(degrees < degrees_needed(beta, last))

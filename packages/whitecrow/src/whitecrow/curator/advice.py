@@ -100,7 +100,6 @@ class Advice:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "question": {"kind": self.question.kind, **self.question.to_json()},
             "price": self.price.to_json(),
@@ -116,16 +115,7 @@ def advise(
 ) -> Advice:
     """Find the smallest price for a wanted error, or the error at the question's own price.
 
-    Parameters
-    ----------
-    question : Question
-        What would be asked; its epsilon is replaced where an error is wanted.
-    card : Card
-        The public facts.
-    error : float, optional
-        The wanted error, in the unit of the question's figure.
-    public : dict
-        Guesses for ``describe``.
+    The error is in the unit of the question's figure; ``public`` are guesses for ``describe``.
     """
     if error is None:
         return _advice(question, card, public)

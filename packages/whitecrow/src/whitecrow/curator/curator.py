@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,15 +16,17 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 from whitecrow import asks
 from whitecrow.card import Card
 from whitecrow.curator.advice import Advice, advise
-from whitecrow.curator.drafts import Accepted, accept_draft
-from whitecrow.curator.execution import Answer, Execution, InProcess, behind
-from whitecrow.curator.opening import Opened, Opening, custodian_file, opened
+from whitecrow.curator.drafts import Accepted, accept_draft, drafts
+from whitecrow.curator.execution import Answer, Elsewhere, Execution, InProcess, behind
+from whitecrow.curator.opening import LedgerUsers, Opened, Opening, custodian_file, opened
 from whitecrow.curator.series import next_step, series_order
 from whitecrow.custodian import failure
 from whitecrow.data.intake import intake_of
 from whitecrow.errors import (
     AccountConflict,
     InvalidInput,
+    LedgerBusy,
+    LedgerUnusable,
     NotAllowed,
     PolicyViolation,
     RecordsElsewhere,
@@ -56,6 +60,7 @@ from whitecrow.question import (
 )
 from whitecrow.questions import type_of
 from whitecrow.rendering import notebook
+from whitecrow.report import account_page
 from whitecrow.terms import Budget, Policy, Remaining, policy_of
 
 if TYPE_CHECKING:
@@ -115,7 +120,9 @@ class Curator:
         self._dataset, self._ledger = holding.dataset, holding.ledger
         self._identity, self._users = holding.identity, holding.users
         self._wording = Wording()
-        self._log = custodian_file(self._ledger)
+        self._log = holding.log or custodian_file(self._ledger)
+        self._register, self._registering = holding.register, threading.RLock()
+        self._provisional: LedgerUsers | None = None
         self._execution = execution or InProcess(holding.dataset, holding.engine, log=self._log)
         self._lent, self._records_at_most = lent, records_at_most
         self._reopen: Callable[..., Curator] | None = None
@@ -144,18 +151,19 @@ class Curator:
         policy : Policy, mapping or path of a TOML file, optional
             What may be asked; recorded when the account is opened, in force until amended.
         budget : number, text, mapping or Budget, optional
-            The dataset's cap, 1 for a new account. ``"1, 1e-6"`` adds a delta. See
-            :class:`whitecrow.ledger.Budget` for what it caps.
+            The dataset's cap; of a new account ``"1, 1e-6"``, an epsilon and a delta. ``"1"`` has
+            no delta. See :class:`whitecrow.ledger.Budget` for what it caps.
         ledger : str, Path or Ledger, optional
             Where the account is kept: a database URL or a file, or a ledger that is open, which
-            stays open when the curator is closed. By default a file beside the data
+            stays open when the curator is closed. By default a file next to the data
             (``patients.whitecrow.db``); for data without a file, memory.
         engine : {"local", "gpu", "disk", "spark"}
             Who counts neighbours. ``disk`` is for records that memory does not hold, ``spark`` for
             a cluster: see :func:`whitecrow.data.warehouse.open_remote` for their sources.
         **settings
             The rest, as :class:`~whitecrow.curator.opening.Opening` declares it: ``name``,
-            ``analyst``, ``advance``, ``growth``, ``limits``, ``spark_master``, ``progress``.
+            ``analyst``, ``account``, ``advance``, ``growth``, ``limits``, ``spark_master``,
+            ``progress``.
 
         Raises
         ------
@@ -224,8 +232,28 @@ class Curator:
 
     @property
     def ledger(self) -> Ledger:
-        """The account's store."""
+        """The account's store; an account that is not there yet is opened."""
+        self._open_account()
         return self._ledger
+
+    @property
+    def has_account(self) -> bool:
+        """Whether the account is in its ledger; it is written with the first spend."""
+        return self._register is None
+
+    def _open_account(self) -> None:
+        """Open the account where it belongs, if so far there are only its terms."""
+        with self._registering:
+            if self._register is None:
+                return
+            holding, former = self._register(), self._identity
+            self._provisional, self._identity = self._users, holding.identity
+            self._ledger, self._users, self._register = holding.ledger, holding.users, None
+        if former != self._identity:
+            raise LedgerBusy(
+                "Another process has opened this account meanwhile. Nothing was asked or spent "
+                "here; ask again."
+            )
 
     # Before asking: public facts only
 
@@ -255,6 +283,8 @@ class Curator:
         words = found.words.removesuffix(found.price.statement())
         if words != found.words:
             words += price.statement()
+        if question.stops_early and not isinstance(self._dataset, Elsewhere):
+            words += " Response time can leak. Use the service if analysts can time answers."
         warning = coin_warning(question, found.figures)
         return replace(
             found,
@@ -301,10 +331,13 @@ class Curator:
 
         It comes with a priced question, :class:`whitecrow.Tune`, that has the radius chosen by the
         data. ``how`` is that of :func:`whitecrow.curator.models.advise_model`: ``metric``,
-        ``beta``, ``records``, ``profile``, ``epsilon``.
+        ``beta``, ``records``, ``epsilon``, ``profile`` (by default the newest of the account).
         """
         from whitecrow.curator.models import advise_model
 
+        if "profile" not in how:
+            bought = drafts(self._ledger, self.name, limit=1)
+            how["profile"] = bought[0].profile if bought else None
         return advise_model(self.card, contamination, columns=columns, **how)
 
     def dummy(self, question: Question, *, size: int | None = None, run: int = 0) -> Release:
@@ -477,7 +510,16 @@ class Curator:
     def _reserve(
         self, order: ChargeRequest
     ) -> tuple[Reservation | RecordedOutcome, AccountSnapshot]:
-        """Check the policy in force and commit the spend, in one transaction."""
+        """Check the policy in force and commit the spend, in one transaction.
+
+        What would be refused opens no account.
+        """
+        with self._registering:
+            if self._register is not None:
+                # A forked process cannot look into memory; what it opens refuses just as well.
+                with contextlib.suppress(LedgerUnusable):
+                    self._ledger.stored(self.name, order, rule=self._rule(order))
+                self._open_account()
         return self._ledger.reserve(self.name, order, rule=self._rule(order))
 
     def _rule(self, order: ChargeRequest) -> Callable[[str], None]:
@@ -516,7 +558,16 @@ class Curator:
 
     def statement(self) -> str:
         """What a data officer can sign: the joint promise of everything released so far."""
+        if not self._ledger.entries(self.name, kind="reserve", limit=1):
+            return "Nothing has been asked yet."
         return " ".join(self.totals().statements())
+
+    def report(self, path: str | Path | None = None) -> str:
+        """Return the account as one HTML page, and write it if a path is given; reads no record."""
+        page = account_page(self._ledger, self.name)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
 
     # The custodian's acts; the chain keeps each
 
@@ -548,7 +599,7 @@ class Curator:
         rules = None if policy is None else Policy.of(policy)
         if rules is not None and rules.unit != self.policy.unit:
             raise AccountConflict("The unit of an account is fixed when it is opened.")
-        self._ledger.amend(
+        self.ledger.amend(
             self.name,
             reason=reason,
             budget=None if budget is None else Budget.of(budget),
@@ -576,7 +627,7 @@ class Curator:
     def allow(self, analyst: str, budget: object, *, reason: str) -> None:
         """Cap what one analyst may spend, beside the dataset's own cap; None lifts the cap."""
         cap = None if budget is None else Budget.of(budget)
-        self._ledger.allow(self.name, analyst, cap, reason=reason)
+        self.ledger.allow(self.name, analyst, cap, reason=reason)
 
     def unsettled(self) -> list[Entry]:
         """Spends without an answer (interrupted or failed): kept, and voidable."""
@@ -637,9 +688,11 @@ class Curator:
         A ledger that was handed to :meth:`open` stays open. One that was opened there is closed
         with the last curator that uses it: :meth:`advance` makes another.
         """
-        users, self._users = self._users, None
-        if users is not None:
-            users.leave()
+        left = self._users, self._provisional
+        self._users = self._provisional = None
+        for users in left:
+            if users is not None:
+                users.leave()
         self._dataset.close()
 
     def __enter__(self) -> Self:

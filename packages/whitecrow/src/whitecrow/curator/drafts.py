@@ -17,21 +17,14 @@ _BOUGHT = "priced question"
 
 @dataclass(frozen=True)
 class Draft:
-    """A profile that was released, and the card it drafted.
-
-    Parameters
-    ----------
-    profile : TableProfile
-    at, analyst : str
-        When it was released, and who asked for it.
-    """
+    """A profile that was released, and the card it drafted."""
 
     profile: TableProfile
+    # at, analyst: When it was released, and who asked for it.
     at: str
     analyst: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "draft": self.profile.draft(),
             "at": self.at,
@@ -43,20 +36,12 @@ class Draft:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A card that may be put in force.
-
-    Parameters
-    ----------
-    card : Card
-    edited : tuple of str
-        The columns whose lines differ from what was bought; they are the custodian's word now.
-    entry : str
-        Which profile drafted it.
-    """
+    """A card that may be put in force."""
 
     card: Card
+    # The columns whose lines differ from what was bought; they are the custodian's word now.
     edited: tuple[str, ...]
-    entry: str
+    entry: str  # which profile drafted it
 
     def reason(self, more: str = "") -> str:
         """Say for the chain what was accepted, and what the custodian added to that."""
@@ -74,25 +59,8 @@ def accept_draft(
     reason: str = "",
     actor: str = "",
 ) -> Accepted:
-    """Accept a drafted card and write that into the account's chain.
-
-    Parameters
-    ----------
-    draft : TableProfile, mapping or str
-        The profile, or its draft as JSON or TOML; its lines may have been edited.
-    ledger : Ledger
-        Where the profile was paid for.
-    account : str
-        Whose account.
-    reason : str, optional
-        Why it is accepted, or what was changed.
-    actor : str, optional
-        Who accepts it.
-
-    Raises
-    ------
-    InvalidInput
-        It is no draft, or no profile of this account drafted it.
+    """Accept a drafted card, as JSON or TOML whose lines may have been edited; the chain keeps
+    that.
     """
     found = reviewed(draft, ledger, account)
     ledger.amend(account, reason=found.reason(reason), actor=actor, card=found.card.to_json())

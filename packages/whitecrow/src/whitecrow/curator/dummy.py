@@ -40,15 +40,7 @@ _ANYWHERE = (0, 100)
 
 
 class DummyExecution(InProcess):
-    """Answers about made-up records, with noise that the question seeds.
-
-    Parameters
-    ----------
-    records : Dataset
-        Made up; see :func:`dummy_records`.
-    run : int, default=0
-        Each run draws other noise.
-    """
+    """Answers about synthetic records, with noise that question and run seed."""
 
     def __init__(self, records: Dataset, run: int = 0) -> None:
         super().__init__(records, open_engine(records))

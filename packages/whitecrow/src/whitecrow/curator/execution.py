@@ -79,14 +79,7 @@ class Elsewhere:
 class InProcess:
     """Computes in the process that asks; nothing but the machine limits it.
 
-    Parameters
-    ----------
-    dataset : Records
-        The records.
-    engine : Engine
-        Who counts neighbours.
-    log : Path, optional
-        The custodian's file, to which the cause of a failure is added.
+    ``log`` is the custodian's file, to which the cause of a failure is added.
     """
 
     def __init__(
@@ -146,21 +139,11 @@ def behind(what: str, log: Path | None, compute: Callable[[], T | None]) -> T | 
 
     Everything between a spend and the answer to it is run through this, and so everything takes one
     path: an exception of any class, a refusal too, may be raised because of what a record is. Its
-    cause is the custodian's alone, and so is what is warned of on the way.
+    cause is the custodian's alone, and so is what is warned of on the way. ``compute`` may return
+    None, too: it failed, and has written down why.
 
-    Parameters
-    ----------
-    what : str
-        What was computed, for the log.
-    log : Path or None
-        The custodian's file.
-    compute : callable
-        May return None, too: it failed, and has written down why.
-
-    Raises
-    ------
-    NotReady
-        The service is being stopped: nothing failed, and asking again goes on with the spend.
+    Only that the service is being stopped is raised: nothing failed, and asking again goes on with
+    the spend.
     """
     try:
         with _warnings_withheld():

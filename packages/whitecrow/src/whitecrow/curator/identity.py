@@ -30,6 +30,7 @@ from whitecrow.ledger import Ledger
 from whitecrow.ledger.growth import Chunks
 from whitecrow.ledger.revisions import bind
 from whitecrow.ledger.states import States
+from whitecrow.neighbours import READ_AGAIN, REMOTE, current_name
 
 _DIGESTS = "file digests"
 _UNIT = "unit of privacy"
@@ -38,26 +39,19 @@ _MOVING = "The file was written while it was being read; open it again when that
 
 @dataclass(frozen=True)
 class Identity:
-    """The records that a curator holds.
+    """The records that a curator holds."""
 
-    Parameters
-    ----------
-    revision : int, default=0
-        Of the account; 0 where nobody else can open the account, so that no other records can.
-    since : int, default=0
-        The first revision of its run: from there on records were only added, as declared and
-        checked (:mod:`whitecrow.ledger.growth`).
-    path, files : Path, mapping, optional
-        The file or folder and its state at opening, where questions go to the files themselves.
-    steady : bool, default=True
-        False for records that may change unseen between two questions.
-    """
-
+    # Of the account; 0 where nobody else can open the account, so that no other records can.
     revision: int = 0
+    # The first revision of its run: from there on records were only added, as declared and checked
+    # (:mod:`whitecrow.ledger.growth`).
     since: int = 0
+    # path, files: The file or folder and its state at opening, where questions go to the files
+    # themselves.
     path: Path | None = None
     files: FileStates | None = field(default=None, repr=False)
-    steady: bool = True
+    steady: bool = True  # false for records that may change unseen between two questions
+    in_memory: bool = True  # false where an engine counts records on disk, or elsewhere
 
     def check(self) -> None:
         """Raise :class:`~whitecrow.errors.DataChanged` if the file changed since it was opened."""
@@ -77,18 +71,13 @@ class Identity:
 class Recognition:
     """Looks at a source while it is opened, and recognises it in a ledger.
 
-    Parameters
-    ----------
-    source : object
-        What :meth:`Curator.open` was given.
-    remote : bool
-        Whether questions go to the source itself.
-    recording : bool, default=False
-        Whether this may become a revision, whose growth has to be checked.
+    ``engine`` says whether questions go to the source itself, ``recording`` whether this may become
+    a revision, whose growth has to be checked.
     """
 
-    def __init__(self, source: object, *, remote: bool, recording: bool = False) -> None:
-        self._remote = remote
+    def __init__(self, source: object, *, engine: str, recording: bool = False) -> None:
+        self._remote = remote = engine in READ_AGAIN
+        self._in_memory = current_name(engine) not in REMOTE
         self._path = _existing(source)
         self._files = None if self._path is None else file_states(self._path)
         by_rows = self._files is None and not remote
@@ -127,8 +116,9 @@ class Recognition:
 
     def _identity(self, revision: int, since: int) -> Identity:
         if not self._remote:
-            return Identity(revision, since)
-        return Identity(revision, since, self._path, self._files, steady=self._path is not None)
+            return Identity(revision, since, in_memory=self._in_memory)
+        known = self._path is not None
+        return Identity(revision, since, self._path, self._files, steady=known, in_memory=False)
 
     def _chunks(self, card: Card | None) -> Chunks | None:
         """Return what reads the chunks of the records; None where nothing can."""
@@ -182,11 +172,6 @@ def keep_unit(ledger: Ledger, account: str, card: Card) -> None:
     Promises to persons and promises to single records do not add up: removing one record of a
     person may let another of theirs in, and a person may have many. So their sum would bound
     neither.
-
-    Raises
-    ------
-    AccountConflict
-        The card protects another unit than the questions that were asked before.
     """
     said = {"unit": card.unit, "user_column": card.user_column}
     states = States(ledger, account, released=False)

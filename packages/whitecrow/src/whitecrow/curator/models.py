@@ -70,7 +70,6 @@ class ModelAdvice:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "model": self.model.to_json(),
             "columns": list(self.columns),
@@ -82,7 +81,6 @@ class ModelAdvice:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ModelAdvice:
-        """Read what :meth:`to_json` wrote."""
         said, question = data["description"], read_question(data["question"])
         assert isinstance(question, _tune())
         return cls(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,17 +14,19 @@ from whitecrow.curator.execution import Elsewhere
 from whitecrow.curator.identity import Identity, Recognition, keep_unit
 from whitecrow.custodian import CUSTODIAN_LOG
 from whitecrow.data import Card, Records
-from whitecrow.errors import AccountConflict, InvalidInput
+from whitecrow.errors import AccountConflict, InvalidInput, invalid
 from whitecrow.ledger import AccountSnapshot, Ledger
+from whitecrow.ledger.engine import parsed, sqlite_file
 from whitecrow.ledger.growth import checked
 from whitecrow.ledger.revisions import first_records
 from whitecrow.limits import Limits
-from whitecrow.neighbours import READ_AGAIN, Engine, open_data
+from whitecrow.neighbours import Engine, open_data
 from whitecrow.place.balls import BALLS
 from whitecrow.question import Progress
 from whitecrow.terms import Budget, Policy
 
-DEFAULT_BUDGET = "1"
+DEFAULT_BUDGET = "1, 1e-6"
+"""Of an account that is opened without one; the delta is what ``learn`` and ``screening`` need."""
 
 
 def beside(source: object) -> Path | None:
@@ -31,9 +35,9 @@ def beside(source: object) -> Path | None:
     return None if path is None else path.with_name(f"{_called(path)}.whitecrow.db")
 
 
-def custodian_file(ledger: Ledger) -> Path | None:
+def custodian_file(ledger: Ledger | str | Path) -> Path | None:
     """Return the file beside a ledger that holds the causes of failures; None if it is no file."""
-    path = ledger.database.path
+    path = ledger.database.path if isinstance(ledger, Ledger) else sqlite_file(parsed(ledger))
     return None if path is None else path.with_name(f"{path.name}-custodian.log")
 
 
@@ -60,6 +64,9 @@ class Opening(TypedDict, total=False):
         For the engine ``spark``: ``local[2]``, ``spark://host:7077``, ``yarn``, ``sc://host``, ...
     progress : callable
         Told how far the load is; it sees the number of rows, so it is for the custodian.
+    account : {"now", "with the first spend"}
+        When a new account is written: by default now if a budget or a policy is given, else with
+        the first spend, so that looking around leaves nothing behind.
     """
 
     name: str | None
@@ -69,6 +76,7 @@ class Opening(TypedDict, total=False):
     limits: Limits | None
     spark_master: str | None
     progress: Progress | None
+    account: str
 
 
 @dataclass(frozen=True)
@@ -78,13 +86,18 @@ class Opened:
     Parameters
     ----------
     dataset, ledger, name : Records or Elsewhere, Ledger, str
-        The records, the store of the account, and what it is called there.
+        The records, the store of the account, and what it is called there. Of an account that is
+        not there yet, its terms in memory.
     engine : Engine, optional
         Who counts neighbours; None where another process does.
     identity : Identity
         Which revision of the records it is.
     users : LedgerUsers, optional
         Who has to have left before the ledger is closed; None if it is not closed here.
+    register : callable, optional
+        Opens an account that is not there yet, in the ledger where it belongs.
+    log : Path, optional
+        The file for the causes of failures.
     """
 
     dataset: Records | Elsewhere
@@ -93,6 +106,8 @@ class Opened:
     engine: Engine | None = None
     identity: Identity = field(default_factory=Identity)
     users: LedgerUsers | None = None
+    register: Callable[[], Opened] | None = None
+    log: Path | None = None
 
 
 class LedgerUsers:
@@ -103,13 +118,11 @@ class LedgerUsers:
         self._lock = threading.Lock()
 
     def joined(self) -> LedgerUsers:
-        """Count one more."""
         with self._lock:
             self._number += 1
         return self
 
     def leave(self) -> None:
-        """Count one less."""
         with self._lock:
             self._number -= 1
             last = self._number == 0
@@ -134,10 +147,11 @@ def opened(
     where = ledger or beside(source) or "sqlite://"
     advance, growth = settings.get("advance"), settings.get("growth")
     checked(growth)
+    at_once = _at_once(budget, policy, settings)
     recording = advance is not None or growth is not None
     private = is_private(where) and not recording
     account = settings.get("name") or account_name(source, private=private)
-    seen = Recognition(source, remote=engine in READ_AGAIN, recording=recording)
+    seen = Recognition(source, engine=engine, recording=recording)
     dataset, counting = open_data(
         source,
         card,
@@ -147,25 +161,64 @@ def opened(
         watch=None if private or seen.rows is None else seen.rows.add,
     )
     account = account or dataset.card.name
-    store = where if isinstance(where, Ledger) else Ledger(where, geometry=BALLS)
-    users = None if store is where else LedgerUsers(store)
     try:
+        store = None if _missing(where) else _ledger(where)
         mark = None if private else seen.mark(dataset, store, account)
-        # With a declaration the first revision is an entry of its own, which keeps its chunks.
-        opened_account(store, account, budget, policy, None if growth else mark)
-        keep_unit(store, account, dataset.card)
-        if mark is None:
-            identity = seen.unbound()
-        else:
-            identity = seen.bound(
-                store, account, mark, card=dataset.card, advance=advance, growth=growth
-            )
     except BaseException:
-        if users is not None:
-            users.leave()
         dataset.close()
         raise
-    return Opened(dataset, store, account, counting, identity, users)
+
+    def register(store: Ledger) -> Opened:
+        users = None if store is where else LedgerUsers(store)
+        try:
+            # With a declaration the first revision is an entry of its own, which keeps its chunks.
+            opened_account(store, account, budget, policy, None if growth else mark)
+            keep_unit(store, account, dataset.card)
+            if mark is None:
+                identity = seen.unbound()
+            else:
+                identity = seen.bound(
+                    store, account, mark, card=dataset.card, advance=advance, growth=growth
+                )
+        except BaseException:
+            if users is not None:
+                users.leave()
+            raise
+        log = custodian_file(where)
+        return Opened(dataset, store, account, counting, identity, users, log=log)
+
+    try:
+        known = store is not None and account in store.datasets()
+        if private or known or recording or at_once:
+            return register(store or _ledger(where))
+        if store is not None and store is not where:
+            store.close()
+        # Until something is reserved the account is one in memory, on the same terms.
+        provisional = register(_ledger("sqlite://"))
+        return replace(provisional, register=lambda: register(_ledger(where)))
+    except BaseException:
+        dataset.close()
+        raise
+
+
+def _at_once(budget: object, policy: object, settings: Opening) -> bool:
+    """Whether a new account is written before anything is spent."""
+    usual = "with the first spend" if budget is None and policy is None else "now"
+    when = settings.get("account", usual)
+    if when not in ("now", "with the first spend"):
+        raise invalid("Curator.open", "account", "'now' or 'with the first spend'", when)
+    return when == "now"
+
+
+def _ledger(where: Ledger | str | Path) -> Ledger:
+    return where if isinstance(where, Ledger) else Ledger(where, geometry=BALLS)
+
+
+def _missing(where: Ledger | str | Path) -> bool:
+    """Whether a ledger is a file that is not there."""
+    file = None if isinstance(where, Ledger) else sqlite_file(parsed(where))
+    # Of a folder that may not be looked into nothing is known: the ledger says what is wrong.
+    return file is not None and not os.path.exists(file) and os.path.isdir(file.absolute().parent)  # noqa: PTH110, PTH112 - they do not raise
 
 
 def advanced(
@@ -184,7 +237,7 @@ def advanced(
     For a service, whose workers open the records themselves when told to. A file is only hashed;
     the rows of a query are read here once.
     """
-    seen = Recognition(source, remote=engine in READ_AGAIN, recording=True)
+    seen = Recognition(source, engine=engine, recording=True)
     dataset = None
     if not seen.by_file:
         watch = None if seen.rows is None else seen.rows.add
@@ -207,12 +260,8 @@ def is_private(ledger: Ledger | str | Path) -> bool:
 def account_name(source: object, *, private: bool) -> str | None:
     """Return the name of the account: the data file's, or None for the card's.
 
-    The account belongs to the data. A second card for the same file gets no second budget.
-
-    Raises
-    ------
-    InvalidInput
-        Data without a file, and a ledger that others may open: what they are called must be said.
+    The account belongs to the data. A second card for the same file gets no second budget. For data
+    without a file, and a ledger that others may open, the name must be given.
     """
     path = _file(source)
     if path is not None:
@@ -260,18 +309,21 @@ def _file(source: object) -> Path | None:
 
 def _called(path: Path) -> str:
     """A file without its ending; of a folder or a table the whole name, which tells it apart."""
-    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv", ".duckdb") and not path.is_dir()
+    a_file = path.suffix.lower() in (".parquet", ".pq", ".csv", ".tsv", ".duckdb")
+    a_file = a_file and not path.is_dir()
     return path.stem if a_file else path.name
 
 
 def _same_promise(snapshot: AccountSnapshot, budget: Budget | None, policy: Policy | None) -> None:
-    for what, given, known in (
-        ("budget", budget, snapshot.budget),
-        ("policy", policy, snapshot.rules),
+    known = snapshot.budget.text(), json.dumps(snapshot.rules.to_json())
+    for option, promised, same in (
+        ("budget 'EPSILON, DELTA'", known[0], budget in (None, snapshot.budget)),
+        ("policy FILE", known[1], policy in (None, snapshot.rules)),
     ):
-        if given is not None and given != known:
+        if not same:
+            what = option.partition(" ")[0]
             raise AccountConflict(
-                f"This dataset's account already promises another {what}: {known.to_json()}. "
-                f"Opening does not change a promise: leave {what} out, or let the custodian amend "
-                "it with a reason (Curator.amend, whitecrow ledger amend)."
+                f"This dataset's account already promises another {what}: {promised}. Opening does "
+                f"not change a promise: leave the {what} out, or amend it: whitecrow ledger amend "
+                f"DATA --{option} --reason '...' (in Python Curator.amend)."
             )

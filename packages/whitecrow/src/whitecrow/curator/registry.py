@@ -46,13 +46,7 @@ _ACTORS = (
 
 
 def registry_entry(ledger: Ledger, dataset: str) -> dict[str, Any]:
-    """Return the draft of an entry as a plain JSON object (JSON is YAML too).
-
-    Raises
-    ------
-    InvalidInput
-        Nothing was released under this account.
-    """
+    """Return the draft of an entry as a plain JSON object (JSON is YAML too)."""
     snapshot = ledger.snapshot(dataset)
     settled = ledger.entries(dataset, kind="settle")
     if not settled:

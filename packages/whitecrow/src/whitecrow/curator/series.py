@@ -57,7 +57,7 @@ def series_order(curator: Curator, inquiry: Inquiry) -> ChargeRequest:
 
 
 def _kept(curator: Curator, question: Question) -> tuple[int, Kept]:
-    states = States(curator.ledger, curator.name)
+    states = States(curator._ledger, curator.name)
     return states.load(series_digest(question, curator.card)) or (-1, {})
 
 
@@ -105,18 +105,14 @@ def next_step(
 
     What was released is written down before any of it is shown, with a compare-and-swap on its
     version: of two writers one wins, and the other shows what the winner wrote. Nothing that is
-    kept is private.
-
-    Returns
-    -------
-    answer, AccountSnapshot, bool
-        The last says whether this step paid for the series, or for a further run of it.
+    kept is private. The last value returned says whether this step paid for the series, or for a
+    further run of it.
     """
     if isinstance(inquiry.code.series, Transcript):
         from whitecrow.curator.transcripts import next_answers
 
         return next_answers(curator, inquiry, series_order(curator, inquiry), progress)
-    ledger, name, question = curator.ledger, curator.name, inquiry.question
+    name, question = curator.name, inquiry.question
     lost, charged = 0, False
     while lost < _TRIES:
         version, kept = _kept(curator, question)
@@ -128,9 +124,9 @@ def next_step(
             if shown is None:
                 closed = _closed(curator, inquiry, kept, held, progress)
                 key, state = series_digest(question, curator.card), {**closed, RUNS: runs}
-                lost += not States(ledger, name).save(key, version + 1, state)
+                lost += not States(curator.ledger, name).save(key, version + 1, state)
             for one in held:
-                ledger.settle(name, one, _OPENED)
+                curator.ledger.settle(name, one, _OPENED)
         finally:
             for one in held:
                 one.release()

@@ -32,18 +32,8 @@ def take_part(
     taken up again and never given back. Whatever becomes of the attempt then, numbers may have been
     sent; a site that drops out makes it void, and whoever asks under the same label is refused.
 
-    Parameters
-    ----------
-    curator : Curator
-        Of this site's records.
-    question : Question
-        What is paid for.
-    label : str
-        The digest of the attempt's label: one attempt has it, whatever is asked.
-    agreement : str
-        The digest of the question and of everything the sites agreed upon.
-    release : callable
-        Turns the question's facts into the answer, together with the others.
+    ``label`` is the digest of the attempt's label, whatever is asked; ``agreement`` that of the
+    question and of everything the sites agreed upon.
     """
     execution = curator._execution
     if not isinstance(execution, InProcess):

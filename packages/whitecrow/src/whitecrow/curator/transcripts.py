@@ -24,7 +24,7 @@ import numpy.typing as npt
 from whitecrow.curator.execution import Answer, behind
 from whitecrow.curator.series import series_order
 from whitecrow.custodian import failure
-from whitecrow.errors import InvalidInput, LedgerBusy, NotAllowed
+from whitecrow.errors import AccountConflict, InvalidInput, LedgerBusy, NotAllowed
 from whitecrow.ledger import AccountSnapshot, ChargeRequest, Reservation
 from whitecrow.ledger.states import States
 from whitecrow.question import Progress
@@ -46,14 +46,10 @@ def next_answers(
 ) -> tuple[Any, AccountSnapshot, bool]:
     """Charge the series unless it is paid, and answer what was not asked before.
 
-    Returns
-    -------
-    answer, AccountSnapshot, bool
-        The last says whether this paid for the series.
+    The last value returned says whether this paid for the series.
     """
     question: Screening = inquiry.question  # type: ignore[assignment]
-    held = curator._identity
-    if held.path is not None or not held.steady:
+    if not curator._identity.in_memory:
         raise InvalidInput(
             "Screening needs records that stay in memory: open the data with the engine local or "
             "gpu. Nothing was asked or spent."
@@ -78,11 +74,17 @@ def next_answers(
 
 def end_series(curator: Curator, question: Screening) -> None:
     """End a series for good: what was answered stays, and nothing more is."""
-    request = series_order(curator, curator.inquire(question))
-    rule = curator._rule(request)
-    if curator.ledger.stored(curator.name, request, rule=rule)[0] is None:
-        raise InvalidInput("No such screening is open; nothing was closed.")
-    _transcript(curator, request.digest).end()
+    _transcript(curator, paid_series(curator, question).digest).end()
+
+
+def paid_series(
+    curator: Curator, question: Screening, *, analyst: str | None = None
+) -> ChargeRequest:
+    """Return what was charged for a series, or refuse one that is not open."""
+    request = series_order(curator, curator.inquire(question, analyst=analyst))
+    if curator._ledger.stored(curator.name, request, rule=curator._rule(request))[0] is None:
+        raise InvalidInput("No such screening is open. Nothing was asked or spent.")
+    return request
 
 
 def _drawn(
@@ -128,13 +130,7 @@ def _drawn(
 
 
 class Transcript:
-    """All answers of one series, as the ledger keeps them; public.
-
-    Parameters
-    ----------
-    states, name : States, str
-        Where they are kept, and under which name.
-    """
+    """All answers of one series, as the ledger keeps them; public."""
 
     def __init__(self, states: States, name: str) -> None:
         self._states, self._name = states, name
@@ -229,8 +225,13 @@ class Transcript:
 
     def _load(self) -> None:
         """Take in what was written since; blocks that are full do not change any more."""
-        while (found := self._states.load(self._key)) is not None:
-            version, state = found
+        while (found := self._states.load(self._key)) is not None or self._version >= 0:
+            version, state = found or (-1, _empty())
+            if version < self._version or not state["digests"].startswith(self._here["digests"]):
+                raise AccountConflict(
+                    "The ledger went back to an older copy, which lacks answers that this "
+                    "screening has shown. The custodian restores a newer one."
+                )
             old = len(self._here["digests"]) // (2 * _DIGEST)
             octets = bytes.fromhex(state["digests"])[_DIGEST * old :]
             digests = [octets[at : at + _DIGEST] for at in range(0, len(octets), _DIGEST)]

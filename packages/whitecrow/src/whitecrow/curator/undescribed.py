@@ -17,16 +17,18 @@ missing, which the detector can tell from others. So no record is left out.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 from whitecrow.card import Card, Column
 from whitecrow.curator.curator import Curator
-from whitecrow.curator.opening import beside
+from whitecrow.curator.opening import beside, is_private
 from whitecrow.data.formats import KINDS, YES_NO
 from whitecrow.data.reading import schema_card
 from whitecrow.detector import Detector
@@ -34,6 +36,7 @@ from whitecrow.errors import AccountConflict, BudgetExhausted, InvalidInput
 from whitecrow.histogram.columns import Categories
 from whitecrow.histogram.table import TableProfile
 from whitecrow.learning import Learn
+from whitecrow.learning.question import SIZES, expected
 from whitecrow.ledger import Ledger
 from whitecrow.place.balls import BALLS
 from whitecrow.privacy import DifferentialPrivacy, rounded_down, rounded_up
@@ -47,32 +50,47 @@ _VALUES_FOR_ALL = Fraction(2, 5)
 """Values get this part of ε where all columns are texts, in proportion where some are, and never
 less or more than the two above."""
 _VALUES_DELTA = Fraction(1, 2)
+_KINDS_DELTA = Fraction(1, 4)
+_MANY = 16
+"""From so many columns on a part of delta makes the noise of kinds smaller."""
 _SURE = 3.0
-"""Deviations of noise by which another reading must lead before a column is not of numbers."""
+"""Deviations of noise by which another reading must lead before a column is not of numbers; more
+where there are many columns, for among many some lead by chance."""
 _SOME = 0.005
 """The part of a column's values from which on a way of writing them is taken account of."""
 _COVERED = 0.5
 """The part of the records whose values must have been named for a column of texts to be kept."""
 _MOST_VALUES = 256
 _SHOWN = 12
-_AN_ID = re.compile(r"(?:.*[\W_])?(?:id|uuid|guid)|.*[a-z](?:Id|ID)", re.DOTALL)
+_KEPT = (
+    "A value that cannot be read counts as missing and leaves no record out; a row of a CSV that "
+    "has more or fewer fields than the header is left out."
+)
+_AN_ID = re.compile(
+    r"(?i:(?:.*[\W_])?(?:id|uuid|guid)|unnamed: \d+)|.*[a-z](?:Id|ID)\s*", re.DOTALL
+)
 _NUMBERS = ("whole number", "number", "amount", "amount, decimal comma")
 _DATES = ("date", "date, either order", "date, day first", "date, month first")
 _IN_WORDS = {"integer": "whole numbers", "number": "numbers", "date": "dates"}
 
 
-def steps(price: DifferentialPrivacy) -> str:
-    """Say what learning without a card costs and buys, before anything is read."""
-    texts = (
-        "up to three tenths name common values of texts, "
-        if price.delta
-        else "columns of texts are left out, for only a δ > 0 (1e-6, say) may name their values, "
-    )
-    return (
-        f"{price.statement()} This covers everything together. Of ε a tenth finds out how columns "
-        f"without a type are read (all of a CSV), {texts}and the rest pays for the detector. "
-        "Columns named like identifiers, and long texts, are not looked at. No record is left out."
-    )
+def steps(asked: Learn | Profile, source: object) -> str:
+    """Say what asking without a card costs and buys, before any record is read."""
+    price = DifferentialPrivacy(asked.epsilon, asked.delta, asked.relation)
+    readings = _of_schema(schema_card(source), asked.columns).values()
+    parts = [f"No card is given. {price.statement()} This covers everything together."]
+    if texts := [reading for reading in readings if reading.values]:
+        parts.append(f"A tenth of ε finds out what {_listed(texts, words=False)} hold.")
+        parts.append(
+            "Up to three tenths name the common values of texts."
+            if price.delta
+            else "Texts are left out: only a δ > 0 (1e-6, say) may name their values."
+        )
+    if seen := [reading for reading in readings if reading.column is not None]:
+        parts.append(f"Looked at: {_listed(seen)}.")
+    if not_seen := [reading for reading in readings if not (reading.column or reading.values)]:
+        parts.append(f"Not looked at: {_listed(not_seen)}.")
+    return " ".join([*parts, _KEPT])
 
 
 def learn(
@@ -136,7 +154,7 @@ def learn(
 
 
 def learned(
-    asked: Learn,
+    asked: Learn | Profile,
     source: object,
     *,
     card: Card | str | Path | None = None,
@@ -145,15 +163,37 @@ def learned(
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Release:
-    """Answer a question to learn; without a card its price pays for one, too. See :func:`learn`."""
+    """Answer a question that needs no card: without one its price pays for that, too.
+
+    See :func:`learn` for the parameters.
+    """
     price = DifferentialPrivacy(asked.epsilon, asked.delta, asked.relation)
     account = _Account(source, price, budget, ledger, progress)
     try:
         if card is not None:
-            return account.opened(card).ask(asked, progress=progress)
+            with account.opened(card) as curator:
+                return curator.ask(asked, progress=progress)
+        if isinstance(asked, Profile):
+            return _profiled(account, asked, say)
         return _learned(account, asked, say)
     finally:
         account.close()
+
+
+class Asked(Protocol):
+    """Where the questions go: to one account, about one source under several cards."""
+
+    source: Any
+    price: DifferentialPrivacy
+
+    def ask(self, question: Question, card: Card, left: DifferentialPrivacy) -> Release:
+        """Ask about the records under a card, if all that is ``left`` to ask can be paid."""
+        ...
+
+
+def learned_by(account: Asked, asked: Learn, say: Callable[[str], None]) -> Release:
+    """Answer a question to learn without a card, for whoever keeps records and accounts itself."""
+    return _learned(account, asked, say)
 
 
 class _Account:
@@ -169,8 +209,9 @@ class _Account:
     ) -> None:
         where = ledger or beside(source) or "sqlite://"
         self.source, self.price, self._budget, self.progress = source, price, budget, progress
-        self._owned = not isinstance(where, Ledger)
-        self._ledger = where if isinstance(where, Ledger) else Ledger(where, geometry=BALLS)
+        # The questions share a ledger in memory; a file is opened when there is something to write.
+        self._owned = Ledger("sqlite://", geometry=BALLS) if is_private(where) else None
+        self._ledger = self._owned or where
         self._name = "records" if beside(source) is None else None
 
     def opened(self, card: Card | str | Path) -> Curator:
@@ -182,6 +223,7 @@ class _Account:
             ledger=self._ledger,
             name=self._name,
             progress=self.progress,
+            account="with the first spend",
         )
         if self._budget is not None:
             return open_(budget=self._budget)
@@ -192,78 +234,119 @@ class _Account:
 
     def ask(self, question: Question, card: Card, left: DifferentialPrivacy) -> Release:
         """Ask about the records under a card, if all that is ``left`` to ask can be paid."""
-        curator = self.opened(card)
-        if curator.stored(question) is None:
-            remaining = curator.remaining()
-            there = remaining.get("differential", Fraction(0))
-            if there < left.epsilon or remaining.delta < left.delta:
-                raise BudgetExhausted(
-                    f"This needs ε = {rounded_up(left.epsilon)} and δ = {rounded_up(left.delta)}, "
-                    f"and the account has ε = {rounded_down(there)} and δ = "
-                    f"{rounded_down(remaining.delta)} left. Ask for less, or let the custodian "
-                    "amend the budget with a reason (whitecrow ledger amend)."
-                )
-        return curator.ask(question, progress=self.progress)
+        with self.opened(card) as curator:
+            if curator.stored(question) is None:
+                remaining = curator.remaining()
+                there = remaining.get("differential", Fraction(0))
+                if there < left.epsilon or remaining.delta < left.delta:
+                    raise BudgetExhausted(
+                        f"This needs ε = {rounded_up(left.epsilon)} and δ = "
+                        f"{rounded_up(left.delta)}, and the account has ε = {rounded_down(there)} "
+                        f"and δ = {rounded_down(remaining.delta)} left. Ask for less, or let the "
+                        "custodian amend the budget: whitecrow ledger amend DATA --budget "
+                        "'EPSILON, DELTA' --reason '...'."
+                    )
+            return curator.ask(question, progress=self.progress)
 
     def close(self) -> None:
         """Close the ledger, unless it is somebody else's."""
-        if self._owned:
-            self._ledger.close()
+        if self._owned is not None:
+            self._owned.close()
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How a column is read, or why it is not.
-
-    Parameters
-    ----------
-    name : str
-    column : Column, optional
-        What the card says of it; None if it is not looked at.
-    words : str
-        The same in words.
-    values : bool
-        Whether it might be read if its common values were known.
-    """
+    """How a column is read, or why it is not."""
 
     name: str
-    column: Column | None
-    words: str
-    values: bool = False
+    column: Column | None  # what the card says of it; None if it is not looked at
+    words: str  # the same in words
+    values: bool = False  # whether it might be read if its common values were known
 
 
-def _learned(account: _Account, asked: Learn, say: Callable[[str], None] | None) -> Release:
+def _learned(account: Asked, asked: Learn, say: Callable[[str], None] | None) -> Release:
     """Buy kinds, values and the detector, as the head of this file says."""
     schema, price = schema_card(account.source), account.price
-    readings, left = _of_schema(schema, asked.columns), price
-    if texts := [name for name, reading in readings.items() if reading.values]:
-        part = replace(price, epsilon=price.epsilon * _KINDS_SHARE, delta=Fraction(0))
-        kinds = _profile(account, _kinds_card(schema, texts), part, left)
-        readings |= {name: _of_kinds(kinds, name) for name in texts}
-        left = _less(left, part)
+    readings, left = _with_kinds(account, schema, asked.columns)
     short = [name for name, reading in readings.items() if reading.values]
     if short and price.delta:
         least, most = _VALUES_SHARES
         share = min(most, max(least, _VALUES_FOR_ALL * len(short) / len(readings)))
         part = replace(price, epsilon=price.epsilon * share, delta=price.delta * _VALUES_DELTA)
-        basis = Card(schema.name, tuple(Column(name, "text", source="schema") for name in short))
-        values = _profile(account, basis, part, left)
+        basis = tuple(Column(name, "text", source="schema") for name in short)
+        values = _profile(account, replace(schema, columns=basis), part, left)
         readings |= {name: _of_values(values, name) for name in short}
         left = _less(left, part)
     card = tuple(reading.column for reading in readings.values() if reading.column is not None)
     told = _told(readings)
     if not card:
-        raise InvalidInput(f"There is no column that a detector can look at. {told}")
+        spent = _less(price, left)
+        raise InvalidInput(
+            f"There is no column that a detector can look at. {told} Finding this out cost ε = "
+            f"{rounded_up(spent.epsilon)}, and the account keeps it. Write a card that says what "
+            "the columns hold: whitecrow card new DATA --out card.toml."
+        )
     if say is not None:
         say(told)
     question = asked.replace(columns=None, epsilon=left.epsilon, delta=left.delta)
-    release = account.ask(question, Card(schema.name, card), left)
+    release = account.ask(question, replace(schema, columns=card), left)
     assert isinstance(release.answer, Detector)
     sentence = price.statement()
-    notes = (*release.answer.notes, told)
+    notes = (*release.answer.notes, told, *_too_few(release.answer, left))
     detector = replace(release.answer, guarantee=price, statement=sentence, notes=notes)
-    said = None if release.said is None else replace(release.said, detail=detector.report())
+    said = asked.says(detector)
     return replace(release, answer=detector, guarantee=price, statement=sentence, said=said)
+
+
+def _too_few(detector: Detector, paid: DifferentialPrivacy) -> tuple[str, ...]:
+    """Warn where the noise is too large for the released number of records."""
+    law, columns = "gaussian" if paid.delta else "laplace", len(detector.columns)
+    enough = detector.records >= SIZES[0] / 2
+    if enough and not expected(law, float(paid.epsilon), columns, detector.records).too_small:
+        return ()
+    return (
+        f"Warning: about {max(0, detector.records):,} records are too few for this price, and "
+        "scores are mostly noise. Ask at a larger epsilon, or give more records.",
+    )
+
+
+def _profiled(account: Asked, asked: Profile, say: Callable[[str], None] | None) -> Release:
+    """Buy kinds, and a profile of the columns as they are read then."""
+    schema, price = schema_card(account.source), account.price
+    readings, left = _with_kinds(account, schema, asked.columns)
+    columns = []
+    for reading in readings.values():
+        if reading.column is not None:
+            columns.append(replace(reading.column, missing="reject", outside="reject"))
+        elif reading.values and price.delta:
+            columns.append(Column(reading.name, "text", source="schema"))
+    told = _told(readings)
+    if not columns:
+        raise InvalidInput(f"There is no column that can be described. {told}")
+    if say is not None:
+        say(told)
+    question = asked.replace(columns=None, epsilon=left.epsilon, delta=left.delta)
+    release = account.ask(question, replace(schema, columns=tuple(columns)), left)
+    sentence = price.statement()
+    profile = replace(release.answer, guarantee=price, statement=sentence)
+    return replace(release, answer=profile, guarantee=price, statement=sentence)
+
+
+def _with_kinds(
+    account: Asked, schema: Card, columns: Sequence[str] | None
+) -> tuple[dict[str, _Reading], DifferentialPrivacy]:
+    """Say how each column is read, and what is left of the price; kinds are bought if needed."""
+    price = account.price
+    readings = _of_schema(schema, columns)
+    texts = [name for name, reading in readings.items() if reading.values]
+    if not texts:
+        return readings, price
+    # Laplace noise grows with the number of columns, Gaussian noise with its root.
+    delta = price.delta * _KINDS_DELTA if len(texts) > _MANY else Fraction(0)
+    part = replace(price, epsilon=price.epsilon * _KINDS_SHARE, delta=delta)
+    kinds = _profile(account, _kinds_card(schema, texts), part, price, discover=False)
+    readings |= {name: _of_kinds(kinds, name) for name in texts}
+    return readings, _less(price, part)
 
 
 def _less(whole: DifferentialPrivacy, part: DifferentialPrivacy) -> DifferentialPrivacy:
@@ -271,9 +354,16 @@ def _less(whole: DifferentialPrivacy, part: DifferentialPrivacy) -> Differential
 
 
 def _profile(
-    account: _Account, card: Card, price: DifferentialPrivacy, left: DifferentialPrivacy
+    account: Asked,
+    card: Card,
+    price: DifferentialPrivacy,
+    left: DifferentialPrivacy,
+    *,
+    discover: bool = True,
 ) -> TableProfile:
-    question = Profile(epsilon=price.epsilon, delta=price.delta, relation=price.unit)
+    question = Profile(
+        epsilon=price.epsilon, delta=price.delta, relation=price.unit, discover=discover
+    )
     profile = account.ask(question, card, left).answer
     assert isinstance(profile, TableProfile)
     return profile
@@ -300,13 +390,10 @@ def _of_schema(schema: Card, columns: Sequence[str] | None) -> dict[str, _Readin
 
 
 def _kinds_card(schema: Card, texts: Sequence[str]) -> Card:
-    return Card(
-        schema.name,
-        tuple(
-            Column(name, "category", categories=KINDS, format="kind", source="schema")
-            for name in texts
-        ),
+    columns = tuple(
+        Column(name, "category", categories=KINDS, format="kind", source="schema") for name in texts
     )
+    return replace(schema, columns=columns)
 
 
 def _of_kinds(profile: TableProfile, name: str) -> _Reading:
@@ -322,7 +409,8 @@ def _of_kinds(profile: TableProfile, name: str) -> _Reading:
     others = {"dates": dates, "yes or no": counts["yes or no"], "texts": texts}
     best = max(others, key=lambda kind: others[kind])
     bought = partial(Column, name, missing="value", outside="missing", source="priced question")
-    if others[best] <= numbers + _SURE * counted.deviation * len(_NUMBERS) ** 0.5:
+    sure = max(_SURE, math.log(20 * len(profile.columns)))
+    if others[best] <= numbers + sure * counted.deviation * len(_NUMBERS) ** 0.5:
         some = max(_SURE * counted.deviation, _SOME * numbers)
         form = max(_NUMBERS[2:], key=lambda kind: counts[kind])
         form = form if counts[form] > some else ""
@@ -350,8 +438,10 @@ def _of_values(profile: TableProfile, name: str) -> _Reading:
     counted = profile.column(name)
     assert isinstance(counted, Categories)
     common = sorted(zip(counted.counts, counted.values, strict=True), reverse=True)[:_MOST_VALUES]
-    if sum(count for count, _ in common) < _COVERED * profile.records or len(common) < 2:
+    if sum(count for count, _ in common) < _COVERED * profile.records:
         return _Reading(name, None, "texts of which few are shared by many records")
+    if len(common) < 2:
+        return _Reading(name, None, "one common value only")
     categories = tuple(sorted(value for _, value in common))
     column = Column(
         name,
@@ -371,10 +461,10 @@ def _told(readings: dict[str, _Reading]) -> str:
     parts = [f"Looks at {len(seen)} of {len(readings)} columns: {_listed(seen) or 'none'}."]
     if not_seen:
         parts.append(f"Leaves out {_listed(not_seen)}.")
-    parts.append("No record is left out: a value that cannot be read counts as missing.")
-    return " ".join(parts)
+    return " ".join([*parts, _KEPT])
 
 
-def _listed(readings: Sequence[_Reading]) -> str:
+def _listed(readings: Sequence[_Reading], *, words: bool = True) -> str:
     more = f" and {len(readings) - _SHOWN} more" if len(readings) > _SHOWN else ""
-    return ", ".join(f"{one.name} ({one.words})" for one in readings[:_SHOWN]) + more
+    shown = readings[:_SHOWN]
+    return ", ".join(f"{one.name} ({one.words})" if words else one.name for one in shown) + more

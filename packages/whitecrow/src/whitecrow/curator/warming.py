@@ -42,10 +42,7 @@ _FEW = 512
 def warm(tell: Callable[[int], None] = lambda percent: None) -> None:
     """Load every kernel into this process; compile and keep those that are not kept yet.
 
-    Parameters
-    ----------
-    tell : callable
-        Told how many hundredths are done.
+    ``tell`` hears how many hundredths are done.
     """
     use_compiled()
     values = np.random.default_rng(0).random((_RECORDS, 4))

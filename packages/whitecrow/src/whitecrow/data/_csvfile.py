@@ -48,14 +48,26 @@ _PERHAPS_OPEN = {
 LeftOut = Callable[[], None]
 
 
-def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
-    """Return the names in the first row.
+def usual(path: Path) -> CsvFormat:
+    """Return how a file is written, as its header tells, whose names are public.
 
-    Raises
-    ------
-    InvalidInput
-        There is none that can be read.
+    Its delimiter is the one that is seen most often there; it is UTF-16 if it begins with the mark
+    of it, and otherwise UTF-8 or, where the header is no UTF-8, of Windows.
     """
+    with path.open("rb") as file:
+        first = file.readline(_LONGEST)
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding, line = "utf-16", first.decode("utf-16", errors="ignore")
+    else:
+        encoding = "utf-8" if _is_text(first) else "cp1252"
+        line = first.decode(encoding, errors="ignore")
+    bare = re.sub(r'"[^"]*"', "", line)
+    marks = {",": ",", ";": ";", "tab": "\t", "|": "|"}
+    return CsvFormat(max(marks, key=lambda name: bare.count(marks[name])), encoding)
+
+
+def header(path: Path, form: CsvFormat = USUAL) -> list[str]:
+    """Return the names in the first row."""
 
     def refuse() -> None:
         raise _unreadable(path)
@@ -80,20 +92,10 @@ def batches(
     form: CsvFormat = USUAL,
     numbers: Collection[str] = (),
 ) -> Iterator[Any]:
-    """Yield the wanted columns as Arrow batches of text.
+    """Yield the wanted columns of a file with the header ``names`` as Arrow batches of text.
 
-    Parameters
-    ----------
-    path : Path
-    names : list of str
-        The header.
-    wanted : list of str
-    left_out : callable
-        Called for each row that has another number of fields than the header.
-    form : CsvFormat
-        How the file is written.
-    numbers : collection of str
-        The columns whose decimals have the mark that the form says.
+    ``left_out`` is called for each row that has another number of fields than the header. In the
+    columns ``numbers`` decimals have the mark that the form says.
     """
     import pyarrow
 
@@ -227,20 +229,9 @@ def _two_by_two(line: bytes, encoding: str) -> bytes:
 def _closed(
     block: bytes, mark: bytes, most: int, left_out: LeftOut, *, last: bool
 ) -> tuple[bytes, bytes]:
-    """Return the records of a block whose quotes close, and the start of one that needs more lines.
+    """Return the records of whole lines whose quotes close, and the start of one that needs more.
 
-    Parameters
-    ----------
-    block : bytes
-        Whole lines.
-    mark : bytes
-        Between fields.
-    most : int
-        How many lines a record may have.
-    left_out : callable
-        Called for each line that is left out.
-    last : bool
-        Whether no more lines follow.
+    A record may have ``most`` lines; ``left_out`` is called for each line that is left out.
     """
     if b'"' not in block:
         return block, b""
@@ -353,4 +344,7 @@ def _as_text(column: Any, decimal: str = "") -> Any:
 
 
 def _unreadable(path: Path) -> InvalidInput:
-    return InvalidInput(f"The file {path.name!r} is not readable CSV with a header.")
+    return InvalidInput(
+        f"The file {path.name!r} is not readable CSV with a header. Its first line must name the "
+        "columns; a card's [csv] says how the file is written: delimiter, encoding."
+    )

@@ -52,13 +52,6 @@ def read_only_engine(url: str, *, pooled: bool = True) -> Any:
     SQLite is opened in its mode ``ro``, with its own check of every operation; PostgreSQL in
     transactions that only read. Of other databases that is left to the role that the URL names.
     Connections that are not ``pooled`` are closed after each use.
-
-    Raises
-    ------
-    InvalidInput
-        The address is no SQLAlchemy URL.
-    Unavailable
-        Its driver is not installed.
     """
     import sqlalchemy
 

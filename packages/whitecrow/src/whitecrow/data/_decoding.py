@@ -88,14 +88,12 @@ class Decoded:
         return as_read(self._arrays[place].take(rows), self.card.columns[place])
 
     def matrix(self, columns: Sequence[str]) -> Matrix:
-        """Return columns of the records that pass the card, side by side."""
         found = np.empty((self.size if self.whole else int(self.keep.sum()), len(columns)))
         for place, name in enumerate(columns):
             found[:, place] = self.kept(name)
         return found
 
     def every_matrix(self, columns: Sequence[str]) -> Matrix:
-        """Return columns of numbers or dates of all records; NaN is a missing value."""
         rows = np.flatnonzero(~self.keep)
         found = np.empty((self.size, len(columns)))
         for place, name in enumerate(columns):
@@ -104,7 +102,6 @@ class Decoded:
         return found
 
     def every_text(self, name: str) -> Counter[str | None]:
-        """Count all records by a column of categories or texts; None is a missing value."""
         column, rows = self.card.column(name), np.flatnonzero(~self.keep)
         counts: Counter[str | None] = Counter(_texts(self.kept(name), column))
         counts.update(self.left(name, rows).tolist())

@@ -35,13 +35,7 @@ def compared(card: Card) -> tuple[str, ...]:
 
 
 def check_id_type(column: Column, arrow: Any) -> None:
-    """Refuse a column whose type cannot hold exact ids; no value is looked at.
-
-    Raises
-    ------
-    InvalidInput
-        The type is that of floats, fractions, moments or bytes.
-    """
+    """Refuse a column whose type cannot hold exact ids; no value is looked at."""
     from pyarrow import types
 
     whole = types.is_integer(arrow) or (types.is_decimal(arrow) and arrow.scale == 0)
@@ -82,16 +76,7 @@ def _whole(text: str | None) -> str | None:
 def selected(
     card: Card, ids: Any, columns: Mapping[str, npt.NDArray[Any]]
 ) -> npt.NDArray[np.bool_]:
-    """Return which records count: of each person at most as many as the card allows.
-
-    Parameters
-    ----------
-    card : Card
-        With ``unit = "user"``.
-    ids : Arrow array of text
-        Whose each record is; no nulls.
-    columns : mapping of str to array
-        The checked values.
+    """Return which checked records count: of each person at most as many as the card allows.
 
     Examples
     --------
@@ -111,18 +96,8 @@ def also_selected(
 ) -> npt.NDArray[np.bool_]:
     """Return which records that the card leaves out still count where a table is described.
 
-    A person's records that pass the card come first; others fill what room is left to that person,
-    by their values as they were read.
-
-    Parameters
-    ----------
-    card : Card
-    kept : Arrow array of text
-        Whose each record is that passes the card and was selected.
-    ids : Arrow array of text
-        Whose each of the others is; no nulls.
-    columns : mapping of str to array
-        What those hold: float64 or objects.
+    A person's records that pass the card and were selected (whose they are: ``kept``) come first;
+    others fill what room is left to that person, by their values as they were read.
     """
     import pyarrow
 

@@ -235,7 +235,6 @@ def kinds(array: Any) -> Any:
 
 
 def number_or_none(text: str | None) -> float | None:
-    """Read one text as a number."""
     if text in ("true", "false"):  # as databases and frames of mixed values write a boolean
         return float(text == "true")
     try:

@@ -28,21 +28,12 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Asked:
-    """Records to ask about.
+    """Records to ask about."""
 
-    Parameters
-    ----------
-    keys : list
-        What each row is called: its value of the key column, or its number from 1.
-    records : list of dict or None
-        Each as a question takes it; None for a row that the card cannot read.
-    columns : list of str
-        The columns that the records have.
-    """
-
-    keys: list[Any]
+    keys: list[Any]  # what each row is called: its value of the key column, or its number from 1
+    # Each as a question takes it; None for a row that the card cannot read.
     records: list[dict[str, Any] | None]
-    columns: list[str]
+    columns: list[str]  # the columns that the records have
 
     @property
     def left_out(self) -> list[Any]:
@@ -60,23 +51,9 @@ def read_asked(
 ) -> Asked:
     """Read records from CSV, Parquet or JSON lines, or from a frame.
 
-    Parameters
-    ----------
-    source : path, data frame or Arrow table
-        A path ends in ``.csv``, ``.parquet``, ``.pq``, ``.jsonl`` or ``.ndjson``.
-    card : Card
-        Of the data that are asked.
-    key : str, optional
-        The column that names a row; it is not compared. By default rows are numbered from 1.
-    columns : sequence of str, optional
-        Which columns the records have; by default all of the file but the key.
-    leave_out : bool
-        Whether rows with a missing or unreadable value are left out instead of refused.
-
-    Raises
-    ------
-    InvalidInput
-        The file has columns that the card does not list, or rows that cannot be read.
+    The column ``key`` names a row and is not compared; without one rows are numbered from 1. The
+    records have the given columns, by default all of the file but the key. Rows with a missing or
+    unreadable value are refused, unless they are to be left out.
     """
     file = Path(source) if isinstance(source, str | Path) else Path("the frame")
     if isinstance(source, str | Path) and not file.is_file():

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.data._folders import files_of
+from whitecrow.data._opened import files_of
 
 FileStates = dict[str, list[int]]
 """By path: size, inode, time of change of the contents and of the inode."""
@@ -55,12 +55,7 @@ def file_states(path: Path) -> FileStates:
 def file_mark(states: FileStates, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the mark of files, and the digests to be known next time.
 
-    Parameters
-    ----------
-    states : mapping
-        The files, see :func:`file_states`.
-    known : mapping
-        What an earlier call returned.
+    ``known`` is what an earlier call returned.
     """
     digests: dict[str, Any] = {}
     for file, state in states.items():
@@ -89,10 +84,7 @@ def file_chunks(states: FileStates, folder: Path) -> dict[str, str]:
 class RowMark:
     """Adds up the rows of a table, batch by batch, in any order.
 
-    Parameters
-    ----------
-    keep : bool, default=False
-        Whether :meth:`chunks` will be asked for: 16 bytes a row are kept.
+    To ``keep`` 16 bytes a row is for :meth:`chunks`.
 
     Examples
     --------
@@ -137,11 +129,8 @@ class RowMark:
     def chunks(self, known: Iterable[str] = ()) -> dict[str, str]:
         """Return a digest of each run of rows, by the number of rows up to its end.
 
-        Parameters
-        ----------
-        known : iterable of str
-            The chunks of an earlier revision: the first rows are cut as they were then, so that
-            rows that follow make chunks of their own.
+        The first rows are cut as in the chunks ``known`` of an earlier revision, so that rows that
+        follow make chunks of their own.
         """
         assert self._rows is not None
         rows = np.concatenate(self._rows) if self._rows else np.empty((0, len(_LANES)), np.uint64)

@@ -19,7 +19,6 @@ class Plain:
     column: str
 
     def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the key of each value."""
         return values
 
 
@@ -37,7 +36,6 @@ class Cut:
     edges: tuple[float, ...]
 
     def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the key of each value."""
         return np.searchsorted(np.array(self.edges), values, side="right")
 
 
@@ -57,7 +55,6 @@ class Rounded:
     most: float
 
     def of(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the key of each value."""
         steps = np.clip(np.rint((values - self.origin) / self.step), -self.most, self.most)
         return steps + 0.0  # one zero
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow.card import Card
-from whitecrow.data._folders import parquet_files
-from whitecrow.data._opened import BATCH, Opened, readable_as
+from whitecrow.data._opened import BATCH, Opened, parquet_files, readable_as
 from whitecrow.data._values import decoded_type
 from whitecrow.errors import InvalidInput
 
@@ -26,25 +25,12 @@ Constants = Mapping[str, Any]
 
 
 def open_parquet(path: Path, _: Card | None = None) -> Opened:
-    """Open one Parquet file.
-
-    Raises
-    ------
-    InvalidInput
-        It is none.
-    """
     own, groups = _footer(path)
     return _opened(path.stem, own, [File(path, groups, {name: name for name in own.names})])
 
 
 def open_folder(path: Path) -> Opened:
-    """Open all Parquet files below a folder as one table; their schemas must be equal.
-
-    Raises
-    ------
-    InvalidInput
-        There is none, or they differ.
-    """
+    """Open all Parquet files below a folder as one table; their schemas must be equal."""
     files = parquet_files(path)
     if not files:
         raise InvalidInput(f"The folder {path.name!r} holds no Parquet file.")
@@ -67,24 +53,11 @@ def open_parts(
     files: Mapping[Path, Constants],
     stored: Callable[[Any, Path], dict[str, str]],
 ) -> Opened:
-    """Open Parquet files as one table.
+    """Open Parquet files as the parts of one table.
 
-    Parameters
-    ----------
-    name : str
-        Of the table.
-    schema : Arrow schema
-        Of the table.
-    files : mapping of path to constants
-        Each file, and what its rows have in columns that are not read from it.
-    stored : callable
-        ``stored(own, file)`` returns by the table's names of columns those in a file with the
-        schema ``own``. What is neither stored nor constant is missing in all rows.
-
-    Raises
-    ------
-    InvalidInput
-        A file holds another kind of values in a column than the table says.
+    ``files`` says what the rows of each have in columns that are not read from it.
+    ``stored(own, file)`` returns by the table's names of columns those in a file with the schema
+    ``own``. What is neither stored nor constant is missing in all rows.
     """
     from pyarrow import types
 
@@ -106,23 +79,12 @@ def open_parts(
 
 @dataclass(frozen=True)
 class File:
-    """One Parquet file of a table, and where its columns come from; picklable.
+    """One Parquet file of a table, and where its columns come from; picklable."""
 
-    Parameters
-    ----------
-    path : Path
-        Where it lies.
-    groups : tuple of int
-        How many rows each of its groups of rows has.
-    stored : mapping of str to str
-        The names in the file, by those of the table.
-    constants : mapping of str to Arrow scalar
-        What all rows have in columns that are not read from the file.
-    """
-
-    path: Path
-    groups: tuple[int, ...]
-    stored: Mapping[str, str]
+    path: Path  # where it lies
+    groups: tuple[int, ...]  # how many rows each of its groups of rows has
+    stored: Mapping[str, str]  # the names in the file, by those of the table
+    # What all rows have in columns that are not read from the file.
     constants: Constants = field(default_factory=dict)
 
     def batches(

@@ -22,5 +22,4 @@ def reporting(progress: Progress | None) -> Iterator[None]:
 
 
 def listener() -> Progress | None:
-    """Return whom to tell, or None."""
     return _LISTENER.get()

@@ -22,7 +22,8 @@ from whitecrow.data._dataset import Dataset, Rejections
 from whitecrow.data._decoding import Decoded
 from whitecrow.data._selection import also_selected, selected
 from whitecrow.data.columns import check_schema, decoded_type, dtype
-from whitecrow.data.sources import Opened, data_file, open_source
+from whitecrow.data.sources import Opened, csv_format, data_file, open_source
+from whitecrow.errors import InvalidInput
 
 Progress = Callable[[int, int, str], None]
 Columns = dict[str, npt.NDArray[Any]]
@@ -68,7 +69,7 @@ def open_checked(
 ) -> tuple[Opened, Card]:
     """Open a source and see that it can be read as its card says; see :func:`read`."""
     opened = open_source(source, card)
-    known = card or bare_card(opened.schema, opened.name)
+    known = card or replace(bare_card(opened.schema, opened.name), csv=csv_format(source))
     check_schema(known, opened.schema)
     return opened if watch is None else _watched(opened, watch), known
 
@@ -108,15 +109,31 @@ def stored_batches(opened: Opened, loader: Loader, progress: Progress | None) ->
 
 
 def bare_card(schema: Any, name: str) -> Card:
-    """Make a card from column names and types alone; nothing in it comes from records."""
-    columns = tuple(Column(field.name, _kind(field.type), source="schema") for field in schema)
-    return Card(name, columns)
+    """Make a card from column names and types alone; nothing in it comes from records.
+
+    A column without a name is not on it.
+    """
+    named = [field for field in schema if field.name.strip()]
+    twice = [field.name for field in named if len(schema.get_all_field_indices(field.name)) > 1]
+    if twice:
+        raise InvalidInput(
+            f"The data have more than one column {twice[0]!r}. Give each a name of its own."
+        )
+    if not named:
+        raise InvalidInput("The data have no column with a name.")
+    return Card(name, tuple(Column(one.name, _kind(one.type), source="schema") for one in named))
 
 
-def schema_card(source: object) -> Card:
-    """Return the card that a source's schema alone makes: names, and types where it has them."""
-    opened = open_source(source, None)
-    return bare_card(opened.schema, opened.name)
+def schema_card(source: object, how: Card | None = None) -> Card:
+    """Return the card that a source's schema alone makes: names, and types where it has them.
+
+    How it is written is what the card ``how`` says, of which no more is looked at, or its header.
+    """
+    opened = open_source(source, how)
+    found = bare_card(opened.schema, opened.name)
+    if how is None:
+        return replace(found, csv=csv_format(source))
+    return replace(found, csv=how.csv, table=how.table)
 
 
 def drafted_card(
@@ -128,10 +145,11 @@ def drafted_card(
     nothing that an analyst sees may rest on it.
     """
     # Of this card no more is looked at than how the source is written.
-    how = Card("new", (Column("none"),), csv=csv or CsvFormat(), table=table or TableChoice())
+    form = csv or csv_format(source)
+    how = Card("new", (Column("none"),), csv=form, table=table or TableChoice())
     opened = open_source(source, how)
     file = data_file(source)
-    guessed = file is not None and file.suffix.lower() == ".csv"
+    guessed = file is not None and file.suffix.lower() in (".csv", ".tsv")
     schema = guessed_schema(file, how.csv) if guessed and file is not None else opened.schema
     found = bare_card(schema, opened.name)
     return replace(found, csv=how.csv, table=how.table), guessed
@@ -151,13 +169,7 @@ def _kind(arrow: Any) -> str:
 
 
 class Loader:
-    """Collects the canonical columns of batches; every decision looks at one record alone.
-
-    Parameters
-    ----------
-    card : Card
-        The public facts.
-    """
+    """Collects the canonical columns of batches; every decision looks at one record alone."""
 
     def __init__(self, card: Card) -> None:
         self.card = card

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from whitecrow import plugins
-from whitecrow.card import Card, TableChoice
+from whitecrow.card import Card, CsvFormat, TableChoice
 from whitecrow.data import _csvfile as csvfile
 from whitecrow.data._database import (
     backend_name,
@@ -22,8 +22,7 @@ from whitecrow.data._database import (
     reading_connection,
     selected_rows,
 )
-from whitecrow.data._folders import lake_kind
-from whitecrow.data._opened import BATCH, Opened
+from whitecrow.data._opened import BATCH, Opened, lake_kind
 from whitecrow.data._statement import select_only
 from whitecrow.data._tables import open_delta, open_duckdb, open_iceberg
 from whitecrow.data._values import numbers, plain_text, text_array
@@ -45,13 +44,7 @@ class SqlQuery:
     query: str
 
     def check(self) -> None:
-        """Refuse a query that is not one SELECT; the database is not asked.
-
-        Raises
-        ------
-        InvalidInput
-            Says why.
-        """
+        """Refuse a query that is not one SELECT; the database is not asked."""
         select_only(self.query, backend_name(self.url))
 
 
@@ -78,16 +71,15 @@ def data_file(source: object) -> Path | None:
     return Path(source) if isinstance(source, str | Path) else None
 
 
-def open_source(source: object, card: Card | None = None) -> Opened:
-    """Open a source; the card says how a CSV file is written.
+def csv_format(source: object) -> CsvFormat:
+    """Return how a source is written if it is a CSV file, as its header tells."""
+    file = data_file(source)
+    named = file is not None and _FILES.get(file.suffix.lower()) is _open_csv
+    return csvfile.usual(file) if file is not None and named and file.is_file() else CsvFormat()
 
-    Raises
-    ------
-    InvalidInput
-        There is none, or it is not readable.
-    Unavailable
-        A database did not answer.
-    """
+
+def open_source(source: object, card: Card | None = None) -> Opened:
+    """Open a source; the card says how a CSV file is written."""
     if isinstance(source, SqlQuery):
         return _open_sql(source)
     file = data_file(source)
@@ -127,15 +119,15 @@ def _open_file(path: Path, card: Card | None) -> Opened:
     if kind in _FILES:
         return _FILES[kind](path, card)
     raise InvalidInput(
-        f"The file {path.name!r} ends in {kind!r}; whitecrow reads .parquet, .pq, .csv and "
-        ".duckdb, folders of Parquet files, and Delta and Iceberg tables."
+        f"The file {path.name!r} ends in {kind!r}; whitecrow reads .parquet, .pq, .csv, "
+        ".tsv and .duckdb, folders of Parquet files, and Delta and Iceberg tables."
     )
 
 
 def _open_csv(path: Path, card: Card | None) -> Opened:
     import pyarrow
 
-    form = csvfile.USUAL if card is None else card.csv
+    form = csvfile.usual(path) if card is None else card.csv
     numbers = () if card is None else tuple(c.name for c in card.columns if c.numeric)
     header = csvfile.header(path, form)
 
@@ -150,6 +142,7 @@ _FILES: dict[str, Callable[[Path, Card | None], Opened]] = {
     ".parquet": open_parquet,
     ".pq": open_parquet,
     ".csv": _open_csv,
+    ".tsv": _open_csv,
 }
 """Who opens files, by their ending; to add a format, write its function and one line here."""
 
@@ -158,14 +151,34 @@ _TABLES = {".duckdb": open_duckdb, "delta": open_delta, "iceberg": open_iceberg}
 
 
 def _open_frame(source: object) -> Opened:
-    import pyarrow
-
-    table = source if isinstance(source, pyarrow.Table) else _as_table(source)
+    table = table_of(source)
 
     def batches(names: list[str], left_out: Callable[[], None]) -> Iterator[Any]:
         yield from table.select(names).to_batches(max_chunksize=BATCH)
 
     return Opened("frame", table.schema, table.num_rows, batches)
+
+
+def table_of(source: object) -> Any:
+    """Return a frame as an Arrow table.
+
+    Parameters
+    ----------
+    source : data frame, Arrow table, or mapping of str to array of objects
+        Objects have no type of their own: they are text, and the card says how it is read.
+    """
+    import pyarrow
+
+    if isinstance(source, pyarrow.Table):
+        return source
+    if isinstance(source, dict):
+        return pyarrow.table(
+            {
+                name: text_array([plain_text(value) for value in values])
+                for name, values in source.items()
+            }
+        )
+    return _as_table(source)
 
 
 def _as_table(source: object) -> Any:

@@ -54,15 +54,10 @@ def template(source: object) -> str:
 
 
 def written(card: Card, *, draft: str = "", note: str = "") -> str:
-    """Return the TOML of a card.
+    """Return the TOML of a card, with a note at its head.
 
-    Parameters
-    ----------
-    card : Card
-    draft : str, optional
-        Which priced question drafted it; such a card is refused until a custodian accepts it.
-    note : str, optional
-        What to say at its head.
+    A ``draft`` names the priced question that drafted it; such a card is refused until a custodian
+    accepts it.
 
     Examples
     --------

@@ -305,7 +305,6 @@ class Choice(Parameter[S, str]):
 
     @property
     def written(self) -> str:  # type: ignore[override]
-        """The choices, as the reference writes them."""
         return "{" + ", ".join(f'"{one}"' for one in self.choices) + "}"
 
     def parse(self, value: object, owner: str) -> S:
@@ -399,12 +398,10 @@ class Maybe(Parameter[T | None, G | None]):
 
     @property
     def control(self) -> str:  # type: ignore[override]
-        """As the inner one."""
         return self.inner.control
 
     @property
     def written(self) -> str:  # type: ignore[override]
-        """As the inner one."""
         return self.inner.written
 
     def parse(self, value: object, owner: str) -> T | None:
@@ -455,7 +452,7 @@ class Record(Parameter[Mapping[str, Value], Mapping[str, Any]]):
 class RecordList(Parameter[tuple[Mapping[str, Value], ...], Sequence[Mapping[str, Any]]]):
     """Several records."""
 
-    control = "object"
+    control = "records"
     written = "sequence of mappings of column to value"
 
     def __init__(self, *, most: int, **words: Any) -> None:
@@ -634,12 +631,7 @@ D = TypeVar("D", bound="Declared")
 class Nested(Parameter[D, D]):
     """An object with declared parameters; terminals and forms ask for those instead.
 
-    Parameters
-    ----------
-    declared : type
-        What it is.
-    fixed : mapping
-        Parameters that have one value here and are not asked for.
+    Parameters that are ``fixed`` have one value here and are not asked for.
     """
 
     control = "object"
@@ -653,7 +645,6 @@ class Nested(Parameter[D, D]):
 
     @property
     def written(self) -> str:  # type: ignore[override]
-        """The name of the class."""
         return self.declared.__name__
 
     @property

@@ -17,23 +17,12 @@ from whitecrow.declaration.parameter import Nested, Parameter
 
 @dataclass(frozen=True)
 class Input:
-    """One thing to ask for.
+    """One thing to ask for."""
 
-    Parameters
-    ----------
-    name : str
-        What the terminal and forms call it.
-    parameter : Parameter
-        What it is.
-    inside : str
-        The parameter that it is a part of; empty for one of the question's own.
-    required : bool
-        Whether it must be given; parts need not, where another object may be given instead.
-    """
-
-    name: str
-    parameter: Parameter[Any, Any]
-    inside: str = ""
+    name: str  # what the terminal and forms call it
+    parameter: Parameter[Any, Any]  # what it is
+    inside: str = ""  # the parameter that it is a part of; empty for one of the question's own
+    # Whether it must be given; parts need not, where another object may be given instead.
     required: bool = False
 
 

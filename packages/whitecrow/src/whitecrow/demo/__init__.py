@@ -32,15 +32,7 @@ class Story:
 
 
 def run(out: Path, begin: Callable[[str], None]) -> Story:
-    """Tell the story chapter by chapter.
-
-    Parameters
-    ----------
-    out : Path
-        The folder of the report; made if missing.
-    begin : callable
-        Told the name of each chapter as it begins.
-    """
+    """Tell the story into the folder of the report; ``begin`` hears the name of each chapter."""
     stage = open_stage(out)
     chapters = []
     for name in CHAPTERS:

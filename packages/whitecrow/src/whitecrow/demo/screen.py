@@ -6,6 +6,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.demo.stage import Asked, Chapter, Stage
 from whitecrow.rendering import Axis, Plot, figure
 from whitecrow.screen import Screen
+from whitecrow.screening import Screening
 
 MODEL = DistanceAnomaly(beta=40, radius=12)
 EPSILON = "1/4"
@@ -29,7 +30,13 @@ def chapter(stage: Stage) -> Chapter:
         "A new patient arrives: age 28, body mass index 51, systolic pressure 90. An anomaly is a "
         f"record with at most {MODEL.beta} records, itself included, within {MODEL.radius:g} of "
         f"it. The answer is {asked.answer}. With nobody near, it is {asked.error}; every patient "
-        "in the data is covered by differential privacy."
+        "in the data is covered by differential privacy. "
+    )
+    many = Screening(columns=list(question.columns), model=MODEL, epsilon=3, delta="1e-6")
+    clear = stage.curator.describe(many).figures["clear_above"]
+    words += (
+        "Any number of new patients would cost ε = 3, δ = 0.000001 once (the question screening): "
+        f"one with {clear} or more records near it is then flagged falsely at most once in 100."
     )
     return Chapter("Would this new patient be an anomaly?", (asked,), words, _picture())
 

@@ -22,63 +22,34 @@ BUDGET = Fraction(8)
 
 @dataclass(frozen=True)
 class Asked:
-    """One question of the story, as a line of its table.
+    """One question of the story, as a line of its table."""
 
-    Parameters
-    ----------
-    kind : str
-        The command that asks it.
-    question, answer, error : str
-        What was asked, what came back, and how far off that may be, known before asking.
-    epsilon : Fraction
-        What it cost.
-    statement : str
-        The promise.
-    """
-
-    kind: str
+    kind: str  # the command that asks it
+    # question, answer, error: What was asked, what came back, and how far off that may be, known
+    # before asking.
     question: str
     answer: str
     error: str
-    epsilon: Fraction
-    statement: str
+    epsilon: Fraction  # what it cost
+    statement: str  # the promise
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One part of the story.
+    """One part of the story."""
 
-    Parameters
-    ----------
-    title : str
-        What it is about.
-    asked : tuple of Asked
-        The questions, with their answers.
-    words : str
-        What happened, paragraphs separated by blank lines.
-    pictures : str
-        Pictures, as HTML.
-    """
-
-    title: str
-    asked: tuple[Asked, ...]
-    words: str
-    pictures: str = ""
+    title: str  # what it is about
+    asked: tuple[Asked, ...]  # the questions, with their answers
+    words: str  # what happened, paragraphs separated by blank lines
+    pictures: str = ""  # pictures, as HTML
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a chapter may use.
+    """What a chapter may use."""
 
-    Parameters
-    ----------
-    curator : Curator
-        Over the bundled clinic, with an embedded ledger.
-    rows : Dataset
-        The same records in the open. Only the demo may look at them: the clinic is made up.
-    """
-
-    curator: Curator
+    curator: Curator  # over the bundled clinic, with an embedded ledger
+    # The same records in the open. Only the demo may look at them: the clinic is made up.
     rows: Dataset
 
 

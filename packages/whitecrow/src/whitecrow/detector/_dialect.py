@@ -11,29 +11,20 @@ _DAYS = "(CASE WHEN isfinite({0}) THEN CAST({0} AS DATE) - DATE '1970-01-01' END
 class Dialect:
     """How one database writes names, texts and a few functions.
 
-    Parameters
-    ----------
-    double : str
-        The type of a binary64 number.
-    exact_text : str
-        Pattern: a value as text that is compared code point by code point, whatever the collation
-        of the column.
-    is_nan : str
-        Pattern: whether a double is NaN. DuckDB looks comparisons of numbers up in the statistics
-        of a Parquet file, which know no NaN.
-    days : str
-        Pattern: days since 1970-01-01, NULL for an infinite date.
-
     Examples
     --------
     >>> print(POSTGRES.named("age"), DUCKDB.to_double("1"), DUCKDB.string("it's"))
     "age" CAST(1 AS DOUBLE) 'it''s'
     """
 
-    double: str
+    double: str  # the type of a binary64 number
+    # Pattern: a value as text that is compared code point by code point, whatever the collation of
+    # the column.
     exact_text: str
+    # Pattern: whether a double is NaN. DuckDB looks comparisons of numbers up in the statistics of
+    # a Parquet file, which know no NaN.
     is_nan: str
-    days: str = _DAYS
+    days: str = _DAYS  # pattern: days since 1970-01-01, NULL for an infinite date
 
     def named(self, name: str) -> str:
         """Write the name of a column or a table."""
@@ -41,7 +32,6 @@ class Dialect:
         return f'"{doubled}"'
 
     def string(self, value: str) -> str:
-        """Write a text."""
         doubled = value.replace("'", "''")
         return f"'{doubled}'"
 

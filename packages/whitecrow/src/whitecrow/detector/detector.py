@@ -20,7 +20,7 @@ from whitecrow.detector.contributions import contributions, why_column
 from whitecrow.detector.file import MARK, fields_of, packed
 from whitecrow.detector.merging import merged
 from whitecrow.detector.model import Model
-from whitecrow.detector.records import Progress, batches
+from whitecrow.detector.records import Progress, batches, like, one_record
 from whitecrow.detector.remote import register_in_duckdb, sql_of
 from whitecrow.detector.synthetic import as_table, drawn
 from whitecrow.detector.threshold import Threshold
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Detector", "Threshold"]
 
 
+_MOST_PICTURES = 100
 Vector = npt.NDArray[np.float64]
 _Raw = Callable[[Model, tuple[scoring.Encoder, ...], Vector], npt.NDArray[np.int64]]
 
@@ -329,14 +330,17 @@ class Detector:
     # Reasons
 
     def contributions(self, data: object) -> Any:
-        """Return an Arrow table: how much each column adds to the score of each record."""
+        """Return how much each column adds to the score of each record.
+
+        A data frame gets a frame of its own kind (pandas' with its index), all else an Arrow table.
+        """
         import pyarrow
 
         tables = list(self.scored(data, reasons=True))
         if not tables:
-            return pyarrow.table({name: np.empty(0) for name in self.columns})
+            return like(data, pyarrow.table({name: np.empty(0) for name in self.columns}))
         found = pyarrow.concat_tables(tables).drop_columns(["score"])
-        return found.rename_columns(list(self.columns))
+        return like(data, found.rename_columns(list(self.columns)))
 
     def strangest(self, data: object, *, top: int = 10) -> Strangest:
         """Return the strangest of some records, with the columns that made them so."""
@@ -344,15 +348,13 @@ class Detector:
 
         return strangest(self, data, top)
 
-    def explain(
-        self, record: Mapping[str, Any], *, top: int = 3, picture: str | Path | None = None
-    ) -> str:
+    def explain(self, record: Any, *, top: int = 3, picture: str | Path | None = None) -> str:
         """Say in words why a record is strange: its columns that add most, and what is usual.
 
-        With ``picture`` what each column adds is drawn into that file, too.
+        The record is a mapping, or a row of pandas (a Series). With ``picture`` what each column
+        adds is drawn into that file, too.
         """
-        from whitecrow.detector.detector import explained
-
+        record = one_record(record)
         if picture is not None:
             from whitecrow.detector.picture import draw_reasons
 
@@ -361,20 +363,71 @@ class Detector:
 
     def report(self) -> str:
         """Say in words what the detector is: guarantee, columns, noise, thresholds."""
-        from whitecrow.detector.detector import reported
-
         return reported(self)
 
-    def _repr_html_(self) -> str:
-        from whitecrow.detector.detector import as_html
+    def details(self) -> list[str]:
+        """Say how large and how noisy it is, and what thresholds it has: a sentence each."""
+        model = self.model
+        lines = [
+            f"{len(model.tables):,} tables, {len(model.counts):,} noisy counts; the noise of a "
+            f"count has a standard deviation of {model.noise:.0f}.",
+        ]
+        for one in self.thresholds:
+            where = "too few records" if one.score is None else f"scores above {one.score:.3f}"
+            about = "" if one.rough is None else f"; very roughly, scores above {one.rough:.3f}"
+            lines.append(f"False alarms {one.rate!s}: {where}{about}.")
+        return [*lines, *self.notes]
 
+    def rows(self) -> list[list[str]]:
+        """Return a table, its heading first: each column, and what is usual there."""
+        usual_of = [[name, usual(self, name)] for name in self.columns]
+        return [["column", "usual is"], *usual_of]
+
+    def pictures(self) -> list[str]:
+        """Return a picture (SVG) of every column, unless there are very many."""
+        from whitecrow.detector.picture import column_svg
+
+        drawn = self.columns if len(self.columns) <= _MOST_PICTURES else ()
+        return [column_svg(self, name) for name in drawn]
+
+    def _repr_html_(self) -> str:
         return as_html(self)
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw the released distribution of every column."""
-        from whitecrow.detector.picture import draw
+    def plot(
+        self,
+        data: object = None,
+        *,
+        column: str | None = None,
+        top: int | None = None,
+        axes: Any = None,
+    ) -> Any:
+        """Draw scores, the strangest records, or a column, with matplotlib; return the Axes.
 
-        return draw(self, Path(path))
+        ``plot(data)`` is the distribution of the records' scores, with the thresholds (of made-up
+        records if none are given); ``plot(data, top=10)`` the strangest of them, with what each
+        column adds; ``plot(record, column="age")`` where the record lies in a column's released
+        distribution, the usual range shaded. ``plot("FILE.png")`` writes the distributions of all
+        columns to a file (its ending is that of a picture) and returns its path.
+
+        Parameters
+        ----------
+        data : as in :meth:`scores`, optional
+            Records; one record for ``column``; or the path of a picture.
+        column : str, optional
+        top : int, optional
+            How many of the strangest.
+        axes : matplotlib Axes, optional
+            Where to draw; new ones unless given.
+        """
+        from whitecrow.detector import picture
+
+        if isinstance(data, str | Path) and Path(data).suffix.lower() in picture.ENDINGS:
+            return picture.draw(self, Path(data))
+        if column is not None:
+            return picture.draw_column(self, column, data, axes)
+        if top is not None:
+            return picture.draw_strangest(self, data, top, axes)
+        return picture.draw_scores(self, data, axes)
 
     # Made-up records
 
@@ -406,7 +459,7 @@ class Detector:
             "guarantee": self.guarantee.to_json(),
             "statement": self.statement,
             "question": dict(self.question),
-            "thresholds": [{"rate": str(one.rate), "score": one.score} for one in self.thresholds],
+            "thresholds": [one.to_json() for one in self.thresholds],
             "entry": self.entry,
             "notes": list(self.notes),
         }
@@ -531,10 +584,11 @@ def _middle(grid: Grid, share: npt.NDArray[np.float64], column: Column) -> str:
     high = borders[int(np.argmax(below >= 0.99)) + 1]
     if grid.whole:
         low, high = np.ceil(low), np.floor(high)
-    return f"{_shown(low, column)} to {_shown(high, column)}"
+    return f"{shown(low, column)} to {shown(high, column)}"
 
 
-def _shown(value: float, column: Column) -> str:
+def shown(value: float, column: Column) -> str:
+    """Write a value of a column for people."""
     if column.type == "date":
         return date_text(float(value))
     return f"{value + 0.0:.4g}"  # a negative zero becomes a plain one
@@ -542,28 +596,23 @@ def _shown(value: float, column: Column) -> str:
 
 def as_html(detector: Detector) -> str:
     """Show the detector in a notebook: what it promises, and what is usual of each column."""
-    about, columns = reported(detector).split("\n"), len(detector.columns)
-    first = "".join(f"<p>{html.escape(line)}</p>" for line in about[:-columns])
-    rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{html.escape(usual(detector, name))}</td></tr>"
-        for name in detector.columns
+    head, *rows = detector.rows()
+    lines = [detector.statement, *detector.details()]
+    first = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows
     )
-    return f"{first}<table><tr><th>column</th><th>usual is</th></tr>{rows}</table>"
+    top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    return f"{first}<table><tr>{top}</tr>{body}</table>"
 
 
 def reported(detector: Detector) -> str:
     """Say what the detector is."""
-    model = detector.model
     lines = [
         f"Detector of {detector.card.name}: {len(detector.columns)} columns, learned from about "
         f"{detector.records:,} records.",
         detector.statement,
-        f"{len(model.tables):,} tables, {len(model.counts):,} noisy counts; the noise of a count "
-        f"has a standard deviation of {model.noise:.0f}.",
+        *detector.details(),
+        *(f"{name}: usual is {words}." for name, words in detector.rows()[1:]),
     ]
-    for one in detector.thresholds:
-        where = "too few records" if one.score is None else f"scores above {one.score:.3f}"
-        lines.append(f"False alarms {one.rate!s}: {where}.")
-    lines.extend(detector.notes)
-    lines.extend(f"{name}: usual is {usual(detector, name)}." for name in detector.columns)
     return "\n".join(lines)

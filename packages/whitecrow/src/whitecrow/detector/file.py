@@ -101,15 +101,7 @@ _ARRAYS = ("shares", "logarithms", "ranks", "start", "axis", "offset", "pace", "
 
 
 def unpacked(octets: bytes) -> tuple[tuple[Model, ...], dict[str, Any]]:
-    """Return the models and the rest of the header.
-
-    Raises
-    ------
-    InvalidInput
-        The bytes are no detector, of another version, or damaged.
-    Exception
-        Of any kind: what they say does not fit together.
-    """
+    """Return the models and the rest of the header."""
     if len(octets) < _HEAD.size + 32 or octets[:8] != MARK:
         raise InvalidInput("This is not a detector file.")
     _, version, length = _HEAD.unpack_from(octets)
@@ -229,13 +221,7 @@ def _refused(why: str) -> InvalidInput:
 
 
 def fields_of(octets: bytes) -> dict[str, Any]:
-    """Return the fields of a detector.
-
-    Raises
-    ------
-    InvalidInput
-        The bytes are no detector, of another version, damaged, or do not fit each other.
-    """
+    """Return the fields of a detector."""
     try:
         return _fields(*unpacked(octets))
     except InvalidInput:
@@ -258,7 +244,8 @@ def _fields(models: tuple[Model, ...], about: Mapping[str, Any]) -> dict[str, An
         "statement": str(about["statement"]),
         "question": dict(about["question"]),
         "thresholds": tuple(
-            Threshold(Fraction(one["rate"]), _finite(one["score"])) for one in about["thresholds"]
+            Threshold(Fraction(one["rate"]), _finite(one["score"]), _finite(one.get("rough")))
+            for one in about["thresholds"]
         ),
         "entry": str(about["entry"]),
         "notes": tuple(str(note) for note in about["notes"]),

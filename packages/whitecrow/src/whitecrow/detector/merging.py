@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whitecrow.detector.file import packed
 from whitecrow.errors import InvalidInput
-from whitecrow.privacy.overlap import joint_promise
+from whitecrow.privacy.composition import joint_promise
 
 if TYPE_CHECKING:
     from whitecrow.detector.detector import Detector

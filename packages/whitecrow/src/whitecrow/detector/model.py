@@ -33,21 +33,13 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The layout of all tables, side by side; public.
+    """The layout of all tables, side by side; public."""
 
-    Parameters
-    ----------
-    start : int32 array, one longer than there are tables
-        Where the axes of each table begin.
-    axis : int32 array
-        Which coordinate an axis cuts: column ``j``'s logarithmic one is ``j``, its rank
-        ``columns + j``.
-    offset, pace : int32 arrays
-        How an axis is cut into bins.
-    """
-
-    start: Ints
+    start: Ints  # where the axes of each table begin
+    # Which coordinate an axis cuts: column ``j``'s logarithmic one is ``j``, its rank ``columns +
+    # j``.
     axis: Ints
+    # offset, pace: How an axis is cut into bins.
     offset: Ints
     pace: Ints
 
@@ -87,12 +79,8 @@ class Tables:
     def reaches(self, least: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Return for each cell of each table how far from the middle its farthest axis lies.
 
-        In units of the logarithmic coordinate, on average over the cell.
-
-        Parameters
-        ----------
-        least : int32 array
-            For each coordinate where values with a distance begin; beyond ``SPAN`` if none has one.
+        In units of the logarithmic coordinate, on average over the cell. ``least`` says for each
+        coordinate where values with a distance begin; beyond ``SPAN`` if none has one.
         """
         parts = []
         for first, last in pairwise(self.start):
@@ -115,13 +103,7 @@ class Tables:
         return np.where(high > low, found, 0.0)
 
     def cells(self, table: int, coordinates: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Return the cell of each record, numbered through all tables.
-
-        Parameters
-        ----------
-        table : int
-        coordinates : int32 array (coordinates, records)
-        """
+        """Return the cell of each record (coordinates by records), numbered through all tables."""
         found = np.full(coordinates.shape[1], self.base[table], dtype=np.int64)
         for place in range(self.start[table], self.start[table + 1]):
             values = coordinates[self.axis[place]] + self.offset[place]
@@ -151,22 +133,6 @@ _MOST_CATEGORIES = 1024
 class Grid:
     """The cells of one column.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    ordered : bool
-        Whether the order of values means anything; categories have none.
-    whole : bool
-        Whether values are whole numbers (integers, days, codes of categories).
-    lower, upper : float or None
-        Public bounds; for categories 0 and the last code.
-    cuts : tuple of tuples of int
-        For each refinement: which cells of the grid before are cut into sixteen.
-    absent : float or None
-        What stands for a missing value where that is a value of its own: it has the first cell of
-        a column with an order, and lies below all values; of categories it is the last.
-
     Examples
     --------
     >>> grid = Grid("age", True, True, 0.0, 2.0)
@@ -174,12 +140,16 @@ class Grid:
     ([0.5, 1.5], [0, 2, 2])
     """
 
-    name: str
-    ordered: bool
-    whole: bool
+    name: str  # the column
+    ordered: bool  # whether the order of values means anything; categories have none
+    whole: bool  # whether values are whole numbers (integers, days, codes of categories)
+    # lower, upper: Public bounds; for categories 0 and the last code.
     lower: float | None
     upper: float | None
+    # For each refinement: which cells of the grid before are cut into sixteen.
     cuts: tuple[tuple[int, ...], ...] = ()
+    # What stands for a missing value where that is a value of its own: it has the first cell of a
+    # column with an order, and lies below all values; of categories it is the last.
     absent: float | None = None
 
     @property
@@ -210,7 +180,6 @@ class Grid:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
         return len(self.edges) + 1
 
     def codes(self, values: npt.NDArray[np.float64]) -> Codes:
@@ -317,53 +286,27 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What was learned.
+    """What was learned."""
 
-    Parameters
-    ----------
-    grids : tuple of Grid
-        The cells of each column.
-    shares : tuple of float64 arrays
-        For each column the released part of the records in each of its cells; sums to one.
-    looks : tuple of int32 arrays (2, cells)
-        The logarithmic and the rank coordinate of each cell.
-    tables : Tables
-        The layout.
-    counts : int32 array
-        The noisy counts of all cells of all tables.
-    records : float
-        The released (noisy) number of records.
-    noise : float
-        The standard deviation of a count's noise.
-    marginal_noise : float
-        About that of a noisy cumulative count of one column.
-    peak : float
-        How much more than its share a very strange cell counts.
-    tail : float
-        The weight of the columns' tails beside the tables.
-    far : float
-        How much stranger a cell is for each unit of the logarithmic coordinate that it lies from
-        the middle.
-    ranks : float
-        The weight of tables that see columns by their ranks beside the others.
-    """
-
-    grids: tuple[Grid, ...]
+    grids: tuple[Grid, ...]  # the cells of each column
+    # For each column the released part of the records in each of its cells; sums to one.
     shares: tuple[Floats, ...]
-    looks: tuple[npt.NDArray[np.int32], ...]
-    tables: Tables
-    counts: npt.NDArray[np.int32]
-    records: float
-    noise: float
-    marginal_noise: float
-    peak: float
-    tail: float
-    far: float
-    ranks: float
+    looks: tuple[npt.NDArray[np.int32], ...]  # the logarithmic and the rank coordinate of each cell
+    tables: Tables  # the layout
+    counts: npt.NDArray[np.int32]  # the noisy counts of all cells of all tables
+    records: float  # the released (noisy) number of records
+    noise: float  # the standard deviation of a count's noise
+    marginal_noise: float  # about that of a noisy cumulative count of one column
+    peak: float  # how much more than its share a very strange cell counts
+    # tail, far, ranks: Of detectors learned by version 0.2 alone: the weight of the columns' tails
+    # beside the tables, how much stranger a cell is for each unit of the logarithmic coordinate
+    # that it lies from the middle, and the weight of tables that see columns by their ranks.
+    tail: float = 0.0
+    far: float = 0.0
+    ranks: float = 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
         return tuple(grid.name for grid in self.grids)
 
     @cached_property
@@ -371,8 +314,7 @@ class Model:
         """For each cell of each table how much stranger it is than usual, in deviations.
 
         Below one record in 256 cells hardly differ: outliers that come in clusters are as strange
-        as single ones (an Isolation Forest learns from so many records a tree). Cells are even in
-        the logarithm of a distance, so those far out are wide: the same count is a thinner density.
+        as single ones (an Isolation Forest learns from so many records a tree).
         """
         floor = max(self.noise, 1.0, self.records / _RARE)
         surprise = -softlog(self.counts, floor) + self.far * self.tables.reaches(self._begins)

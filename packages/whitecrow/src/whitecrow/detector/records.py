@@ -35,17 +35,9 @@ def batches(
 ) -> Iterator[tuple[Matrix, npt.NDArray[np.bool_], Any]]:
     """Yield records as the detector's coordinates want them, which can be scored, and their batch.
 
-    Parameters
-    ----------
-    data : data frame, Arrow table, array, mapping or path
-        A mapping is one record; an array has the card's columns in their order.
-    card : Card
-        Of the columns the detector knows.
-    rarest : mapping of str to int
-        The code of each category column's least common value.
-    progress : callable, optional
-    keep : sequence of str
-        Columns that the batch has after the card's.
+    A mapping is one record; an array has the card's columns in their order. ``rarest`` is the code
+    of each category column's least common value; the batch has the columns to ``keep`` after the
+    card's.
     """
     opened = open_source(_framed(data, card))
     check_schema(card, opened.schema)
@@ -110,3 +102,29 @@ def _framed(data: object, card: Card) -> Any:
             {name: np.ascontiguousarray(data[:, place]) for place, name in enumerate(card.names)}
         )
     return data
+
+
+def one_record(record: Any) -> Mapping[str, Any]:
+    """Return a record as a mapping: one itself, or a row of pandas."""
+    if isinstance(record, Mapping):
+        return record
+    if hasattr(record, "to_dict") and getattr(record, "ndim", 1) == 1:
+        return dict(record.to_dict())
+    raise InvalidInput(
+        f"A record is a mapping of columns to values, or a row of pandas. "
+        f"Got {type(record).__name__} instead."
+    )
+
+
+def like(data: Any, table: Any) -> Any:
+    """Return a table as the kind of frame that the data are; Arrow where they are none."""
+    import narwhals.stable.v2 as nw
+    import pyarrow
+
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or isinstance(data, pyarrow.Table):
+        return table
+    found = nw.from_arrow(table, backend=frame.implementation).to_native()
+    if frame.implementation.is_pandas():
+        found.index = data.index
+    return found

@@ -35,17 +35,10 @@ def _compiles(records: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """Finds the cell of a value, and writes down what is known of the cell.
-
-    Parameters
-    ----------
-    grid : Grid
-    look : int32 array (rows, cells)
-        What is written for each cell.
-    """
+    """Finds the cell of a value, and writes down what is known of the cell."""
 
     grid: Grid
-    look: npt.NDArray[np.int32]
+    look: npt.NDArray[np.int32]  # what is written for each cell
 
     @cached_property
     def search(self) -> tuple[Edges, float, float, npt.NDArray[np.int32], int]:

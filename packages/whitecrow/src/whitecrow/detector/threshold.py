@@ -8,15 +8,13 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Threshold:
-    """A score above which a wanted part of the data lay.
+    """A score above which a wanted part of the data lay."""
 
-    Parameters
-    ----------
-    rate : Fraction
-        The wanted rate of false alarms.
-    score : float or None
-        The threshold; None where the data are too few for the rate.
-    """
+    rate: Fraction  # the wanted rate of false alarms
+    score: float | None  # the threshold; None where the data are too few for the rate
+    rough: float | None = None  # bought from too few: it may flag twice the rate, or nothing
 
-    rate: Fraction
-    score: float | None
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON."""
+        known = {} if self.rough is None else {"rough": self.rough}
+        return {"rate": str(self.rate), "score": self.score, **known}

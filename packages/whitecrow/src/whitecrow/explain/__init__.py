@@ -11,10 +11,9 @@ from whitecrow.explain._utilities import (
     Population,
     register_utility,
 )
-from whitecrow.explain.cost import cost
 from whitecrow.explain.facts import ExplainFacts, gather
 from whitecrow.explain.mechanism import release
-from whitecrow.explain.question import Explain
+from whitecrow.explain.question import Explain, cost
 from whitecrow.question import QuestionType
 
 __all__ = [

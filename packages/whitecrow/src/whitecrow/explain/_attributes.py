@@ -23,19 +23,6 @@ Label = str | int
 class Attribute:
     """One attribute of contexts and every value it may take, whether or not it occurs.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    labels : tuple
-        How each value is written: a category, a whole number, or an interval such as "[18, 40)".
-    edges : tuple of float
-        For intervals, the cuts between them; interval ``j`` is ``edges[j-1] <= x < edges[j]``.
-    bounds : tuple of float or None
-        For intervals, the card's bounds (for words; records outside them are not loaded).
-    lowest : int or None
-        For whole numbers, the first.
-
     Examples
     --------
     >>> from whitecrow.data import Card, Column
@@ -44,21 +31,18 @@ class Attribute:
     ('[18, 40)', '[40, 65)', '[65, 95]')
     """
 
-    name: str
+    name: str  # the column
+    # How each value is written: a category, a whole number, or an interval such as "[18, 40)".
     labels: tuple[Label, ...]
+    # For intervals, the cuts between them; interval ``j`` is ``edges[j-1] <= x < edges[j]``.
     edges: tuple[float, ...] = ()
+    # For intervals, the card's bounds (for words; records outside them are not loaded).
     bounds: tuple[float, float] | None = None
-    lowest: int | None = None
+    lowest: int | None = None  # for whole numbers, the first
 
     @classmethod
     def of(cls, name: str, card: Card) -> Attribute:
-        """Read an attribute from the card.
-
-        Raises
-        ------
-        InvalidInput
-            The card says too little of the column: no categories, no edges, no bounds.
-        """
+        """Read an attribute from the card."""
         column = card.column(name)
         if column.type == "category":
             return cls(name, tuple(column.categories or ()))
@@ -86,7 +70,6 @@ class Attribute:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
         return len(self.labels)
 
     @property
@@ -113,13 +96,7 @@ class Attribute:
         return self.places(self.key.of(values))
 
     def code(self, value: object) -> int:
-        """Return the place of one value as a person writes it.
-
-        Raises
-        ------
-        InvalidInput
-            The card does not know the value.
-        """
+        """Return the place of one value as a person writes it."""
         if self.categorical:
             for written in (str(value), _whole(value)):
                 if written in self.labels:

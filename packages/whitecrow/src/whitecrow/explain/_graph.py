@@ -26,19 +26,9 @@ Counts = NDArray[np.int64]
 class DataGraph:
     """What a search asks of the data.
 
-    Parameters
-    ----------
-    space : Space
-        The contexts.
-    population : Population
-        Everyone but the record.
-    verdicts : Verdicts
-        The detector on the record.
-    utility : Utility
-        What is preferred.
-    everywhere : bool
-        Whether every context matches (the unconditional notion), or only where the record is an
-        outlier.
+    The population is everyone but the record. ``everywhere`` says whether every context matches
+    (the unconditional notion), or only where the record is an outlier; ``cuts`` are the edges of a
+    utility of one's own, in steps from the record's metric.
     """
 
     def __init__(
@@ -49,6 +39,7 @@ class DataGraph:
         utility: Utility,
         *,
         everywhere: bool = False,
+        cuts: Sequence[int] = (),
     ) -> None:
         self.bits = space.bits
         self._space = space
@@ -56,6 +47,7 @@ class DataGraph:
         self._verdicts = verdicts
         self._utility = utility
         self._everywhere = everywhere
+        self._cuts = cuts
         self.start: int | None = None
         self._matches: dict[int, bool] = {}
         self._scores: dict[int, int] = {}
@@ -72,6 +64,7 @@ class DataGraph:
             self._verdicts,
             self._utility,
             everywhere=self._everywhere,
+            cuts=self._cuts,
         )
 
     def enumerate(self, progress: Progress | None = None) -> None:
@@ -167,13 +160,24 @@ class DataGraph:
             backed = detector.beta * (sizes - near)
             return np.asarray(np.minimum(margin, backed), dtype=np.int64)
         if isinstance(utility, CustomUtility):
-            return self._custom(utility, sizes, contexts)
+            places = np.minimum(sizes, utility.limit) - 1
+            if utility.edges:
+                places = self._bands(utility.limit, sums)
+            return self._custom(places, contexts)
         return sizes
 
-    def _custom(self, utility: CustomUtility, sizes: Counts, contexts: Sequence[int]) -> Counts:
-        places = np.minimum(sizes, utility.limit) - 1
+    def _bands(self, limit: int, sums: Callable[[Counts], Counts]) -> Counts:
+        """Where in the utility's table each context stands: by the records of each band."""
+        own = int(np.searchsorted(self._cuts, 0, side="right"))
+        places: Counts = np.zeros(1, dtype=np.int64)
+        for band, amounts in enumerate(self.population.bands(self._cuts)):
+            counts = sums(amounts) - (band != own)  # sums count the record wherever it is
+            places = places * (limit + 1) + np.minimum(counts, limit)
+        return places
+
+    def _custom(self, places: Counts, contexts: Sequence[int]) -> Counts:
         shapes = self._shapes(contexts)
-        found = np.empty(len(sizes), dtype=np.int64)
+        found = np.empty(len(places), dtype=np.int64)
         order = np.argsort(shapes, kind="stable")
         cuts = np.flatnonzero(np.diff(shapes[order])) + 1
         for group in np.split(order, cuts):

@@ -8,6 +8,7 @@ the sensitivity for one that may move both ways.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from whitecrow.errors import InvalidInput, invalid
 
 _MOST_WORK = 2**28
+_MOST_CELLS = 2**18
 _MOST_CROWD = 2**30
 _MOST_SCORE = 2**62
 """Utilities are 64-bit numbers: within these bounds none can wrap around, whatever the data."""
@@ -50,11 +52,9 @@ class Population:
     spread: ClassVar[int] = 1
 
     def words(self) -> str:
-        """Say what is preferred."""
         return "contexts with many records are preferred"
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {"kind": self.kind}
 
 
@@ -66,11 +66,9 @@ class Overlap:
     spread: ClassVar[int] = 1
 
     def words(self) -> str:
-        """Say what is preferred."""
         return "contexts that share many records with the starting context are preferred"
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {"kind": self.kind}
 
 
@@ -84,15 +82,11 @@ class Isolation:
     it (by at most ``crowd``), a far one only raises it (by at most ``beta``), so that its spread is
     ``crowd`` and not twice that. No utility with these slopes separates outlier contexts from
     others better (``proof.md``, Theorem 5).
-
-    Parameters
-    ----------
-    crowd : int, optional
-        How many far records isolation needs to count fully; at least the model's beta (default:
-        ten times that) and at most 2^30. A larger crowd finds larger contexts, where there are any,
-        and separates outlier contexts from others less sharply.
     """
 
+    # How many far records isolation needs to count fully; at least the model's beta (default: ten
+    # times that) and at most 2^30. A larger crowd finds larger contexts, where there are any, and
+    # separates outlier contexts from others less sharply.
     crowd: int | None = None
     kind: ClassVar[str] = "isolation"
 
@@ -117,14 +111,12 @@ class Isolation:
         return self.crowd
 
     def words(self) -> str:
-        """Say what is preferred."""
         return (
             f"contexts in which few records are near it and many (up to {self.crowd}) are far "
             "away are preferred"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {"kind": self.kind, "crowd": self.crowd}
 
 
@@ -133,12 +125,16 @@ Score = Callable[[NDArray[np.int64], Mapping[str, int]], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class CustomUtility:
-    """A utility of one's own: any function of the population's size and the context's shape.
+    """A utility of one's own: any function of the context's records, by number, and its shape.
 
     The function is only ever called with public arguments, all sizes ``1 .. limit`` at once and
     how many values of each attribute the context has; the results become a table. The declared
     sensitivity is checked on that whole table before anything is spent, so it cannot be wrong.
     Populations above ``limit`` count as ``limit``.
+
+    With ``edges`` the function sees the records themselves, as a histogram of the metric: how many
+    lie below the first edge, between two, and from the last on. All numbers ``0 .. limit`` of each
+    band are tried together.
 
     Parameters
     ----------
@@ -146,13 +142,17 @@ class CustomUtility:
         How the question names it; register it (:func:`register_utility`) to read such questions.
     score : callable
         ``score(sizes, values)`` with ``sizes`` an int64 array and ``values`` a mapping from
-        attribute to the number of chosen values; returns whole numbers of the same shape.
+        attribute to the number of chosen values; returns whole numbers of the same shape. With
+        edges, ``sizes`` has a row for each band, and one number is returned for each column.
     sensitivity : int
         The most the score changes when the population changes by one.
     monotone : bool
-        Whether a larger population never lowers the score; halves the price.
+        Whether a larger population never lowers the score, or with edges, whether records of each
+        band all raise it or all lower it; halves the price.
     limit : int
-        The largest population told apart.
+        The largest population, or number of records in a band, told apart.
+    edges : sequence of float
+        Public cuts of the metric, ascending.
 
     Examples
     --------
@@ -160,6 +160,10 @@ class CustomUtility:
     ...     "brief", lambda sizes, values: np.minimum(sizes, 500) - 10 * sum(values.values()),
     ...     sensitivity=1, monotone=True)
     >>> brief.check({"Employer": 8})
+    >>> modest = CustomUtility(  # many earn below 120,000, and few more
+    ...     "modest", lambda counts, values: counts[0] - counts[1], monotone=True, limit=500,
+    ...     edges=(120_000,))
+    >>> modest.check({"Employer": 8})
     """
 
     name: str
@@ -167,6 +171,7 @@ class CustomUtility:
     sensitivity: int = 1
     monotone: bool = False
     limit: int = 100_000
+    edges: tuple[float, ...] = ()
     kind: ClassVar[str] = "custom"
 
     def __post_init__(self) -> None:
@@ -179,33 +184,73 @@ class CustomUtility:
             value = getattr(self, parameter)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise invalid(owner, parameter, "a whole number of at least 1", value)
+        edges = tuple(self.edges)
+        known = all(isinstance(edge, int | float) and math.isfinite(edge) for edge in edges)
+        if not known or list(edges) != sorted(set(edges)):
+            raise invalid(owner, "edges", "finite numbers in ascending order", self.edges)
+        object.__setattr__(self, "edges", edges)
 
     @property
     def spread(self) -> int:
         """The cost of one draw in units of ``eta``."""
         return self.sensitivity if self.monotone else 2 * self.sensitivity
 
+    @property
+    def cells(self) -> int:
+        """How many entries a table has."""
+        return prod(self._shape)
+
     def table(self, values: Mapping[str, int]) -> NDArray[np.int64]:
-        """Return the checked scores of populations ``1 .. limit`` in a context of this shape."""
-        found = np.asarray(self.score(np.arange(1, self.limit + 1), dict(values)))
-        if found.shape != (self.limit,) or not np.issubdtype(found.dtype, np.integer):
+        """Return the checked scores in a context of this shape.
+
+        Of populations ``1 .. limit``; with edges, of all numbers of records in the bands, those of
+        the last band running fastest.
+        """
+        sizes = np.indices(self._shape).reshape(len(self._shape), -1)
+        found = np.asarray(self.score(sizes if self.edges else sizes[0] + 1, dict(values)))
+        if found.shape != (self.cells,) or not np.issubdtype(found.dtype, np.integer):
             must = "a function that returns one whole number for each size"
             raise invalid("CustomUtility", "score", must, f"{found.dtype} of shape {found.shape}")
         if int(found.min()) < -_MOST_SCORE or int(found.max()) > _MOST_SCORE:
             must = "a function whose scores lie within 2^62 of 0"
             raise invalid("CustomUtility", "score", must, "a larger one")
-        steps = np.diff(found.astype(np.int64))
-        lowest = 0 if self.monotone else -self.sensitivity
-        wrong = np.flatnonzero((steps < lowest) | (steps > self.sensitivity))
-        if len(wrong):
-            size = int(wrong[0]) + 1
-            raise InvalidInput(
-                f"The utility {self.name!r} declares sensitivity {self.sensitivity}"
-                f"{' and monotone' if self.monotone else ''}, but changes by "
-                f"{int(steps[wrong[0]])} from a population of {size} to {size + 1} where the "
-                f"context has {dict(values)} values."
-            )
-        return found.astype(np.int64)
+        found = found.astype(np.int64)
+        for band, steps in enumerate(self._steps(found)):
+            one_way = self.monotone and not (self.edges and (steps <= 0).all())
+            wrong = np.argwhere((steps < (0 if one_way else -self.sensitivity))
+                                | (steps > self.sensitivity))  # fmt: skip
+            if len(wrong):
+                self._refuse(wrong[0], band, int(steps[tuple(wrong[0])]), values)
+        return found
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self.limit + 1,) * (len(self.edges) + 1) if self.edges else (self.limit,)
+
+    def _steps(self, table: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """By how much one record more changes the score, for each band."""
+        return [np.diff(table.reshape(self._shape), axis=at) for at in range(len(self._shape))]
+
+    def ways(self, values: Mapping[str, int]) -> NDArray[np.int64]:
+        """Return for each band whether its records raise (1) or lower (-1) the score, or neither.
+
+        Of a table that is monotone in each band, in contexts of this shape.
+        """
+        return np.sign([steps.sum() for steps in self._steps(self.table(values))])
+
+    def _refuse(
+        self, at: NDArray[np.intp], band: int, step: int, values: Mapping[str, int]
+    ) -> None:
+        """Say where the declared sensitivity is not that of the score."""
+        size = int(at[0]) + 1
+        where = f"from a population of {size} to {size + 1}"
+        if self.edges:
+            where = f"when band {band + 1} of {at.tolist()} gets one record more"
+        raise InvalidInput(
+            f"The utility {self.name!r} declares sensitivity {self.sensitivity}"
+            f"{' and monotone' if self.monotone else ''}, but changes by {step} {where} where the "
+            f"context has {dict(values)} values."
+        )
 
     def check(self, sizes: Mapping[str, int]) -> None:
         """Check the declared sensitivity for every shape of context and every population.
@@ -215,36 +260,48 @@ class CustomUtility:
         sizes : mapping
             How many values each attribute has on the card.
         """
-        if prod(sizes.values()) * self.limit > _MOST_WORK:
+        work = prod(sizes.values()) * self.cells
+        if work > _MOST_WORK or (self.edges and self.cells > _MOST_CELLS):
             raise invalid(
                 "CustomUtility",
                 "limit",
                 "small enough to check every shape of context",
                 self.limit,
-                "Lower it, or use fewer attributes.",
+                "Lower it, or use fewer attributes or edges.",
             )
         _check_everywhere(self, tuple(sorted(sizes.items())))
 
     def words(self) -> str:
-        """Say what is preferred."""
         return f"contexts are preferred by the custodian's utility {self.name!r}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "kind": self.kind,
             "name": self.name,
             "sensitivity": self.sensitivity,
             "monotone": self.monotone,
             "limit": self.limit,
+            **({"edges": list(self.edges)} if self.edges else {}),
         }
 
 
 @lru_cache(maxsize=64)
 def _check_everywhere(utility: CustomUtility, sizes: tuple[tuple[str, int], ...]) -> None:
     names = [name for name, _ in sizes]
+    known = np.zeros(len(utility.edges) + 1, dtype=np.int64)
     for shape in product(*(range(1, size + 1) for _, size in sizes)):
-        utility.table(dict(zip(names, shape, strict=True)))
+        values = dict(zip(names, shape, strict=True))
+        if not (utility.edges and utility.monotone):
+            utility.table(values)
+            continue
+        ways = utility.ways(values)
+        if (ways * known < 0).any():  # one record would move two contexts apart by twice the step
+            band = int(np.argmin(ways * known)) + 1
+            raise InvalidInput(
+                f"The utility {utility.name!r} declares monotone, but records of band {band} raise "
+                f"the score in contexts of some shapes and lower it in others, as with {values}."
+            )
+        known = np.where(known == 0, ways, known)
 
 
 _REGISTERED: dict[str, CustomUtility] = {}

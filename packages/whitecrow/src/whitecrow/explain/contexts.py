@@ -27,13 +27,6 @@ MOST_BITS = 4096
 class Space:
     """All contexts of one record: attributes, and which values are the record's own.
 
-    Parameters
-    ----------
-    attributes : tuple of Attribute
-        Smallest first; the first holds the highest bits.
-    own : tuple of int
-        The record's value of each attribute.
-
     Examples
     --------
     >>> employer = Attribute("Employer", ("A", "B", "C"))
@@ -44,8 +37,8 @@ class Space:
     "Year" IN ('2004') AND "Employer" IN ('A', 'B')
     """
 
-    attributes: tuple[Attribute, ...]
-    own: tuple[int, ...]
+    attributes: tuple[Attribute, ...]  # smallest first; the first holds the highest bits
+    own: tuple[int, ...]  # the record's value of each attribute
 
     @classmethod
     def of(cls, names: Sequence[str], record: Mapping[str, Any], card: Card) -> Space:
@@ -81,7 +74,6 @@ class Space:
 
     @property
     def whole(self) -> int:
-        """The context of all values."""
         return (1 << self.bits) - 1
 
     def needs(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:

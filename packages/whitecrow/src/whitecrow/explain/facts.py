@@ -20,27 +20,13 @@ from whitecrow.question import Progress
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ExplainFacts(Facts):
-    """The record's context graph, and the public settings of the search.
+    """The record's context graph, and the public settings of the search."""
 
-    Parameters
-    ----------
-    exact_graph : DataGraph
-        Verdicts and utilities; already enumerated for the direct search.
-    space : Space
-        The contexts (public).
-    search : str
-        The search (public).
-    eta : Fraction
-        Weight of one unit of utility in each private draw (public).
-    start : int or None
-        The public starting context.
-    """
-
-    exact_graph: DataGraph
-    space: Space
-    search: str
-    eta: Fraction
-    start: int | None
+    exact_graph: DataGraph  # verdicts and utilities; already enumerated for the direct search
+    space: Space  # the contexts (public)
+    search: str  # the search (public)
+    eta: Fraction  # weight of one unit of utility in each private draw (public)
+    start: int | None  # the public starting context
 
 
 def gather(
@@ -63,12 +49,14 @@ def gather(
     offsets = groups[-1].astype(np.int64) - own
     population = Population(space.needs_of(places), offsets, space.bits, counts)
     everywhere = question.notion == "differential"
+    edges = np.array(getattr(question.preferred, "edges", ()), dtype=np.float64)
     graph = DataGraph(
         space,
         population,
         Verdicts(population, detector),
         question.preferred,
         everywhere=everywhere,
+        cuts=(grid.cells(edges) - own).tolist(),
     )
     if kind == "direct":
         graph.enumerate(progress)

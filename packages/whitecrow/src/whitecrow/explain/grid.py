@@ -23,14 +23,6 @@ _MOST = 2**36
 class Grid:
     """A public rounding of the metric: ``rint((x - origin) / step)``, a function of x alone.
 
-    Parameters
-    ----------
-    origin : float
-        The card's lower bound, or 0.
-    step : Fraction
-        The card's resolution; without one, 1 for integers and otherwise the largest power of ten
-        that cuts the card's bounds into at least 2^30 steps.
-
     Examples
     --------
     >>> from whitecrow.data import Card, Column
@@ -39,18 +31,14 @@ class Grid:
     Fraction(1, 1000)
     """
 
-    origin: float
+    origin: float  # the card's lower bound, or 0
+    # The card's resolution; without one, 1 for integers and otherwise the largest power of ten that
+    # cuts the card's bounds into at least 2^30 steps.
     step: Fraction
 
     @classmethod
     def of(cls, name: str, card: Card) -> Grid:
-        """Read the grid of a metric from the card.
-
-        Raises
-        ------
-        InvalidInput
-            The metric is not numeric, or the card gives neither bounds nor a resolution.
-        """
+        """Read the grid of a metric from the card."""
         column = card.column(name)
         if not column.numeric:
             raise InvalidInput(

@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from whitecrow.explain.draws import TRIES
-from whitecrow.explain.search import Draws, Graph
+from whitecrow.explain.search import TRIES, Draws, Graph
 from whitecrow.noise.laws import exponential_levels_pmf, permute_and_flip_pmf
 
 T = TypeVar("T", bound=Hashable)
@@ -18,12 +17,7 @@ T = TypeVar("T", bound=Hashable)
 class Listed:
     """A small graph in the open: matching contexts and their utilities.
 
-    Parameters
-    ----------
-    bits : int
-        The number of free bits.
-    utilities : mapping of context to utility, or callable
-        The matching contexts; a callable receives the start of the search and returns them.
+    Where these are a callable, it receives the start of the search and returns them.
     """
 
     def __init__(
@@ -35,31 +29,25 @@ class Listed:
 
     @property
     def matches(self) -> list[int]:
-        """The matching contexts, ascending."""
         return sorted(self._utilities)
 
     def begin(self, start: int) -> None:
-        """Take the utilities that belong to this start."""
         if self._from_start is not None:
             self._utilities = dict(self._from_start(start))
 
     def match(self, contexts: Sequence[int]) -> list[bool]:
-        """Say which contexts match."""
         return [context in self._utilities for context in contexts]
 
     def utility(self, contexts: Sequence[int]) -> list[int]:
-        """Return the utility of each."""
         return [self._utilities[context] for context in contexts]
 
     def levels(self) -> tuple[list[int], list[int]]:
-        """Return the different utilities and how many contexts have each."""
         found: dict[int, int] = defaultdict(int)
         for utility in self._utilities.values():
             found[utility] += 1
         return list(found), list(found.values())
 
     def member(self, level: int, place: int) -> int:
-        """Return one of the contexts of that utility."""
         return [context for context in self.matches if self._utilities[context] == level][place]
 
 

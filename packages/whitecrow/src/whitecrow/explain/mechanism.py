@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from whitecrow.explain._utilities import Overlap
-from whitecrow.explain.draws import SourceDraws
 from whitecrow.explain.facts import ExplainFacts
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import Draws, search
+from whitecrow.explain.search import Draws, SourceDraws, search
 from whitecrow.noise import Source
 
 

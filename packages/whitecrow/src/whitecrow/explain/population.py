@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,12 @@ class Population:
     """Everyone but the record asked about, prepared for evaluation in many contexts.
 
     The record itself belongs to every context exactly once, whether or not the data hold it: if
-    they do, one of its copies is left out here. This makes the effective population a function
-    of the data that changes by at most one record when the data do (``proof.md``, Lemma 1).
+    they do, one of its copies is left out here. This makes the effective population a function of
+    the data that changes by at most one record when the data do (``proof.md``, Lemma 1).
 
-    Parameters
-    ----------
-    needs : array of int, records by attributes
-        The free bit each record needs for each attribute, -1 where it shares the record's value.
-    offsets : array of int
-        Each record's metric minus the record's own, in steps of the grid.
-    bits : int
-        The number of free bits.
-    counts : array of int, optional
-        How many records each row stands for; without it, one.
+    ``needs`` (records by attributes) has the free bit each record needs for each attribute, -1
+    where it shares the record's value; ``offsets`` each record's metric minus the record's own, in
+    steps of the grid; ``counts`` how many records each row stands for, one unless given.
     """
 
     def __init__(
@@ -46,10 +39,12 @@ class Population:
         marks = _signatures(needs[outward], bits)
         self.signatures, self.cell = _cells(marks)
         count = len(self.signatures)
-        self.size = _grouped(np.add, self.cell, self.counts, count)
-        self.total = _grouped(np.add, self.cell, self.offsets * self.counts, count)
-        self.low = _grouped(np.minimum, self.cell, self.offsets, count)
-        self.high = _grouped(np.maximum, self.cell, self.offsets, count)
+        self._order = np.argsort(self.cell, kind="stable")
+        self._starts = np.searchsorted(self.cell[self._order], np.arange(count))
+        self.size = self._grouped(np.add, self.counts)
+        self.total = self._grouped(np.add, self.offsets * self.counts)
+        self.low = self._grouped(np.minimum, self.offsets)
+        self.high = self._grouped(np.maximum, self.offsets)
         squares = self.offsets.astype(np.float64) ** 2 * self.counts
         self.squares = np.bincount(self.cell, weights=squares, minlength=count)
 
@@ -61,7 +56,19 @@ class Population:
     def near(self, reach: int) -> NDArray[np.int64]:
         """Return how many records of each cell lie within ``reach`` of the record."""
         close = np.where(np.abs(self.offsets) <= reach, self.counts, 0)
-        return _grouped(np.add, self.cell, close, len(self.size))
+        return self._grouped(np.add, close)
+
+    def bands(self, cuts: Sequence[int]) -> Iterator[NDArray[np.int64]]:
+        """Yield how many records of each cell lie in each band that these offsets cut."""
+        band = np.searchsorted(cuts, self.offsets, side="right")
+        for place in range(len(cuts) + 1):
+            yield self._grouped(np.add, np.where(band == place, self.counts, 0))
+
+    def _grouped(self, combine: np.ufunc, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Combine the amounts of each cell; every cell has at least one record."""
+        if not len(self._starts):
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(combine.reduceat(amounts[self._order], self._starts), dtype=np.int64)
 
     def sides(
         self, reach: int | None = None
@@ -124,17 +131,6 @@ def _cells(marks: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.in
         return cells.reshape(-1, 1), index.astype(np.int64)
     cells, index = np.unique(marks, axis=0, return_inverse=True)
     return np.ascontiguousarray(cells), index.reshape(-1).astype(np.int64)
-
-
-def _grouped(
-    combine: np.ufunc, cell: NDArray[np.int64], offsets: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
-    """Combine the offsets of each cell; every cell has at least one record."""
-    if not count:
-        return np.zeros(0, dtype=np.int64)
-    order = np.argsort(cell, kind="stable")
-    starts = np.searchsorted(cell[order], np.arange(count))
-    return np.asarray(combine.reduceat(offsets[order], starts), dtype=np.int64)
 
 
 def _rank_within(cell: NDArray[np.int64]) -> NDArray[np.int64]:

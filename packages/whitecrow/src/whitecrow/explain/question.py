@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,13 +16,19 @@ from whitecrow.anomaly.detectors import Detector, FewWithin, FittedDetector
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Epsilon, Maybe, Name, Names, Record, Whole
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.explain._options import DetectorOptions
-from whitecrow.explain._parameters import DetectorChoice, Start, UtilityChoice, number_of
+from whitecrow.explain._parameters import (
+    DetectorChoice,
+    DetectorOptions,
+    Start,
+    UtilityChoice,
+    number_of,
+)
 from whitecrow.explain._utilities import CustomUtility, Isolation, Population, Utility
 from whitecrow.explain.contexts import Space
 from whitecrow.explain.grid import Grid
-from whitecrow.explain.search import SEARCHES, draws_of
+from whitecrow.explain.search import SEARCHES, TRIES, draws_of
 from whitecrow.explain.text import describe_words
+from whitecrow.limits import Limits, worst_case
 from whitecrow.privacy import ConditionalPrivacy, DifferentialPrivacy, Guarantee, unrounded
 from whitecrow.question import Question, Said
 
@@ -138,6 +145,7 @@ class Explain(Question):
         },
         help="A promise to everyone else, or only while the matching contexts stay the same.",
         label="Who is covered",
+        option="guarantee",
         default="differential",
         group="price",
     )
@@ -228,7 +236,6 @@ class Explain(Question):
         return self.epsilon / (draws * self.preferred.spread * card.contribution)
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         space = self.space(card)
         self.on_grid(card)
         self.searching(space)
@@ -239,14 +246,12 @@ class Explain(Question):
             self.utility.check({a.name: a.size for a in space.attributes})
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         if self.notion == "differential":
             return DifferentialPrivacy(self.epsilon)
         return ConditionalPrivacy(self.epsilon, self.condition(card))
 
     def rule(self) -> str:
-        """Say when a record is an outlier."""
         if isinstance(self.detector, DistanceAnomaly):
             beta, radius = self.detector.beta, self.detector.radius
             return f"at most {beta} records, itself included, lie within {unrounded(radius)} of it"
@@ -321,3 +326,23 @@ def _utility(given: Utility | None, detector: Detector | DistanceAnomaly, notion
             raise invalid(_OWNER, "utility", must, found.kind)
         return found.of(detector.beta)
     return found
+
+
+def cost(question: Explain, card: Card, records: int) -> Limits:
+    """Contexts, each judged over the records in it; a fitted detector takes its estimators."""
+    space = question.space(card)
+    search = question.searching(space)
+    if search == "direct":
+        contexts = 2.0**space.bits
+    elif search == "uniform":
+        contexts = float(question.samples) * TRIES
+    else:  # one start, then the neighbours of each context visited
+        contexts = TRIES + float(question.samples + 1) * space.bits
+    each = 1.0
+    if isinstance(question.detector, FittedDetector):  # fitted anew in each context
+        written = question.detector.to_json()["parameters"]
+        each = 100.0 * float(written.get("n_estimators", 100))
+    # Records of the same attributes and the same rounded value are one cell; judging a context
+    # looks at each cell once, sorting it first.
+    judged = contexts * records * (1 + math.log2(records)) * each
+    return worst_case(judged, draws=contexts / 100, values=records * 4, kept=contexts + records)

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
+from whitecrow.noise import Source, exponential_levels, permute_and_flip, system_source
+
 SEARCHES = ("direct", "uniform", "walk", "dfs", "bfs")
 
 
@@ -79,22 +81,12 @@ def search(
 ) -> int | None:
     """Find a context, or None where no matching context was found.
 
-    Parameters
-    ----------
-    kind : {"direct", "uniform", "walk", "dfs", "bfs"}
-        Which search.
-    graph, draws
-        What is searched, and by which randomness.
-    eta : Fraction
-        Weight of one unit of utility in each private draw.
-    samples : int
-        How many contexts are visited beside the first.
-    start : int, optional
-        A public context to begin at, and from which overlap is measured. Where it does not match,
-        and without one, the search begins at a uniform matching context: a function of the
-        matching set alone (erratum E21).
-    anchored : bool
-        Whether the utility needs a start even if the search does not.
+    ``kind`` is "direct", "uniform", "walk", "dfs" or "bfs", ``eta`` the weight of one unit of
+    utility in each private draw, and ``samples`` how many contexts are visited beside the first.
+    ``start`` is a public context to begin at, and from which overlap is measured. Where it does not
+    match, and without one, the search begins at a uniform matching context: a function of the
+    matching set alone (erratum E21). ``anchored`` says that the utility needs a start even if the
+    search does not.
     """
     begin = start
     travels = kind in ("walk", "dfs", "bfs")
@@ -177,3 +169,40 @@ def _bfs(graph: Graph, draws: Draws, samples: int, start: int, eta: Fraction) ->
             return visited
         here = frontier.pop(draws.choose(graph.utility(frontier), eta))
         visited.append(here)
+
+
+TRIES = 2**16
+"""How many uniform contexts are tried before "none matches" is the answer; public."""
+
+_FIRST_BATCH = 16
+_LAST_BATCH = 1024
+
+
+class SourceDraws:
+    """Draws from a source."""
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source or system_source()
+
+    def below(self, n: int) -> int:
+        return self._source.below(n)
+
+    def choose(self, utilities: Sequence[int], eta: Fraction) -> int:
+        """Return a place by permute-and-flip."""
+        return permute_and_flip(utilities, eta, self._source)
+
+    def level(self, levels: Sequence[int], counts: Sequence[int], eta: Fraction) -> int:
+        """Return the place of a level by the exponential mechanism."""
+        return exponential_levels(levels, counts, eta, self._source)
+
+    def matching(self, graph: Graph) -> int | None:
+        """Return a uniform matching context, or None after ``TRIES`` that do not match."""
+        tried, batch = 0, _FIRST_BATCH
+        while tried < TRIES:
+            drawn = [self._source.bits(graph.bits) for _ in range(min(batch, TRIES - tried))]
+            for context, fits in zip(drawn, graph.match(drawn), strict=True):
+                if fits:
+                    return context
+            tried += len(drawn)
+            batch = min(2 * batch, _LAST_BATCH)
+        return None

@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 
 from whitecrow.data import Card, Column, Dataset
 from whitecrow.explain.contexts import Space
-from whitecrow.explain.draws import SourceDraws
 from whitecrow.explain.facts import ExplainFacts, gather
 from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import matching, searched
 from whitecrow.explain.question import Explain
-from whitecrow.explain.search import Draws
+from whitecrow.explain.search import Draws, SourceDraws
 from whitecrow.noise import Source
 
 Found = tuple[tuple[int, ...], ...] | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,11 +213,7 @@ def _lof(population: Population, detector: LocalOutlierFactor) -> tuple[Batch, D
 def _histogram(population: Population, detector: Histogram) -> tuple[Batch, Direct]:
     from whitecrow.explain import _kernels
 
-    sizes = range(1, population.most + 1)
-    bins = np.array(
-        [0, *map(detector.count, sizes)] if detector.bins == "sqrt" else [detector.bins],
-        dtype=np.int64,
-    )
+    bins = np.array([detector.bins]) if detector.bins != "sqrt" else _roots(population.most)
     share, whole = detector.frequency.numerator, detector.frequency.denominator
     spans = (population.size, population.low, population.high)
     # A bin is decided once it holds its share of the population: no cell need show more.
@@ -237,6 +234,12 @@ def _histogram(population: Population, detector: Histogram) -> tuple[Batch, Dire
         )
 
     return batch, direct
+
+
+def _roots(most: int) -> NDArray[np.int64]:
+    """How many bins ``Histogram.count`` gives each size: b for those above (b-1)^2, up to b^2."""
+    root = np.arange(1, isqrt(most - 1) + 2)
+    return np.concatenate([[0], np.repeat(root, 2 * root - 1)[:most]])
 
 
 def _few_within(population: Population, detector: FewWithin) -> tuple[Batch, None]:

@@ -138,14 +138,9 @@ def _counted_there(counting: Counting, dataset: RemoteDataset, asked: Asked) -> 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CellFacts(Facts):
-    """The records, behind cells.
+    """The records, behind cells."""
 
-    Parameters
-    ----------
-    _count : callable
-        Counts all records by cells, exactly, here or where they are; only this object calls it.
-    """
-
+    # Counts all records by cells, exactly, here or where they are; only this object calls it.
     _count: Callable[[Any], Counts]
     _counted: list[Any] = field(default_factory=list, init=False)
 
@@ -158,16 +153,8 @@ class CellFacts(Facts):
     ) -> Counts:
         """Return how many records the cells hold, each number with its own draw of the noise.
 
-        Parameters
-        ----------
-        cells : Counting
-            Which cell a record is in.
-        noise : Noise
-            What is added.
-        source : Source, optional
-            Where the noise comes from.
-        groups : int64 array, optional
-            For each cell the larger one that it is a part of; -1 for cells that are left out.
+        ``groups`` says for each cell the larger one that it is a part of; -1 for cells that are
+        left out.
         """
         counts = self._exact(cells)
         if groups is not None:
@@ -200,20 +187,11 @@ class Answers(Protocol):
 
 @dataclass(frozen=True)
 class Bought:
-    """Noisy counts of some facts, drawn when they are asked for.
-
-    Parameters
-    ----------
-    facts : CellFacts
-    money : Money
-        What is paid with.
-    source : Source, optional
-        Of the noise; the operating system's unless given.
-    """
+    """Noisy counts of some facts, drawn when they are asked for."""
 
     facts: CellFacts
-    money: Money
-    source: Source | None = None
+    money: Money  # what is paid with
+    source: Source | None = None  # of the noise; the operating system's unless given
 
     def counts(
         self, cells: Counting, share: Fraction, tables: int, groups: Counts | None = None

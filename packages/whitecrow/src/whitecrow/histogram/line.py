@@ -61,12 +61,6 @@ def _at(places: list[int]) -> Edges:
 class Line:
     """Where the values of a column may lie.
 
-    Parameters
-    ----------
-    kind : {"number", "integer", "date"}
-    lower, upper : float
-        Public bounds; infinite where there are none.
-
     Examples
     --------
     >>> line = Line("integer", 0.0, 5.0)
@@ -75,6 +69,7 @@ class Line:
     """
 
     kind: str
+    # lower, upper: Public bounds; infinite where there are none.
     lower: float = -math.inf
     upper: float = math.inf
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from whitecrow.errors import InvalidInput
 from whitecrow.histogram.columns import Categories, Numbers
 from whitecrow.histogram.line import Line
-from whitecrow.privacy.overlap import joint_promise
+from whitecrow.privacy.composition import joint_promise
 
 if TYPE_CHECKING:
     from whitecrow.histogram.table import TableProfile

@@ -61,16 +61,10 @@ def _log_lower(number: int) -> Fraction:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of some counts: its law and its size.
-
-    Parameters
-    ----------
-    law : {"laplace", "gaussian"}
-    size : Fraction
-        The scale of the discrete Laplace law, or the variance of the discrete Gaussian.
-    """
+    """The noise of some counts: its law and its size."""
 
     law: str
+    # The scale of the discrete Laplace law, or the variance of the discrete Gaussian.
     size: Fraction
 
     @property
@@ -92,23 +86,14 @@ class Noise:
 
 @dataclass(frozen=True)
 class Money:
-    """What a question pays with: an epsilon or a rho, and what one unit of privacy may change.
+    """What a question pays with: an epsilon or a rho, and what one unit of privacy may change."""
 
-    Parameters
-    ----------
-    law : {"laplace", "gaussian"}
-        Pure privacy pays epsilon with Laplace noise, (epsilon, delta) pays rho with Gaussian.
-    total : Fraction
-        The epsilon or the rho of the whole question.
-    relation : {"add_remove", "replace_one"}
-    contribution : int
-        How many records one unit of privacy has.
-    """
-
+    # {"laplace", "gaussian"}: Pure privacy pays epsilon with Laplace noise, (epsilon, delta) pays
+    # rho with Gaussian.
     law: str
-    total: Fraction
+    total: Fraction  # the epsilon or the rho of the whole question
     relation: Unit
-    contribution: int
+    contribution: int  # how many records one unit of privacy has
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction, relation: Unit, contribution: int) -> Money:

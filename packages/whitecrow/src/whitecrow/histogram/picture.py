@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from whitecrow.errors import MissingExtra
-from whitecrow.figures import can_draw, panels
+from whitecrow.errors import InvalidInput
+from whitecrow.figures import panels
 from whitecrow.histogram.columns import Categories
+from whitecrow.rendering.bars import WIDE, histogram, ranked
 
 if TYPE_CHECKING:
     from whitecrow.histogram.table import TableProfile
 
-_WIDE, _TALL = 260, 90
+Floats = NDArray[np.float64]
+
 _MOST_BARS = 12
 _MOST_DRAWN = 24
 _FARTHEST = 2.0**1020
-_INK, _PALE = "#1f4e79", "#7aa6c2"
+_PALE = "#7aa6c2"
 
 
 def draw(profile: TableProfile, path: Path) -> Path:
@@ -29,7 +31,7 @@ def draw(profile: TableProfile, path: Path) -> Path:
     if path.suffix.lower() in (".html", ".htm"):
         path.write_text(_page(profile), encoding="utf-8")
     else:
-        _drawn(profile, path)
+        drawn(profile)[0].figure.savefig(path, dpi=110)
     return path
 
 
@@ -64,50 +66,18 @@ def fragment(profile: TableProfile) -> str:
 
 def column_svg(profile: TableProfile, name: str) -> str:
     """Return the picture of one column: a histogram, or bars for common values."""
-    column = profile.column(name)
-    if isinstance(column, Categories):
-        shapes = "".join(_category_bars(profile, name))
-    else:
-        shapes = "".join(_number_bars(profile, name))
-    label = html.escape(f"Released distribution of {name}", quote=True)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" '
-        f'width="{_WIDE}" height="{_TALL}" viewBox="0 0 {_WIDE} {_TALL}">{shapes}</svg>'
-    )
-
-
-def _number_bars(profile: TableProfile, name: str) -> Iterator[str]:
+    label = f"Released distribution of {name}"
+    if isinstance(profile.column(name), Categories):
+        return ranked(label, list(profile.categories(name).items()))
     found = densities(profile, name)
     if found is None:
-        return
+        return ranked(label, [])
     borders, heights = found
-    lower, upper = float(borders[0]), float(borders[-1])
-    floor = _TALL - 16
-    top = float(heights.max()) or 1.0
-    for place, height in enumerate(heights.tolist()):
-        left = _WIDE * (float(borders[place]) - lower) / (upper - lower)
-        right = _WIDE * (float(borders[place + 1]) - lower) / (upper - lower)
-        tall = floor * height / top
-        yield (
-            f'<rect x="{left:.1f}" y="{floor - tall:.1f}" width="{max(0.5, right - left):.1f}" '
-            f'height="{tall:.1f}" fill="{_PALE}"/>'
-        )
-    for at, anchor, value in ((0, "start", lower), (_WIDE, "end", upper)):
-        said = html.escape(profile.shown(name, value))
-        yield (
-            f'<text x="{at}" y="{_TALL - 3}" text-anchor="{anchor}" font-size="11" '
-            f'fill="{_INK}">{said}</text>'
-        )
+    ends = profile.shown(name, float(borders[0])), profile.shown(name, float(borders[-1]))
+    return histogram(label, borders.tolist(), heights.tolist(), ends)
 
 
-def densities(
-    profile: TableProfile, name: str
-) -> (
-    tuple[
-        np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]
-    ]
-    | None
-):
+def densities(profile: TableProfile, name: str) -> tuple[Floats, Floats] | None:
     """Return borders and heights of the middle 98 % of a column, for a picture."""
     if profile.bounds(name) is None:
         return None
@@ -125,44 +95,48 @@ def densities(
     if not ends[0] < ends[-1]:  # all beyond what is drawn
         return None
     # A cell of one value is drawn as wide as can be seen.
-    parts = np.maximum(np.diff(ends) / (ends[-1] - ends[0]), 1.0 / (2 * _WIDE))
+    parts = np.maximum(np.diff(ends) / (ends[-1] - ends[0]), 1.0 / (2 * WIDE))
     return ends, shares[kept] / parts
 
 
-def _category_bars(profile: TableProfile, name: str) -> Iterator[str]:
-    best = sorted(profile.categories(name).items(), key=lambda item: -item[1])[:_MOST_BARS]
-    if not best:
-        return
-    top = max(best[0][1], 1)
-    step = _TALL / len(best)
-    size = min(11.0, step - 1)
-    for place, (value, count) in enumerate(best):
-        y = place * step
-        said = html.escape(value if len(value) <= 24 else value[:23] + "…")
-        yield (
-            f'<rect x="120" y="{y + 1:.1f}" width="{(_WIDE - 120) * count / top:.1f}" '
-            f'height="{max(1.0, step - 2):.1f}" fill="{_PALE}"/>'
-            f'<text x="114" y="{y + step * 0.75:.1f}" text-anchor="end" font-size="{size:.1f}" '
-            f'fill="{_INK}">{said}</text>'
-        )
-
-
-def _drawn(profile: TableProfile, path: Path) -> None:
-    if not can_draw():
-        raise MissingExtra(
-            "Such pictures need matplotlib: pip install 'whitecrow[plots]'. "
-            "A report needs nothing: name a file that ends in .html."
-        )
-    names = profile.names[:_MOST_DRAWN]
-    figure, axes = panels(len(names))
-    for name, axis in zip(names, axes, strict=False):
-        axis.set_title(name, fontsize=9)
-        if isinstance(profile.column(name), Categories):
-            best = sorted(profile.categories(name).items(), key=lambda item: -item[1])[:_MOST_BARS]
-            axis.barh(range(len(best)), [count for _, count in best], color=_PALE)
-            axis.set_yticks(range(len(best)), [value for value, _ in best], fontsize=7)
-        elif (found := densities(profile, name)) is not None:
-            axis.stairs(found[1], found[0], fill=True, color=_PALE)
-            axis.set_yticks([])
+def drawn(profile: TableProfile) -> list[Any]:
+    """Draw every column that shows more than noise, on a figure of its own; return the Axes."""
+    shown = [name for name in profile.names if _has_picture(profile, name)][:_MOST_DRAWN]
+    if not shown:
+        raise InvalidInput("No column of this profile shows more than noise: nothing to draw.")
+    figure, axes = panels(len(shown))
+    for name, axis in zip(shown, axes, strict=False):
+        _on(profile, name, axis)
     figure.suptitle(f"Profile of {profile.basis.name}")
-    figure.savefig(path, dpi=110)
+    return list(axes[: len(shown)])
+
+
+def drawn_column(profile: TableProfile, name: str, ax: Any = None) -> Any:
+    """Draw one column, on the given Axes or on a figure of its own; return the Axes."""
+    if not _has_picture(profile, name):
+        raise InvalidInput(f"The column {name!r} shows nothing but noise: nothing to draw.")
+    axis = panels(1)[1][0] if ax is None else ax
+    _on(profile, name, axis)
+    return axis
+
+
+def _has_picture(profile: TableProfile, name: str) -> bool:
+    if isinstance(profile.column(name), Categories):
+        return bool(profile.categories(name))
+    return densities(profile, name) is not None
+
+
+def _on(profile: TableProfile, name: str, axis: Any) -> None:
+    axis.set_title(name, fontsize=9)
+    if isinstance(profile.column(name), Categories):
+        best = sorted(profile.categories(name).items(), key=lambda item: -item[1])[:_MOST_BARS]
+        axis.barh(range(len(best)), [count for _, count in best], color=_PALE)
+        axis.set_yticks(range(len(best)), [value for value, _ in best], fontsize=7)
+        return
+    found = densities(profile, name)
+    assert found is not None
+    axis.stairs(found[1], found[0], fill=True, color=_PALE)
+    axis.set_yticks([])
+    if profile.column(name).kind == "date":
+        axis.xaxis_date()  # matplotlib counts days from 1970, too
+        axis.tick_params(axis="x", labelrotation=30, labelsize=7)

@@ -18,10 +18,9 @@ from whitecrow.card import LEAST_SCALE, MOST_SCALE, date_text
 from whitecrow.data import Card, Column
 from whitecrow.data.template import written
 from whitecrow.errors import InvalidInput
-from whitecrow.histogram.columns import Categories, Numbers
+from whitecrow.histogram.columns import Categories, Numbers, quantile, rank_deviation, running
 from whitecrow.histogram.line import Line, line_of
 from whitecrow.histogram.merging import merged
-from whitecrow.histogram.quantiles import quantile, rank_deviation, running
 from whitecrow.privacy import DifferentialPrivacy
 
 _SURE = 4.0
@@ -172,13 +171,23 @@ class TableProfile:
         return column
 
     def card(self) -> Card:
-        """Return a drafted card: what was found, each line marked as bought."""
+        """Return a drafted card: what was found, each line marked as bought.
+
+        A column of texts without common values is not on it, so that it leaves no record out;
+        unless all are such columns.
+        """
+        columns = [
+            self._drafted(column) if column.name in self.names else column
+            for column in self.basis.columns
+        ]
+        used = [
+            column
+            for column in columns
+            if column.type != "text" or column.name == self.basis.user_column
+        ]
         return replace(
             self.basis,
-            columns=tuple(
-                self._drafted(column) if column.name in self.names else column
-                for column in self.basis.columns
-            ),
+            columns=tuple(used or columns),
             sources={**self.basis.sources, "profile": self._source},
         )
 
@@ -205,9 +214,8 @@ class TableProfile:
 
     def _drafted(self, column: Column) -> Column:
         released = self.column(column.name)
-        some = released.missing > self._sure(released.deviation)
         if isinstance(released, Categories):
-            return self._drafted_category(column, released, some)
+            return self._drafted_category(column, released)
         found = self.bounds(column.name)
         if column.bounded or found is None:
             return column
@@ -222,22 +230,32 @@ class TableProfile:
             scale=column.scale or self.scale(column.name),
             source="priced question",
         )
-        if not some or column.missing == "fill":
+        if column.missing == "fill":
             return found_column
         return replace(found_column, missing="fill", fill=whole(middle))
 
-    def _drafted_category(self, column: Column, released: Categories, some: bool) -> Column:
+    def _drafted_category(self, column: Column, released: Categories) -> Column:
         found = released.values[released.listed :]
         named = sum(max(0, count) for count in released.counts)
         if not released.values or (column.type == "text" and 2 * named < self.records):
             return column  # mostly rare texts: no category
-        values = (*released.values, *((_MISSING,) if some and column.missing != "fill" else ()))
-        if not found and values == column.categories:
+        some = released.missing > self._sure(released.deviation)
+        if not found and not (some and column.missing != "fill"):
             return column
-        drafted = replace(column, type="category", categories=values, source="priced question")
-        if values[-1] != _MISSING:
-            return drafted
-        return replace(drafted, missing="fill", fill=_MISSING)
+        if column.missing == "fill":
+            return replace(
+                column, type="category", categories=released.values, source="priced question"
+            )
+        # Rare values are not named, and leave no record out: they count as missing.
+        return replace(
+            column,
+            type="category",
+            categories=(*released.values, _MISSING),
+            missing="fill",
+            fill=_MISSING,
+            outside="missing",
+            source="priced question",
+        )
 
     def draft(self) -> dict[str, Any]:
         """Return the drafted card as JSON, marked as a draft until a custodian accepts it."""
@@ -285,11 +303,18 @@ class TableProfile:
         between = " to ".join(self.shown(name, end) for end in found)
         return [name, column.kind, *ranks, between, missing]
 
-    def plot(self, path: str | Path) -> Path:
-        """Draw every column: an ``.html`` report, or a picture of any other kind."""
-        from whitecrow.histogram.picture import draw
+    def plot(
+        self, path: str | Path | None = None, *, column: str | None = None, ax: Any = None
+    ) -> Any:
+        """Draw the columns with matplotlib and return their Axes; or one column's, on ``ax``.
 
-        return draw(self, Path(path))
+        With a path write an ``.html`` report, or a picture of any other kind, and return the path.
+        """
+        from whitecrow.histogram.picture import draw, drawn, drawn_column
+
+        if path is not None:
+            return draw(self, Path(path))
+        return drawn(self) if column is None else drawn_column(self, column, ax)
 
     def pictures(self) -> list[str]:
         """Return a picture (SVG) of every column; texts of the data are escaped in it."""

@@ -119,13 +119,7 @@ class Base:
 
 
 def chance_of_yes(draw: Draw, records: Database, i: Any) -> float:
-    """Return the exact probability of "yes", by following every way its coins may fall.
-
-    Raises
-    ------
-    InvalidInput
-        It tosses more coins than can be followed, or answers something else than yes or no.
-    """
+    """Return the exact probability of "yes", by following every way its coins may fall."""
     yes = 0.0
     open_paths: list[list[bool]] = [[]]
     while open_paths:

@@ -165,16 +165,9 @@ def _loss(copies: int, neighbours: int, beta: int, wrong: Callable[[int, int], f
 
 
 def draw(found: PrivacyMap, points: ArrayLike, path: str | Path, *, title: str = "") -> Path:
-    """Draw a map as a picture: loss and accuracy over two coordinates of the records.
+    """Draw loss and accuracy of a map over two coordinates of the records.
 
-    Parameters
-    ----------
-    found : PrivacyMap
-        From :func:`privacy_map`.
-    points : array of shape (n, 2)
-        Where each record is drawn.
-    path : path
-        The picture; it shows private records, so keep it where the data are kept.
+    The picture shows private records, so keep it where the data are kept.
     """
     places = np.asarray(points, dtype=np.float64)
     if places.ndim != 2 or places.shape != (len(found.loss), 2):

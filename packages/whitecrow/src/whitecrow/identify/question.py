@@ -9,7 +9,7 @@ from whitecrow.anomaly.model import Judgement
 from whitecrow.anomaly.weights import CountingModel
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Declared, Maybe, Whole
-from whitecrow.place.question import TIME, AtPlace, foretold, several_records
+from whitecrow.place.question import AtPlace, foretold, several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Question, Said
 
@@ -37,6 +37,7 @@ class Identify(AtPlace, Question):
     """
 
     kind = "identify"
+    stops_early = True
     asks = "Is this member of the data an anomaly?"
     about = ("record",)
     example = (
@@ -67,6 +68,7 @@ class Identify(AtPlace, Question):
         },
         help="Whom the promise covers: records with enough similar records, or everyone.",
         label="Who is covered",
+        option="guarantee",
         default="sensitive",
         group="price",
     )
@@ -100,13 +102,11 @@ class Identify(AtPlace, Question):
         return self.model.tau(self.k)
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         self.location(card)
         if card.contribution > 1 and not self.covers_everyone:
             raise several_records(card, "Identify", 'notion="differential"')
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         if self.covers_everyone:
             return DifferentialPrivacy(self.epsilon)
@@ -126,10 +126,9 @@ class Identify(AtPlace, Question):
         words = f"Is this record in the data {self.model.says('with', fully=True)}? {words}"
         if counting and self.covers_everyone and self.notion == "sensitive":
             words += " Since k is at least beta, sensitive privacy covers everyone here."
-        return f"{words} {TIME}", figures
+        return words, figures
 
     def says(self, answer: Any) -> Said:
-        """Say yes or no."""
         if answer:
             detail = f"The mechanism says it is in the data and {self.model.says('has')}."
             return Said("Yes, an anomaly", detail)

@@ -31,11 +31,9 @@ class ByColumn:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return sum(grid.cells for grid in self.grids)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        """Add the records of a batch to their cells."""
         if self.device is not None:
             on_gpu.count_codes(self.device, self.grids, rows, counts)
             return
@@ -56,11 +54,9 @@ class ByTable:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return int(self.tables.base[-1])
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        """Add the records of a batch to their cells."""
         if self.device is not None:
             on_gpu.count_cells(self.device, self.columns, self.tables, rows, counts)
             return
@@ -77,11 +73,9 @@ class ByScore:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return len(self.edges) + 1
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        """Add the records of a batch to their cells."""
         encoders = scoring.encoders(self.model)
         if self.device is not None:
             scores = on_gpu.raw_scores(self.device, self.model, encoders, rows)
@@ -104,15 +98,9 @@ def joined(groups: Sequence[Counts]) -> Counts:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LearnFacts(CellFacts):
-    """The records, behind cells.
+    """The records, behind cells."""
 
-    Parameters
-    ----------
-    card : Card
-        The dataset's public facts.
-    """
-
-    card: Card
+    card: Card  # the dataset's public facts
 
     def chosen_edge(
         self,

@@ -58,20 +58,23 @@ def learn(
     edges = threshold.score_edges(model, bare.made_up(_REFERENCES, question.seed))
     if money.selects:
         # Which rates are tried rests on the released number of records, so it tells nothing new.
-        tried = threshold.allotted(question.rates, model.records, money, for_thresholds)
+        given = question.rates, model.records, money, for_thresholds
+        tried = threshold.allotted(*given)
         cells = ByScore(model, edges)
         found = {
             rate: float(edges[facts.chosen_edge(cells, rate, epsilon, question.relation, source)])
-            for rate, epsilon in tried.items()
+            for rate, epsilon in (tried or threshold.rough(*given)).items()
         }
+        rough = not tried
     else:
         edges = threshold.few(edges)
         noisy, deviation = answers.counts(ByScore(model, edges), for_thresholds, 1)
         found = threshold.read_off(noisy, edges, question.rates, model.records, deviation)
-    worth = scoring.scale(model)
+        rough = False
+    scores = {rate: score / scoring.scale(model) for rate, score in found.items()}
     return bare.with_thresholds(
         tuple(
-            Threshold(rate, found[rate] / worth if rate in found else None)
+            Threshold(rate, None, scores.get(rate)) if rough else Threshold(rate, scores.get(rate))
             for rate in question.rates
         )
     )

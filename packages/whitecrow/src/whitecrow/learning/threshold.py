@@ -14,7 +14,7 @@ from whitecrow.histogram.noise_budget import Money
 from whitecrow.noise import Source, exponential_mechanism
 from whitecrow.privacy import Unit
 
-_WITHIN, _BEYOND = 512, 256
+_WITHIN, _BEYOND, _BELOW = 512, 192, 64
 _MISSED = 0.15
 _FEW = 40
 _FEW_BEYOND = 5
@@ -30,18 +30,20 @@ def score_edges(model: Model, references: npt.NDArray[np.float64]) -> Counts:
 def candidates(scores: Counts) -> Counts:
     """Return candidates for a threshold, in increasing order, from made-up scores.
 
-    The upper half of the made-up scores by ranks in a geometric row, so that neighbours differ by
-    some two percent of their alarms, also between the few highest; then some beyond the last, near
-    it at first, to four times as far, since the data's own tail may be longer. Those where nothing
-    is draw next to nothing of the choice: a rate is refused where they would draw more.
+    The made-up scores by ranks in a geometric row, so that neighbours differ by some two percent of
+    their alarms, also between the few highest; then some beyond the last, near it at first, to four
+    times as far, since the data's own tail may be longer, and some below the first: records whose
+    columns hang together are less strange than made-up ones. Those where nothing is draw next to
+    nothing of the choice: a rate is refused where they would draw more.
     """
     ordered = np.sort(scores)[::-1]
-    ranks = np.geomspace(1, len(ordered) / 2, _WITHIN)
+    ranks = np.geomspace(1, len(ordered), _WITHIN)
     within = np.interp(ranks, np.arange(1, len(ordered) + 1), ordered)
-    last = int(ordered[0])
+    first, last = int(ordered[-1]), int(ordered[0])
     reach = max(last - int(np.median(ordered)), _BEYOND)
     beyond = last + np.geomspace(reach / 2048, 3 * reach, _BEYOND)
-    edges: Counts = np.unique(np.rint(np.concatenate([within, beyond])).astype(np.int64))
+    below = first - np.geomspace(reach / 64, reach, _BELOW)
+    edges: Counts = np.unique(np.rint(np.concatenate([below, within, beyond])).astype(np.int64))
     return edges
 
 
@@ -61,19 +63,9 @@ def read_off(
 ) -> dict[Fraction, float]:
     """Return the threshold of each rate that noisy counts carry; the others are refused.
 
-    Nothing but noisy counts is looked at. Between two edges the number of alarms is taken to fall
-    geometrically, as the candidates' does.
-
-    Parameters
-    ----------
-    noisy : int64 array
-        Records by intervals of the score, one more than edges, each with noise.
-    edges : int64 array
-    rates : tuple of Fraction
-    records : float
-        How many there are, as released.
-    deviation : float
-        Of the noise of each count.
+    Nothing but noisy counts is looked at: of records by intervals of the score, one more than
+    edges. Between two edges the number of alarms is taken to fall geometrically, as the candidates'
+    does.
 
     Examples
     --------
@@ -102,11 +94,7 @@ def read_off(
 def utilities(counts: Counts, rate: Fraction) -> list[int]:
     """Return how close each candidate comes to the rate: ``-|b alarms - a n|`` for ``a/b``.
 
-    Parameters
-    ----------
-    counts : int64 array
-        Records by intervals of the score, one more than candidates.
-    rate : Fraction
+    Records are counted by intervals of the score, one more than candidates.
 
     Examples
     --------
@@ -150,6 +138,37 @@ def allotted(
             return found
         kept.remove(short[0])
     return {}
+
+
+def rough(
+    rates: tuple[Fraction, ...], records: float, money: Money, share: Fraction
+) -> dict[Fraction, Fraction]:
+    """Return the epsilon of the largest rate, for where no rate is carried well.
+
+    A choice misses all of its alarms with a chance of one in seven at the most; else there is none.
+    Only the released number of records is looked at.
+    """
+    largest = max(rates)
+    epsilon = money.selection(share)
+    alarms = float(largest) * records
+    enough = alarms * float(epsilon) / money.contribution >= 2.0 * math.log(7)
+    return {largest: epsilon} if enough else {}
+
+
+def enough_records(rate: Fraction, money: Money, share: Fraction) -> int:
+    """Return from about how many records on a rate alone gets its threshold.
+
+    Examples
+    --------
+    >>> money = Money("laplace", Fraction(1), "add_remove", 1)
+    >>> needed = enough_records(Fraction(1, 10), money, Fraction(1, 10))
+    >>> [bool(allotted((Fraction(1, 10),), size, money, Fraction(1, 10)))
+    ...  for size in (needed - 1, needed)]
+    [False, True]
+    """
+    epsilon = float(money.selection(share)) / money.contribution
+    alarms = min(2.0 * math.log(20) / (_MISSED * epsilon), (2.0 * math.log(7) / epsilon) ** 2)
+    return math.ceil(alarms / float(rate))
 
 
 def _tolerance(alarms: float) -> float:

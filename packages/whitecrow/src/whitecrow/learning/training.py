@@ -20,8 +20,8 @@ from whitecrow.learning.question import (
     draw_tables,
     families,
     marginal_share,
+    peak_of,
     rounds,
-    weights_of,
 )
 
 # Stage 1: the distribution of each column, from noisy histograms on ever finer public grids.
@@ -42,24 +42,12 @@ _DOUBT = (1.5, 2.5)  # trust falls from 1 to 0 as noise grows from 0.2 to 0.6 of
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """The released distributions.
+    """The released distributions."""
 
-    Parameters
-    ----------
-    grids : tuple of Grid
-        The final grids.
-    shares : tuple of float64 arrays
-        The part of the records in each cell.
-    records : float
-        The released number of records, at least 1.
-    noise : float
-        About the standard deviation of a noisy cumulative count.
-    """
-
-    grids: tuple[Grid, ...]
-    shares: tuple[Floats, ...]
-    records: float
-    noise: float
+    grids: tuple[Grid, ...]  # the final grids
+    shares: tuple[Floats, ...]  # the part of the records in each cell
+    records: float  # the released number of records, at least 1
+    noise: float  # about the standard deviation of a noisy cumulative count
 
     @property
     def doubt(self) -> float:
@@ -75,20 +63,11 @@ def learn_marginals(
     size: int | None = None,
     fixed: tuple[Grid, ...] | None = None,
 ) -> Marginals:
-    """Release the distribution of every column.
+    """Release the distribution of every column, from public grids that are not refined.
 
-    Parameters
-    ----------
-    grids : tuple of Grid
-        Public grids, not refined.
-    answers : Answers
-        Noisy counts; asked for five times.
-    share : Fraction
-        The part of the price that is spent here.
-    size : int, optional
-        The number of records, where the card makes it public.
-    fixed : tuple of Grid, optional
-        The final grids, where it was decided earlier which cells are cut.
+    The noisy counts are asked for five times, for this share of the price. The ``size`` is given
+    where the card makes it public, and grids are ``fixed`` where it was decided earlier which cells
+    are cut.
     """
     first, second, *others = (share * part for part in rounds())
     cells, groups = ByColumn(grids), [_groups(grid) for grid in grids]
@@ -246,24 +225,11 @@ def train(
     layout: Model | None = None,
     wanted: Callable[[float], tuple[tuple[Family, int], ...]] | None = None,
 ) -> Model:
-    """Release the distributions of columns, then the counts of tables.
+    """Release the distributions of columns, then the counts of tables, for this share of the price.
 
-    Parameters
-    ----------
-    grids : tuple of Grid
-        Public grids of the columns.
-    answers : Answers
-        Noisy counts, for parts of the price.
-    share : Fraction
-        The part of the price for all of this.
-    seed : int
-        Of the tables' layout; public.
-    size : int, optional
-        The number of records where it is public.
-    layout : Model, optional
-        Whose cells and tables are counted again; laid out anew unless given.
-    wanted : callable, optional
-        Which tables there are for a released number of records; the recipe's unless given.
+    The seed is that of the tables' layout; the ``size`` is given where it is public. Of a
+    ``layout`` cells and tables are counted again. ``wanted`` says which tables there are for a
+    released number of records; the recipe does unless given.
     """
     money = answers.money
     first = marginal_share(money.law, money.total)
@@ -292,5 +258,5 @@ def train(
         records=records,
         noise=deviation,
         marginal_noise=marginals.noise,
-        **weights_of(len(grids), marginals.doubt),
+        peak=peak_of(len(grids), marginals.doubt),
     )

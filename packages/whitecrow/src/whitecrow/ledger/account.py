@@ -22,7 +22,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -31,6 +32,7 @@ from typing import Any
 
 from whitecrow.errors import BudgetExhausted, InvalidInput, NoConversion
 from whitecrow.ledger.database import Claim
+from whitecrow.ledger.renyi import RenyiSums
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -60,18 +62,10 @@ def _plus(a: Fraction, b: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Located:
-    """What located questions cost, at the point where they cost most.
+    """What located questions cost, at the point where they cost most."""
 
-    Parameters
-    ----------
-    differential : Fraction
-        Over releases that protect everyone.
-    sensitive : Fraction
-        Over differential and sensitive releases together.
-    """
-
-    differential: Fraction = _ZERO
-    sensitive: Fraction = _ZERO
+    differential: Fraction = _ZERO  # over releases that protect everyone
+    sensitive: Fraction = _ZERO  # over differential and sensitive releases together
 
     def __add__(self, other: Located) -> Located:
         return Located(
@@ -79,12 +73,10 @@ class Located:
         )
 
     def to_json(self) -> dict[str, str]:
-        """Return a plain JSON object."""
         return {"differential": str(self.differential), "sensitive": str(self.sensitive)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Located:
-        """Read what :meth:`to_json` wrote."""
         return cls(Fraction(data["differential"]), Fraction(data["sensitive"]))
 
 
@@ -118,13 +110,7 @@ def _plain() -> int:
 
 
 def admissible(price: Guarantee) -> None:
-    """Refuse a price whose sums could not be kept exact and short.
-
-    Raises
-    ------
-    InvalidInput
-        If an epsilon or rho has a denominator that is not plain.
-    """
+    """Refuse a price whose sums could not be kept exact and short."""
     name = "rho" if isinstance(price, ZeroConcentrated) else "epsilon"
     amount: Fraction = getattr(price, name)
     if _plain() % amount.denominator:
@@ -148,6 +134,13 @@ def is_for_everyone(price: Guarantee) -> bool:
     return not isinstance(price, ConditionalPrivacy)
 
 
+def _first_line(price: Guarantee) -> int:
+    """The first line that a release counts on, by its number; it counts on all that follow."""
+    if isinstance(price, ConditionalPrivacy):
+        return LINES.index("conditional")
+    return LINES.index("differential" if is_for_everyone(price) else "sensitive")
+
+
 def in_unit(price: Guarantee, unit: Unit) -> Guarantee:
     """Bring a price to the unit in which a dataset's account is kept, or say why not."""
     if unit == "replace_one":
@@ -163,45 +156,44 @@ def in_unit(price: Guarantee, unit: Unit) -> Guarantee:
 
 @dataclass(frozen=True)
 class Account:
-    """Running sums; immutable, so that a refused question leaves nothing behind.
+    """Running sums; immutable, so that a refused question leaves nothing behind."""
 
-    Parameters
-    ----------
-    epsilon, delta : Fraction
-        Sums over differential releases that are not located.
-    rho : Fraction
-        Sum over concentrated releases.
-    sensitive, conditional : Fraction
-        Sums over releases of these notions that are not located.
-    located : Located
-        What located releases cost at the worst point.
-    zones, conditions : tuple
-        Who is still covered: all zones of sensitive releases, all conditions.
-    unit : str
-        The unit of the account's releases.
-    """
-
+    # epsilon, delta: Sums over differential releases that are not located.
     epsilon: Fraction = _ZERO
     delta: Fraction = _ZERO
-    rho: Fraction = _ZERO
+    rho: Fraction = _ZERO  # sum over concentrated releases
+    # sensitive, conditional: Sums over releases of these notions that are not located.
     sensitive: Fraction = _ZERO
     conditional: Fraction = _ZERO
-    located: Located = Located()
+    located: Located = Located()  # what located releases cost at the worst point
+    # zones, conditions: Who is still covered: all zones of sensitive releases, all conditions.
     zones: tuple[Zone, ...] = ()
     conditions: tuple[str, ...] = ()
-    unit: Unit = "add_remove"
+    unit: Unit = "add_remove"  # the unit of the account's releases
+    renyi: RenyiSums | None = None  # of the other rule, where the budget counts by either
+
+    def counting(self, budget: Budget, seq: int) -> Account:
+        """Return the account as it counts from an entry on, which puts a budget in force."""
+        if budget.count_by == "sum" or self.renyi is not None:
+            return self
+        caps = [budget.cap(line) for line in LINES]
+        begun = RenyiSums.begin(seq, caps, self._sums(), self.rho, budget.delta)
+        return replace(self, renyi=begun)
 
     def with_release(self, price: Guarantee, extra: Located | None = None) -> Account:
         """Return the account after one more release at ``price`` (in the account's unit)."""
         zones = self.zones
         if isinstance(price, SensitivePrivacy | ConditionalPrivacy):
             zones = intersect((*self.zones, *price.zones))
+        renyi = self.renyi
+        if renyi is not None:
+            renyi = renyi.counted(price, _first_line(price), located=extra is not None)
         if extra is not None:
-            return replace(self, located=self.located + extra, zones=zones)
+            return replace(self, located=self.located + extra, zones=zones, renyi=renyi)
         if isinstance(price, ZeroConcentrated):
-            return replace(self, rho=self.rho + charged(price.rho))
-        epsilon = charged(price.epsilon)
-        grown = replace(self, delta=self.delta + charged(price.delta), zones=zones)
+            return replace(self, rho=self.rho + charged(price.rho), renyi=renyi)
+        epsilon, delta = charged(price.epsilon), self.delta + charged(price.delta)
+        grown = replace(self, delta=delta, zones=zones, renyi=renyi)
         if isinstance(price, ConditionalPrivacy):
             conditions = tuple(sorted({*self.conditions, *price.conditions}))
             return replace(grown, conditional=self.conditional + epsilon, conditions=conditions)
@@ -215,8 +207,9 @@ class Account:
         less: Located | None,
         zones: tuple[Zone, ...],
         conditions: tuple[str, ...],
+        seq: int,
     ) -> Account:
-        """Return the account with one release given back.
+        """Return the account with one release given back, which entry ``seq`` had reserved.
 
         Sums are exact, so what was added is taken away again. Which zones and conditions the other
         releases have is not in the sums, and neither is what a located release had added: ``less``
@@ -231,6 +224,7 @@ class Account:
                 rho=self.rho - gone.rho,
                 sensitive=self.sensitive - gone.sensitive,
                 conditional=self.conditional - gone.conditional,
+                renyi=self.renyi and self.renyi.given_back(price, _first_line(price), seq),
             )
         else:
             left = replace(self, located=self.located + less)
@@ -240,9 +234,9 @@ class Account:
         """The epsilon of the releases that count on a line, read at ``delta``.
 
         It holds at whichever moment the answers made somebody stop and look. None when no finite
-        bound holds even for them: half of the delta is for reading concentrated releases, once
-        there is one, and others have spent more than the other half. Whether *other* releases
-        break the line is :meth:`unbounded`.
+        bound holds even for them: half of the delta is for reading sums of rho, once there are
+        any, and others have spent more than the other half. Whether *other* releases break the
+        line is :meth:`unbounded`.
         """
         return self._lines(delta)[line]
 
@@ -253,27 +247,45 @@ class Account:
             last = self.__dict__["_last"] = delta, self._added_up(delta)
         return last[1]
 
-    def _added_up(self, delta: Fraction) -> dict[str, Fraction | None]:
-        base = self.epsilon
-        if self.rho:
-            if self.delta > delta / 2 or not delta:
-                return dict.fromkeys(LINES)
-            # Read once, as a sum, at a delta that no answer had a part in (docs/mechanisms.md 6).
-            base += at_any_stop(ZeroConcentrated(self.rho, self.unit), delta / 2).epsilon
+    def _sums(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The sum of epsilon on every line."""
         # Located releases of both notions are summed point by point, not notion by notion.
-        sensitive = _plus(_plus(base, self.located.sensitive), self.sensitive)
-        return {
-            "differential": _plus(base, self.located.differential),
-            "sensitive": sensitive,
-            "conditional": _plus(sensitive, self.conditional),
-        }
+        sensitive = _plus(_plus(self.epsilon, self.located.sensitive), self.sensitive)
+        differential = _plus(self.epsilon, self.located.differential)
+        return differential, sensitive, _plus(sensitive, self.conditional)
+
+    def _located(self) -> tuple[Fraction, Fraction, Fraction]:
+        """What located releases add on every line."""
+        return self.located.differential, self.located.sensitive, self.located.sensitive
+
+    @property
+    def sets_aside(self) -> bool:
+        """Whether half of the delta is for reading sums of rho (docs/mechanisms.md 6)."""
+        return bool(self.rho) or self.renyi is not None
+
+    def _added_up(self, delta: Fraction) -> dict[str, Fraction | None]:
+        sums = self._sums()
+        if not self.sets_aside:
+            return dict(zip(LINES, sums, strict=True))
+        half = delta / 2
+        if self.delta > half or not delta:
+            return dict.fromkeys(LINES)
+        if self.renyi is None:
+            # Read once, as a sum, at a delta that no answer had a part in.
+            read = at_any_stop(ZeroConcentrated(self.rho, self.unit), half).epsilon
+            return {line: one + read for line, one in zip(LINES, sums, strict=True)}
+        bounds = self.renyi.spent(self._located(), half)
+        # Without concentrated releases the sum is certain, and needs no delta.
+        least = bounds if self.rho else list(map(min, sums, bounds))
+        return dict(zip(LINES, least, strict=True))
 
     def line(self, line: str, delta: Fraction) -> Guarantee | None:
         """Return the joint promise of the releases that count on a line, read at ``delta``."""
         epsilon = self.spent(line, delta)
         if epsilon is None:
             return None
-        spent = delta if self.rho else self.delta
+        certain = not self.rho and epsilon == self._sums()[LINES.index(line)]
+        spent = self.delta if certain else delta
         conditions = self.conditions if line == "conditional" else ()
         zones = () if line == "differential" else self.zones
         if conditions:
@@ -289,13 +301,18 @@ class Account:
         return line == "sensitive" and bool(self.conditions)
 
     def to_spend(self, budget: Budget, line: str) -> Fraction:
-        """What a cap leaves on a line."""
-        amount = self.spent(line, budget.delta)
-        return _ZERO if amount is None else max(_ZERO, budget.cap(line) - amount)
+        """The largest epsilon of one more pure release for which a cap leaves room on a line."""
+        amount, cap, at = self.spent(line, budget.delta), budget.cap(line), LINES.index(line)
+        if amount is None:
+            return _ZERO
+        if self.renyi is None:
+            return max(_ZERO, cap - amount)
+        certain = _ZERO if self.rho else cap - self._sums()[at]
+        return max(certain, self.renyi.room(at, self._located()[at], budget.delta / 2, cap))
 
     def delta_left(self, budget: Budget) -> Fraction:
         """What a cap leaves of delta for releases that have one."""
-        return max(_ZERO, (budget.delta / 2 if self.rho else budget.delta) - self.delta)
+        return max(_ZERO, (budget.delta / 2 if self.sets_aside else budget.delta) - self.delta)
 
     def shown(self, budget: Budget) -> dict[str, str]:
         """What has been spent, by line, as JSON."""
@@ -323,11 +340,11 @@ class Account:
             "zones": [zone.to_json() for zone in self.zones],
             "conditions": list(self.conditions),
             "unit": self.unit,
+            **({} if self.renyi is None else {"renyi": self.renyi.to_json()}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Account:
-        """Read what :meth:`to_json` wrote."""
         return cls(
             epsilon=Fraction(data["epsilon"]),
             delta=Fraction(data["delta"]),
@@ -338,29 +355,17 @@ class Account:
             zones=tuple(Zone.from_json(one) for one in data["zones"]),
             conditions=tuple(sorted(data["conditions"])),
             unit=data["unit"],
+            renyi=RenyiSums.from_json(data["renyi"]) if "renyi" in data else None,
         )
 
 
 def admit(
     account: Account, budget: Budget, price: Guarantee, extra: Located | None, *, whose: str
 ) -> Account:
-    """Return the account after a release at ``price``, or refuse it.
+    """Return the account after a release at ``price``, in its unit, or refuse it.
 
-    Parameters
-    ----------
-    account, budget : Account, Budget
-        What was spent, what may be.
-    price : Guarantee
-        In the account's unit.
-    extra : Located or None
-        For located releases: what the geometry says this one adds.
-    whose : str
-        Whose cap this is, for the message.
-
-    Raises
-    ------
-    BudgetExhausted
-        With requested, remaining and difference, all exact.
+    ``extra`` is what the geometry says a located release adds; ``whose`` cap this is, the message
+    says, with requested, remaining and difference, all exact.
     """
     grown = account.with_release(price, extra)
     if grown.delta > budget.delta:
@@ -369,11 +374,11 @@ def admit(
         after = grown.spent(line, budget.delta)
         if after is None:
             raise BudgetExhausted(
-                f"{whose} has not enough delta left beside concentrated releases: half of the cap "
-                f"on delta, {budget.delta!s}, is for reading these, and of the other half "
-                f"{account.delta!s} is spent. Ask a question of pure privacy, or let the custodian "
-                "raise the cap on delta. Nothing was spent.",
-                requested=str(grown.rho - account.rho),
+                f"{whose} has not enough delta left: half of the cap on delta, {budget.delta!s}, "
+                f"is for reading sums of rho, and of the other half {account.delta!s} is spent. "
+                "Ask a question of pure privacy, or let the custodian raise the cap on delta. "
+                "Nothing was spent.",
+                requested=str(grown.delta - account.delta or grown.rho - account.rho),
                 remaining=str(account.delta_left(budget)),
             )
         if after > budget.cap(line):
@@ -382,6 +387,35 @@ def admit(
             if after > before:
                 raise overrun(whose, line, after - before, budget.cap(line) - before)
     return grown
+
+
+def how_many(caps: Iterable[tuple[Account, Budget]], price: Guarantee, *, located: bool) -> int:
+    """Return how many more releases at ``price`` fit under all caps, up to a million.
+
+    Located ones are counted as if all looked at one place, which is never too many.
+    """
+    caps, first = tuple(caps), _first_line(price)
+
+    def too_many(times: int) -> bool:
+        amounts = {n: times * charged(getattr(price, n)) for n in _AMOUNTS if hasattr(price, n)}
+        extra = None
+        if located:
+            extra = Located(_ZERO if first else amounts["epsilon"], amounts["epsilon"])
+        for account, budget in caps:
+            grown = account.with_release(replace(price, **amounts), extra)  # type: ignore[arg-type]
+            if account.renyi is not None:
+                each = account.renyi.counted(price, first, located=located, times=times)
+                grown = replace(grown, renyi=each)
+            after = [(grown.spent(line, budget.delta), budget.cap(line)) for line in LINES]
+            if grown.delta > budget.delta or any(one is None or one > cap for one, cap in after):
+                return True
+        return False
+
+    return bisect_left(range(1, _MANY + 1), x=True, key=too_many)
+
+
+_MANY = 1_000_000
+_AMOUNTS = ("epsilon", "delta", "rho")
 
 
 def overrun(whose: str, line: str, requested: Fraction, remaining: Fraction) -> BudgetExhausted:
@@ -433,43 +467,24 @@ _SEALED = ("previous", "dataset", "seq", "kind", "at", "analyst", "digest", "clo
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of an account; it is never changed.
+    """One line of an account; it is never changed."""
 
-    Parameters
-    ----------
-    dataset : str
-        Whose account.
-    seq : int
-        Place in the account, from 1 without gaps.
-    kind : str
-        ``open``, ``amend``, ``allow``, ``data`` (the custodian's acts; the last binds the account
-        to a revision of the records), ``reserve``, ``settle``, ``fail`` (a question's way),
-        ``halt`` (an update of a publication failed), ``review`` (the custodian has looked at a
-        failure), ``void`` (the custodian gives a spend back), ``alarm`` (a series gave one),
-        ``closure`` (entries were lost in a restore: nothing is answered any more).
-    at : str
-        When, in UTC. What a service replies to at a published moment has that moment: when a
-        computation ended is written nowhere.
-    analyst : str
-        Who asked, or whom it concerns.
-    digest : str
-        The identity of the question, where there is one.
-    closes : int or None
-        The reserving entry that this one closes.
-    body : str
-        The rest, canonical JSON.
-    previous, hash : str
-        The chain.
-    """
-
-    dataset: str
-    seq: int
+    dataset: str  # whose account
+    seq: int  # place in the account, from 1 without gaps
+    # ``open``, ``amend``, ``allow``, ``data`` (the custodian's acts; the last binds the account to
+    # a revision of the records), ``reserve``, ``settle``, ``fail`` (a question's way), ``halt`` (an
+    # update of a publication failed), ``review`` (the custodian has looked at a failure), ``void``
+    # (the custodian gives a spend back), ``alarm`` (a series gave one), ``closure`` (entries were
+    # lost in a restore: nothing is answered any more).
     kind: str
+    # When, in UTC. What a service replies to at a published moment has that moment: when a
+    # computation ended is written nowhere.
     at: str
-    analyst: str
-    digest: str
-    closes: int | None
-    body: str
+    analyst: str  # who asked, or whom it concerns
+    digest: str  # the identity of the question, where there is one
+    closes: int | None  # the reserving entry that this one closes
+    body: str  # the rest, canonical JSON
+    # previous, hash: The chain.
     previous: str
     hash: str = ""
 
@@ -485,17 +500,19 @@ class Entry:
     @property
     def told(self) -> bool:
         """Whether it may be told: earlier, that it is there would tell how long it took."""
-        now = datetime.now(UTC)
-        return not now < datetime.fromisoformat(self.at) < now + LONGEST_WAIT
+        return self.told_by(datetime.now(UTC))
+
+    def told_by(self, moment: datetime) -> bool:
+        """Whether it may be told by then."""
+        latest = datetime.now(UTC) + LONGEST_WAIT
+        return not moment < datetime.fromisoformat(self.at) < latest
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """The body, parsed."""
         found: Mapping[str, Any] = json.loads(self.body)
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "dataset": self.dataset,
             "seq": self.seq,
@@ -525,38 +542,21 @@ class AnalystAccount:
 
 @dataclass(frozen=True)
 class AccountSnapshot:
-    """Where a dataset stands: the promise in force and the accounts under it.
+    """Where a dataset stands: the promise in force and the accounts under it."""
 
-    Parameters
-    ----------
-    budget : Budget
-        The dataset's cap.
-    policy : str
-        The custodian's policy, canonical JSON.
-    spent : Account
-        What all analysts together have spent.
-    shares : mapping
-        The analysts' own accounts, by name.
-    seq, head : int, str
-        The end of the chain.
-    failures : int
-        How many wait for their review; the dataset is closed to new questions while any does.
-    closure : int
-        The entry that closed the account for good; 0 while none has.
-    """
-
-    budget: Budget
-    policy: str
-    spent: Account
-    shares: Mapping[str, AnalystAccount]
+    budget: Budget  # the dataset's cap
+    policy: str  # the custodian's policy, canonical JSON
+    spent: Account  # what all analysts together have spent
+    shares: Mapping[str, AnalystAccount]  # the analysts' own accounts, by name
+    # seq, head: The end of the chain.
     seq: int
     head: str
+    # How many wait for their review; the dataset is closed to new questions while any does.
     failures: int = 0
-    closure: int = 0
+    closure: int = 0  # the entry that closed the account for good; 0 while none has
 
     @property
     def rules(self) -> Policy:
-        """The policy, read."""
         return policy_of(self.policy)
 
     def remaining(self, analyst: str | None = None) -> Remaining:
@@ -579,31 +579,19 @@ class AccountSnapshot:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A spend that is committed and waits for its answer.
+    """A spend that is committed and waits for its answer."""
 
-    Parameters
-    ----------
-    seq : int
-        The reserving entry.
-    digest, analyst : str
-        The question, and who asked it first.
-    fresh : bool
-        False if an earlier, interrupted ask had already paid.
-    epoch : int
-        How often the reservation had been taken up when the claim was taken; only the last one to
-        take it up may close it.
-    claim : Claim, optional
-        The right to compute the answer.
-    told_at : ToldAt, optional
-        From when on what comes of it may be told.
-    """
-
-    seq: int
+    seq: int  # the reserving entry
+    # digest, analyst: The question, and who asked it first.
     digest: str
     analyst: str
-    fresh: bool = False
+    fresh: bool = False  # false if an earlier, interrupted ask had already paid
+    # How often the reservation had been taken up when the claim was taken; only the last one to
+    # take it up may close it.
     epoch: int = 0
+    # The right to compute the answer.
     claim: Claim | None = field(default=None, compare=False, repr=False)
+    # From when on what comes of it may be told.
     told_at: ToldAt | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
@@ -614,39 +602,21 @@ class Reservation:
 
 @dataclass(frozen=True)
 class RecordedOutcome:
-    """A question that was asked before: its stored answer, or that it failed.
+    """A question that was asked before: its stored answer, or that it failed."""
 
-    Parameters
-    ----------
-    seq, by : int
-        The reserving entry, and the one that closed it.
-    answered : bool
-        False if the computation failed.
-    reviewed : bool
-        Whether the custodian has looked at the failure.
-    answer : JSON value
-        What was released.
-    """
-
+    # seq, by: The reserving entry, and the one that closed it.
     seq: int
     by: int
-    answered: bool
-    answer: Any = None
-    reviewed: bool = False
+    answered: bool  # false if the computation failed
+    answer: Any = None  # what was released
+    reviewed: bool = False  # whether the custodian has looked at the failure
 
 
 @dataclass(frozen=True)
 class Records:
-    """What binds a new account to its records, see :mod:`whitecrow.ledger.revisions`.
+    """What binds a new account to its records, see :mod:`whitecrow.ledger.revisions`."""
 
-    Parameters
-    ----------
-    fingerprint : str
-        Keyed; for the chain.
-    state, key : str
-        The name of a private state, and what it keeps: the key.
-    """
-
-    fingerprint: str
+    fingerprint: str  # keyed; for the chain
+    # state, key: The name of a private state, and what it keeps: the key.
     state: str = field(repr=False)
     key: str = field(repr=False)

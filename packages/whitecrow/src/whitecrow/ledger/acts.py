@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from whitecrow.errors import AccountConflict, InvalidInput
@@ -31,16 +32,8 @@ def custodian_act(
 ) -> dict[str, Any]:
     """Return the body of an act's entry; what was not given is left out.
 
-    Parameters
-    ----------
-    actor : str
-        Who acts; empty where nobody signed in, as in the library.
-    reason : str, optional
-        Why, in words. Only opening an account needs none.
-    card : mapping, optional
-        The card that is now in force, as JSON; its digest is kept beside it.
-    readers : iterable of str, optional
-        Who may ask from now on.
+    The actor is empty where nobody signed in, as in the library. Only opening an account needs no
+    reason. The card is the one now in effect, as JSON; its digest is kept beside it.
 
     Examples
     --------
@@ -78,8 +71,8 @@ def amend(
         account.must_be_open()
     changed: dict[str, Any] = {}
     if budget is not None:
-        account.budget = budget
-        changed["budget"] = budget.to_json()
+        account.spent, account.budget = in_force(account.spent, budget, account.seq + 1)
+        changed["budget"] = account.budget.to_json()
     if policy is not None:
         account.policy = canonical(policy)
         changed["policy"] = policy
@@ -96,7 +89,28 @@ def close(account: AccountTransaction, body: Mapping[str, Any]) -> None:
 
 def nothing_left(budget: Budget) -> Budget:
     """Return the caps of a closed account; what was spent is still read at the same delta."""
-    return Budget.of({"epsilon": 0, "delta": budget.delta})
+    return Budget.of({"epsilon": 0, "delta": budget.delta, "count_by": budget.count_by})
+
+
+def in_force(spent: Account, budget: Budget, seq: int) -> tuple[Account, Budget]:
+    """Return an account and its budget once entry ``seq`` has put that in force.
+
+    Whoever stopped to count by either rule would let approximate releases have the half of delta
+    that was set aside, because of the answers: the account goes on as it is.
+
+    Raises
+    ------
+    AccountConflict
+        If it is to count by either rule, and approximate releases have spent what is set aside.
+    """
+    if spent.renyi is not None:
+        budget = replace(budget, count_by="either")
+    elif budget.count_by == "either" and spent.delta > budget.delta / 2:
+        raise AccountConflict(
+            "To count by either rule, half of delta is set aside; approximate releases have spent "
+            f"{spent.delta!s} of {budget.delta!s}. Raise delta, or leave count_by as it is."
+        )
+    return spent.counting(budget, seq), budget
 
 
 def allow(
@@ -105,6 +119,8 @@ def allow(
     """Cap what one analyst may spend, or lift the cap."""
     share = account.share(analyst)
     spent = Account(unit=account.spent.unit) if share is None else share.spent
+    if budget is not None:
+        spent, budget = in_force(spent, budget, account.seq + 1)
     account.write_share(analyst, AnalystAccount(spent, budget), new=share is None)
     written = None if budget is None else budget.to_json()
     account.append("allow", analyst=analyst, body={**body, "budget": written})
@@ -142,8 +158,8 @@ def void(
     account.remove_terms(analyst, price)
     account.close_reservation(seq)
     account.failures -= isinstance(outcome, RecordedOutcome) and not outcome.reviewed
-    account.spent = account.spent.without_release(price, less[0], *account.terms())
-    mine = share.spent.without_release(price, less[1], *account.terms(analyst))
+    account.spent = account.spent.without_release(price, less[0], *account.terms(), seq)
+    mine = share.spent.without_release(price, less[1], *account.terms(analyst), seq)
     account.write_share(analyst, AnalystAccount(mine, share.budget), new=False)
     costs = {"dataset": account.spent.located.to_json(), "analyst": mine.located.to_json()}
     account.append(

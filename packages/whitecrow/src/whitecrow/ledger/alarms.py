@@ -19,23 +19,10 @@ def sound(
     says: str,
     told_at: ToldAt | None = None,
 ) -> bool:
-    """Record an alarm that was released; once for each series and period.
+    """Record an alarm that was released, once for each series and period; False if it was before.
 
-    Parameters
-    ----------
-    ledger, dataset : Ledger, str
-        Which account.
-    series : str
-        The digest under which the series was charged.
-    period, says : str
-        When the series gave the alarm, and what it says: as released, no facts.
-    told_at : ToldAt, optional
-        From when on it may be told.
-
-    Returns
-    -------
-    bool
-        False if it was recorded before.
+    ``series`` is the digest under which the series was charged; what the alarm says is as released,
+    no facts. ``told_at`` says from when on it may be told.
     """
 
     def act(account: AccountTransaction) -> bool:

@@ -19,12 +19,7 @@ def backup(database: Database, path: Path) -> None:
     """Copy a ledger, and the service's tables beside it, into a new file.
 
     An SQLite ledger becomes an SQLite file, which is a ledger itself. Of a PostgreSQL database it
-    is what ``pg_dump --format=custom`` writes, for ``pg_restore``.
-
-    Raises
-    ------
-    InvalidInput
-        If the file exists: a copy never replaces another.
+    is what ``pg_dump --format=custom`` writes, for ``pg_restore``. A copy never replaces another.
     """
     if path.exists():
         raise InvalidInput(f"{str(path)!r} exists; a copy never replaces another one.")
@@ -36,7 +31,7 @@ def backup(database: Database, path: Path) -> None:
             _copied(str(database.path), path)
         else:
             _dumped(database, path)
-        with path.open("rb") as written:
+        with path.open("r+b") as written:
             os.fsync(written.fileno())
     except BaseException:
         path.unlink(missing_ok=True)

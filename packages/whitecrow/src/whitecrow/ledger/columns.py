@@ -8,7 +8,6 @@ from sqlalchemy import Column, Float, Integer, String, Text
 
 
 def whole(name: str, **more: Any) -> Column[int]:
-    """A whole number."""
     return Column(name, Integer, nullable=False, **more)
 
 

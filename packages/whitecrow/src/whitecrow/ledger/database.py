@@ -11,26 +11,28 @@ between busy processes some would wait for seconds while others go on.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import secrets
 import sqlite3
-import struct
 import threading
 import time
+import weakref
 from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, bindparam, func, select
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.sql import Executable
 
-from whitecrow.errors import LedgerBusy, LedgerUnusable, NeedsLinux, WhitecrowError
-from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, translated
+from whitecrow.errors import LedgerBusy, LedgerUnusable, WhitecrowError
+from whitecrow.ledger.engine import engine_for, is_in_memory, parsed, sqlite_file, translated
 
 PATIENCE_SECONDS = 60.0
 """How long a transaction waits for its turn before it gives up."""
@@ -46,12 +48,8 @@ T = TypeVar("T")
 
 
 class Database:
-    """A store that runs transactions and speaks in whitecrow's errors.
-
-    Parameters
-    ----------
-    url : str or Path
-        ``sqlite:///file``, ``sqlite://`` (in memory), ``postgresql+psycopg://...``, or a file name.
+    """A store that runs transactions and speaks in whitecrow's errors; see :class:`Ledger` for
+    URLs.
     """
 
     def __init__(self, url: str | Path) -> None:
@@ -75,9 +73,7 @@ class Database:
     @property
     def path(self) -> Path | None:
         """The file of an SQLite store; None for others."""
-        if not self.is_sqlite or is_in_memory(self.url):
-            return None
-        return Path(str(self.url.database))
+        return sqlite_file(self.url)
 
     @property
     def name(self) -> str:
@@ -125,7 +121,7 @@ class Database:
     def _work(self, fetch: Callable[[], list[Job[Session]]]) -> None:
         """Do all that waits in line in one transaction."""
         with self._turn, self._session("") as session:
-            _begin_writing(session)
+            _begin(session.command, "BEGIN IMMEDIATE")
             jobs = fetch()
             if len(jobs) == 1:
                 jobs[0].result = jobs[0].act(session)
@@ -187,24 +183,24 @@ class Database:
             raise failure
 
     def close(self) -> None:
-        """Give all connections back."""
         self._engine.dispose()
 
 
-def _begin_writing(session: Session) -> None:
-    """Begin a transaction that writes as soon as no other process has one."""
+def _begin(run: Callable[[str], object], how: str) -> None:
+    """Begin a transaction that locks as soon as no other process has one."""
     until = time.monotonic() + PATIENCE_SECONDS
-    session.command("PRAGMA busy_timeout=0")
+    run("PRAGMA busy_timeout=0")
     try:
         while True:
             try:
-                return session.command("BEGIN IMMEDIATE")
+                run(how)
+                return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
             time.sleep(_POLL_SECONDS)
     finally:
-        session.command(f"PRAGMA busy_timeout={round(1000 * PATIENCE_SECONDS)}")
+        run(f"PRAGMA busy_timeout={round(1000 * PATIENCE_SECONDS)}")
 
 
 def _act_apart(job: Job[Session], session: Session) -> None:
@@ -218,23 +214,20 @@ def _act_apart(job: Job[Session], session: Session) -> None:
     session.command("RELEASE act")
 
 
-def _make_private(path: Path) -> None:
-    """Make a new file that its owner alone can read; what fails here fails again, and is told."""
+def _make_private(path: Path, mode: int = 0o600) -> None:
+    """Make a new file that its owner alone can read; what fails here fails again, and is told.
+
+    A file that is there is not opened: closing it would end SQLite's locks of this process on it.
+    """
     with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))
 
 
 # Statements
 
 
 class Compiler:
-    """Turns SQLAlchemy's statements into the driver's text, and remembers them.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        The engine's.
-    """
+    """Turns SQLAlchemy's statements into the driver's text, and remembers them."""
 
     def __init__(self, dialect: Dialect) -> None:
         # Parameters go by name, which both drivers understand in their own spelling.
@@ -261,15 +254,7 @@ class Compiler:
 
 
 class Session:
-    """A transaction that is open.
-
-    Parameters
-    ----------
-    raw : DBAPI connection
-        From the engine's pool.
-    compiler : Compiler
-        The engine's.
-    """
+    """A transaction that is open."""
 
     def __init__(self, raw: Any, compiler: Compiler) -> None:
         self._cursor = raw.cursor()
@@ -332,13 +317,9 @@ class Job(Generic[A]):
 class GroupCommit(Generic[A]):
     """A queue of acts.
 
-    Parameters
-    ----------
-    work : callable
-        Fetches the jobs once it may begin, does them in one transaction and sets their results and
-        errors. What it raises is the error of them all.
-    patience : float
-        How many seconds an act waits for its turn before it is given up, with nothing done.
+    ``work`` fetches the jobs once it may begin, does them in one transaction and sets their results
+    and errors. What it raises is the error of them all. An act that has waited for ``patience``
+    seconds is given up, with nothing done.
     """
 
     def __init__(
@@ -419,250 +400,265 @@ class GroupCommit(Generic[A]):
                     job.call()
 
 
-try:
-    import fcntl
-
-    fcntl.F_OFD_SETLK  # noqa: B018 - other systems have the module without these locks
-except (ImportError, AttributeError):
-    raise NeedsLinux(
-        "The ledger, and with it the curator and the service, runs on Linux only: it locks open "
-        "file descriptions. Detectors, cards, questions, guarantees and the client work here."
-    ) from None
-
-
-# Locks that end with their holder: who computes which answer.
+# Claims: who computes which answer.
 #
-# Bytes of a file are locked through an open file description; the system takes a lock away when
-# its holder dies, and no clock decides. Such locks do not belong to a process: two threads that
-# each open the file exclude each other, and closing one descriptor frees its own locks only.
+# Two processes may hold the same reservation: one that paid and one that asks the same question a
+# moment later, or after a crash. Only one of them may draw an answer: were both to draw and the
+# faster to win, the released answer would depend on the time each took. So an open reservation
+# names its holder, a ledger in a process, from the transaction on that others can see it in.
 #
-# Claims. Two processes may hold the same reservation: one that paid and one that asks the same
-# question a moment later, or after a crash. Only one of them may draw an answer: were both to
-# draw and the faster to win, the released answer would depend on the time each took. So whoever
-# computes holds a claim: a byte of a file beside an SQLite store, an advisory lock of a
-# PostgreSQL server.
-
-# Bytes of a file
-
-
-def opened(path: Path, mode: int = 0o600) -> int:
-    """Open a file to hold locks on; made if missing, closed on exec."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
-
-
-def take(descriptor: int, place: int) -> bool:
-    """Lock a byte, or say that somebody else has."""
-    try:
-        _set(descriptor, fcntl.F_OFD_SETLK, fcntl.F_WRLCK, place)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-def wait_for(descriptor: int, place: int) -> None:
-    """Lock a byte as soon as whoever has it lets go."""
-    _set(descriptor, fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, place)
-
-
-def free(descriptor: int, place: int) -> None:
-    """Let go of a byte."""
-    _set(descriptor, fcntl.F_OFD_SETLK, fcntl.F_UNLCK, place)
-
-
-def _set(descriptor: int, command: int, kind: int, place: int) -> None:
-    # struct flock of Linux: type, whence, start, length, pid (0 for these locks).
-    wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, place, 1, 0)
-    fcntl.fcntl(descriptor, command, wanted)
-
-
-# Claims
+# A holder keeps one lock as long as it lives, and whoever finds its name tries that lock. The
+# system takes it away when the process dies, and no clock decides: an empty SQLite file beside the
+# store that is locked as SQLite locks on every system, an advisory lock of a PostgreSQL server.
 
 _PAUSES_SECONDS = (0.002, 0.1)
-"""How long to wait before another process's claim is tried again: at first, and at the most."""
+"""How long to wait before another process's claim is looked at again: at first, and at the most."""
+
+_HEARTBEAT_SECONDS = 1.0
+"""How often a holder makes sure, before it takes a claim, that the server still has its lock."""
 
 
+@dataclass(eq=False)
 class Claim:
     """The right to compute an answer, held until it is given up or its holder dies."""
 
-    def __init__(self, claims: Claims, key: tuple[int, int], unlock: Callable[[], None]) -> None:
-        self._claims, self._key, self._process = claims, key, os.getpid()
-        self._unlock: Callable[[], None] | None = unlock
+    claims: Claims
+    dataset: int
+    seq: int
+    holder: str
 
     def release(self) -> None:
         """Give it up; twice does no harm, and in a fork it stays with the process that took it."""
-        unlock, self._unlock = self._unlock, None
-        if unlock is None or self._process != os.getpid():
-            return
-        try:
-            unlock()
-        finally:
-            self._claims.forget(self._key)
+        if self.claims.holds(self):
+            try:
+                self.claims.give_up(self)
+            finally:
+                self.forget()
+
+    def forget(self) -> None:
+        """Note that the store knows: the reservation was closed, or its transaction undone."""
+        self.claims.forget(self)
 
 
 class Claims:
     """Who computes which answer of one store.
 
-    Among the threads of a process a set decides, and whoever waits is told when a claim is given
-    up. Among processes the locks of the store do.
-
-    Parameters
-    ----------
-    locks : Locks, optional
-        What other processes see; None for a store in memory, which no other process uses.
+    Among the threads of a process a table decides, and whoever waits is told when a claim is given
+    up. Among processes the holders that the store names do.
+    ``clear`` makes the store name none instead of a reservation's holder.
     """
 
-    def __init__(self, locks: Locks | None) -> None:
-        self._locks = locks
+    def __init__(self, database: Database, clear: Callable[[Session, int, int, str], None]) -> None:
+        self._database, self._clear = database, clear
         self._begin()
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        self._held: set[tuple[int, int]] = set()
+        self._held: dict[tuple[int, int], Claim] = {}
         self._given_up = threading.Condition()
+        self._holder = _holder_of(self._database)
 
-    def take(self, dataset: int, seq: int) -> Claim | None:
-        """Take the claim on a reservation, or return None while somebody holds it."""
+    def _own(self) -> _Holder:
         if self._process != os.getpid():  # a fork holds none of what it inherits
             self._begin()
-        key = dataset, seq
+        return self._holder
+
+    def holder(self) -> str:
+        """The name under which this process takes claims now; for a transaction that writes."""
+        return self._own().name()
+
+    def is_free(self, session: Session, dataset: int, seq: int, by: str) -> bool:
+        """Whether nobody computes the answer to a reservation that names a holder, or none."""
+        dead = not by or not self._own().is_alive(session, by)
+        return dead and (dataset, seq) not in self._held
+
+    def take(self, session: Session, dataset: int, seq: int, by: str) -> Claim | None:
+        """Take the claim on a reservation in a transaction that writes; None while it is not free.
+
+        Who does so must be noted in the same transaction.
+        """
+        claim = Claim(self, dataset, seq, self.holder())
+        free = self.is_free(session, dataset, seq, by)
         with self._given_up:
-            if key in self._held:
-                return None
-            self._held.add(key)
-        unlock = None
+            taken = free and self._held.setdefault((dataset, seq), claim) is claim
+        return claim if taken else None
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether a claim is held, by this process."""
+        held = self._held.get((claim.dataset, claim.seq))
+        return held is claim and self._process == os.getpid()
+
+    def forget(self, claim: Claim) -> None:
+        """Let others of this process take a claim, and tell those who wait."""
+        with self._given_up:
+            if self.holds(claim):
+                del self._held[claim.dataset, claim.seq]
+                self._given_up.notify_all()
+
+    def give_up(self, claim: Claim) -> None:
+        """Let other processes take a claim on a reservation that stays open."""
+        given = claim.dataset, claim.seq, claim.holder
         try:
-            unlock = _nothing if self._locks is None else self._locks.take(dataset, seq)
-        finally:
-            if unlock is None:
-                self.forget(key)
-        return None if unlock is None else Claim(self, key, unlock)
+            self._database.write(lambda session: self._clear(session, *given))
+        except WhitecrowError:
+            self._holder.close()  # what this one computes may then be taken up by others
 
-    def forget(self, key: tuple[int, int]) -> None:
-        """Note that a claim was given up."""
-        with self._given_up:
-            self._held.discard(key)
-            self._given_up.notify_all()
-
-    def wait(self, dataset: int, seq: int, seconds: float) -> None:
-        """Wait until nobody holds a claim, so long at the most; the store is left in peace."""
+    def wait(self, dataset: int, seq: int, free: Callable[[], bool], seconds: float) -> None:
+        """Wait until nobody computes an answer, so long at the most; nothing is written."""
         until = time.monotonic() + seconds
         pause, longest = _PAUSES_SECONDS
-        while True:
+        while (left := until - time.monotonic()) > 0:
             with self._given_up:
-                self._given_up.wait_for(
-                    lambda: (dataset, seq) not in self._held, max(0.0, until - time.monotonic())
-                )
-            claim = self.take(dataset, seq)
-            if claim is not None:
-                return claim.release()
-            left = until - time.monotonic()
-            if left <= 0:
-                return None
+                self._given_up.wait_for(lambda: (dataset, seq) not in self._held, left)
+            if free():
+                return
             time.sleep(min(pause, left))
             pause = min(2 * pause, longest)
 
     def close(self) -> None:
-        """Give back what the locks are kept with, unless somebody still computes."""
+        """Give back what the lock is kept with, unless somebody still computes."""
         with self._given_up:
-            if self._locks is not None and self._process == os.getpid() and not self._held:
-                self._locks.close()
+            if self._process == os.getpid() and not self._held:
+                self._holder.close()
 
 
-def _nothing() -> None:
-    """Unlock what only a set holds."""
+class _Holder:
+    """Who takes claims on a store in memory, which no other process uses."""
 
+    def name(self) -> str:
+        """What reservations are marked with; the lock is held from now on."""
+        return ""
 
-class Locks(Protocol):
-    """Locks that end with the process that holds them."""
-
-    def take(self, dataset: int, seq: int) -> Callable[[], None] | None:
-        """Lock a reservation and return what unlocks it; None while another process has it."""
+    def is_alive(self, session: Session, by: str) -> bool:
+        """Whether a holder other than this one still has its lock."""
+        return False
 
     def close(self) -> None:
-        """Give back what the locks are kept with; none is held."""
+        """Let go of the lock; the next name is another."""
 
 
-def claims_of(database: Database) -> Claims:
-    """Return the claims of a store."""
+def _holder_of(database: Database) -> _Holder:
     if database.path is not None:
-        return Claims(_FileLocks(database.path))
-    return Claims(None if database.in_memory else _ServerLocks(database))
+        return _FileHolder(database.path)
+    return _Holder() if database.in_memory else _ServerHolder(database)
 
 
-class _FileLocks:
-    """For SQLite: bytes of a file beside the store, locked through one open file description."""
+class _FileHolder(_Holder):
+    """For SQLite: an empty file beside the store, locked for as long as this process lives."""
 
-    def __init__(self, path: Path) -> None:
-        self._store = path
-        self._opening = threading.Lock()
-        self._process = -1
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._leave: weakref.finalize[..., _FileHolder] | None = None
+        self._name = self._own = ""
 
-    def take(self, dataset: int, seq: int) -> Callable[[], None] | None:
-        with self._opening:
-            if self._process != os.getpid():
-                self._open()
-        place = (dataset << 40) + seq
-        return partial(free, self._file, place) if take(self._file, place) else None
+    def _file(self, name: str) -> Path:
+        return self._store.with_name(f"{self._store.name}-claims-{int(name)}")
 
-    def _open(self) -> None:
-        """Open the file; a fork leaves the description it inherits, and its locks, alone."""
-        mode = self._store.stat().st_mode & 0o777  # whoever may use the store may use its claims
-        self._file = opened(self._store.with_name(f"{self._store.name}-claims"), mode)
-        self._process = os.getpid()
+    def name(self) -> str:
+        """In a transaction that writes: no other holder begins at the same time."""
+        if self._leave is None or not os.path.exists(self._own):  # noqa: PTH110 - for each ask
+            for left in self._store.parent.glob(f"{glob.escape(self._store.name)}-claims-*"):
+                if not is_locked(left):  # its process died
+                    _remove(left)
+            self._name = str(secrets.randbits(63))
+            path = self._file(self._name)
+            self._own = str(path)
+            # Whoever may use the store may see who still lives.
+            held = locked(path, self._store.stat().st_mode & 0o777)
+            self._leave = weakref.finalize(self, _unlocked, held, path, os.getpid())
+        return self._name
+
+    def is_alive(self, session: Session, by: str) -> bool:
+        return by != self._name and is_locked(self._file(by))
 
     def close(self) -> None:
-        with self._opening:
-            if self._process == os.getpid():
-                os.close(self._file)
-                self._process = -1
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
 
 
-class _ServerLocks:
-    """For PostgreSQL: advisory locks, each held by a connection that serves no other."""
+def locked(path: Path, mode: int = 0o600) -> sqlite3.Connection:
+    """Lock a file as SQLite does, until the connection is closed or the process ends.
+
+    It is made if it is missing, stays empty, and is waited for.
+    """
+    _make_private(path, mode)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode=OFF")  # nothing is written: no file for a journal
+        _begin(connection.execute, "BEGIN EXCLUSIVE")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody has locked a file; nobody a file that is not there."""
+    if not path.exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=0)) as connection:
+            connection.execute("SELECT * FROM sqlite_master").fetchall()
+    except sqlite3.Error:
+        return path.exists()
+    return False
+
+
+def _unlocked(connection: sqlite3.Connection, path: Path, process: int) -> None:
+    connection.close()
+    if process == os.getpid():  # a fork inherits the file, and not its lock
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # it is gone, or somebody looks at it
+        path.unlink()
+
+
+_TRY = select(func.pg_try_advisory_xact_lock_shared(bindparam("whose")).label("taken"))
+
+
+class _ServerHolder(_Holder):
+    """For PostgreSQL: an advisory lock, held by a connection that serves nothing else."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._free: deque[PoolProxiedConnection] = deque()
-        self._process = os.getpid()
+        self._using = threading.Lock()
+        self._connection: PoolProxiedConnection | None = None
+        self._seen, self._name = 0.0, ""
 
-    def take(self, dataset: int, seq: int) -> Callable[[], None] | None:
-        if self._process != os.getpid():  # a fork has connections of its own
-            self._free, self._process = deque(), os.getpid()
-        while self._free:
-            # One that was kept may have been cut since; a new one is taken then.
-            with contextlib.suppress(*self._database.failures):
-                return self._take(self._free.pop(), (dataset, seq))
-        connection = self._database.engine.raw_connection()
-        driver: Any = connection.driver_connection
-        driver.autocommit = True
-        return self._take(connection, (dataset, seq))
+    def name(self) -> str:
+        with self._using:
+            if self._connection is not None and time.monotonic() > self._seen + _HEARTBEAT_SECONDS:
+                try:
+                    self._run(self._connection, "SELECT 1")
+                except self._database.failures:  # the server has dropped the lock with it
+                    self._drop()
+            if self._connection is None:
+                connection = self._database.engine.raw_connection()
+                driver: Any = connection.driver_connection
+                driver.autocommit = True
+                self._name = str(secrets.randbits(63))
+                self._connection = connection
+                self._run(connection, f"SELECT pg_advisory_lock({self._name})")
+            return self._name
 
-    def _take(
-        self, connection: PoolProxiedConnection, key: tuple[int, int]
-    ) -> Callable[[], None] | None:
-        try:
-            cursor = connection.cursor()
-            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
-            taken = bool(cursor.fetchall()[0][0])
-            cursor.close()
-        except BaseException:
-            connection.invalidate()
-            raise
-        if taken:
-            return partial(self._unlock, connection, key)
-        self._free.append(connection)
-        return None
+    def _run(self, connection: PoolProxiedConnection, text: str) -> None:
+        cursor = connection.cursor()
+        cursor.execute(text)
+        cursor.close()
+        self._seen = time.monotonic()
 
-    def _unlock(self, connection: PoolProxiedConnection, key: tuple[int, int]) -> None:
-        try:
-            cursor = connection.cursor()
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
-            cursor.close()
-        except self._database.failures:
-            connection.invalidate()  # the server has dropped the lock with the connection
-        else:
-            self._free.append(connection)
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()  # no other use wants it without transactions
+
+    def is_alive(self, session: Session, by: str) -> bool:
+        row = None if by == self._name else session.one(_TRY, whose=int(by))
+        return row is not None and not row.taken
 
     def close(self) -> None:
-        while self._process == os.getpid() and self._free:
-            self._free.pop().invalidate()  # no other use wants it without transactions
+        with self._using:
+            self._drop()

@@ -68,15 +68,16 @@ def is_in_memory(url: URL) -> bool:
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
+def sqlite_file(url: URL) -> Path | None:
+    """Return the file of an SQLite store; None for others."""
+    named = url.get_backend_name() == "sqlite" and not is_in_memory(url)
+    return Path(str(url.database)) if named else None
+
+
 def engine_for(url: URL, *, patience: float) -> Engine:
     """Return an engine whose transactions are durable and begin as they must.
 
-    Parameters
-    ----------
-    url : URL
-        SQLite's or PostgreSQL's.
-    patience : float
-        How many seconds SQLite waits for another writer.
+    SQLite waits ``patience`` seconds for another writer.
     """
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):

@@ -3,45 +3,36 @@
 That a computation fails may depend on the records, and then the failure is an answer without noise.
 So a failure can be asked about once: it is charged, the chain records it, and while one of them has
 not been reviewed no transaction reserves another spend or releases another answer. What was
-released before is still served.
+released before is still served. A failure whose reply is held back closes the dataset when that
+reply is due: nobody else may learn earlier when a computation ended.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, select
+from datetime import UTC, datetime
 
 from whitecrow.errors import AccountConflict, DatasetClosed
 from whitecrow.ledger.account import Entry, ToldAt
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.schema import FAILED, entries
 from whitecrow.ledger.store import CLOSED, Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 
 
 def failures(ledger: Ledger, dataset: str) -> list[Entry]:
     """Return the failures that nobody has reviewed: while there are any, the dataset is closed."""
-    return ledger.read(dataset, _open)
+    return ledger.read(dataset, AccountTransaction.unreviewed)
 
 
 def review(ledger: Ledger, dataset: str, seq: int, *, reason: str, actor: str = "") -> None:
     """Record that the custodian has looked at a failure; after the last one the dataset is open.
 
-    Parameters
-    ----------
-    ledger, dataset : Ledger, str
-        Which account.
-    seq : int
-        The failure's own entry, or the reservation that failed. Its spend is kept; a void gives
-        the spend back and counts as a review.
-    reason : str
-        What was found; the chain keeps it.
-    actor : str, default=""
-        Who has looked; the chain keeps the name.
+    ``seq`` is the failure's own entry, or the reservation that failed. Its spend is kept; a void
+    gives the spend back and counts as a review. The chain keeps who has looked, and what was found.
     """
     body = custodian_act(reason=reason, actor=actor)
 
     def act(account: AccountTransaction) -> None:
-        found = [entry for entry in _open(account) if seq in (entry.seq, entry.closes)]
+        found = [entry for entry in account.unreviewed() if seq in (entry.seq, entry.closes)]
         if not found:
             raise AccountConflict(f"Entry {seq} is not a failure that waits for a review.")
         failed = found[0]
@@ -71,28 +62,5 @@ def halt(ledger: Ledger, dataset: str, *, told_at: ToldAt | None = None) -> None
 
 def refuse_if_closed(account: AccountTransaction) -> None:
     """Refuse what would compute or release anything new while a failure waits for its review."""
-    if account.failures:
+    if account.closed_by(datetime.now(UTC)):
         raise DatasetClosed(CLOSED)
-
-
-def _open(account: AccountTransaction) -> list[Entry]:
-    if not account.failures:  # almost always
-        return []
-    rows = account.session.rows(_UNREVIEWED, account=account.id)
-    return [Entry(**{**row._asdict(), "dataset": account.name}) for row in rows]
-
-
-_closing = entries.alias()
-_UNREVIEWED = (
-    select(entries)
-    .outerjoin(
-        _closing,
-        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
-    )
-    .where(
-        entries.c.dataset == bindparam("account"),
-        FAILED,
-        _closing.c.seq.is_(None),
-    )
-    .order_by(entries.c.seq)
-)

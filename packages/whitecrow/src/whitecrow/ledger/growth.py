@@ -34,18 +34,10 @@ Chunks = Callable[[Iterable[str]], Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Grown:
-    """The keyed chunks of a revision, to be written with it.
+    """The keyed chunks of a revision, to be written with it."""
 
-    Parameters
-    ----------
-    chunks : mapping
-        A keyed hash by chunk. Private: the labels count rows.
-    fingerprint : str
-        One keyed hash over all; for the chain.
-    """
-
-    chunks: Mapping[str, str]
-    fingerprint: str
+    chunks: Mapping[str, str]  # A keyed hash by chunk. Private: the labels count rows.
+    fingerprint: str  # one keyed hash over all; for the chain
 
     def __repr__(self) -> str:
         return "<chunks withheld>"
@@ -67,19 +59,9 @@ def grown(
 ) -> Grown:
     """Read the chunks of records, and see that those of the revision before are among them.
 
-    Parameters
-    ----------
-    ledger, dataset, key : Ledger, str, bytes
-        Whose account, and its key.
-    chunks : callable or None
-        Reads the chunks; None where the records cannot be read in chunks.
-    before : str or None
-        The chain's hash over the chunks of the revision before; None where a run begins.
-
-    Raises
-    ------
-    DataChanged
-        Records that were there are changed, gone, or stand elsewhere.
+    ``chunks`` is None where the records cannot be read in chunks, ``before`` (the chain's hash over
+    the chunks of the revision before) where a run begins. Refused are records that were there and
+    are changed, gone, or stand elsewhere.
     """
     if chunks is None:
         raise InvalidInput(

@@ -32,24 +32,12 @@ Step = Callable[[Connection], None]
 
 @dataclass(frozen=True)
 class Versions:
-    """The version of a set of tables.
+    """The version of a set of tables."""
 
-    Parameters
-    ----------
-    column : Column
-        Of a table with one row: the version.
-    make : callable
-        Makes the newest tables where there are none.
-    steps : sequence of callable
-        The first leads from version 1 to version 2, and so on.
-    lock : int
-        What PostgreSQL locks meanwhile: another process may be doing the same.
-    """
-
-    column: Column[Any]
-    make: Step
-    steps: Sequence[Step]
-    lock: int
+    column: Column[Any]  # of a table with one row: the version
+    make: Step  # makes the newest tables where there are none
+    steps: Sequence[Step]  # the first leads from version 1 to version 2, and so on
+    lock: int  # what PostgreSQL locks meanwhile: another process may be doing the same
 
     @property
     def newest(self) -> str:
@@ -69,10 +57,7 @@ class Versions:
     def bring_forward(self, connection: Connection, what: str) -> str | None:
         """Make the tables current, in the open transaction; return the older version, if any.
 
-        Raises
-        ------
-        LedgerUnusable
-            If they are newer; nothing is touched then.
+        Tables that are newer are refused, and not touched.
         """
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")
@@ -146,13 +131,18 @@ def _closures(connection: Connection) -> None:
     add_column(connection, publishers.c.fingerprints)
 
 
+def _holders(connection: Connection) -> None:
+    """Add who computes the answer to an open reservation."""
+    add_column(connection, unsettled.c.holder)
+
+
 LEDGER = Versions(
     # The table's name is that of the tool which wrote it first.
     Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True)).c[
         "version_num"
     ],
     METADATA.create_all,
-    (_failures, _indexes, _witness, _closures),
+    (_failures, _indexes, _witness, _closures, _holders),
     lock=748392015,
 )
 """The ledger's tables."""

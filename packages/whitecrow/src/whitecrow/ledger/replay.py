@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from whitecrow.errors import BudgetExhausted
+from whitecrow.errors import AccountConflict, BudgetExhausted
 from whitecrow.ledger.account import (
     GENESIS,
     Account,
@@ -19,7 +19,7 @@ from whitecrow.ledger.account import (
     admit,
     canonical,
 )
-from whitecrow.ledger.acts import card_digest, nothing_left
+from whitecrow.ledger.acts import card_digest, in_force, nothing_left
 from whitecrow.ledger.spatial import Ball
 from whitecrow.ledger.transaction import AccountTransaction, joint_terms, terms_of
 from whitecrow.privacy import Guarantee, guarantee
@@ -36,14 +36,9 @@ class Wrong(Exception):
 
 
 class Replay:
-    """The state of an account, brought forward entry by entry.
+    """The state of an account, brought forward entry by entry, from the first or from a checkpoint.
 
-    Parameters
-    ----------
-    account : AccountTransaction
-        The account; its earlier entries are looked up where the replay did not begin with them.
-    checkpoint : Entry, optional
-        Where to begin: an entry that holds the state of the account just before it.
+    Earlier entries are looked up where the replay did not begin with them.
     """
 
     def __init__(self, account: AccountTransaction, checkpoint: Entry | None = None) -> None:
@@ -124,13 +119,7 @@ class Replay:
     # Entries
 
     def take(self, entry: Entry) -> None:
-        """Check one entry and apply it.
-
-        Raises
-        ------
-        Wrong
-            If it breaks the chain or a rule.
-        """
+        """Check one entry and apply it."""
         if entry.seq != self.seq + 1:
             raise Wrong(f"entry {self.seq + 1} is missing")
         if entry.previous != self.head:
@@ -175,7 +164,7 @@ class Replay:
     def _register(self, entry: Entry, content: Mapping[str, Any]) -> None:
         self._budget = Budget.of(content["budget"])
         self._policy = canonical(content["policy"])
-        self.spent = Account(unit=content["unit"])
+        self.spent = Account(unit=content["unit"]).counting(self._budget, entry.seq)
         if "data" in content:
             self._data(entry, content)
 
@@ -208,14 +197,15 @@ class Replay:
 
     def _amend(self, entry: Entry, content: Mapping[str, Any]) -> None:
         if "budget" in content:
-            self._budget = Budget.of(content["budget"])
+            self.spent, self._budget = _in_force(self.spent, content["budget"], entry.seq)
         if "policy" in content:
             self._policy = canonical(content["policy"])
 
     def _allow(self, entry: Entry, content: Mapping[str, Any]) -> None:
-        written = content["budget"]
-        budget = None if written is None else Budget.of(written)
-        self.shares[entry.analyst] = AnalystAccount(self._share(entry.analyst).spent, budget)
+        spent, budget = self._share(entry.analyst).spent, None
+        if content["budget"] is not None:
+            spent, budget = _in_force(spent, content["budget"], entry.seq)
+        self.shares[entry.analyst] = AnalystAccount(spent, budget)
 
     def _reserve(self, entry: Entry, content: Mapping[str, Any]) -> None:
         before = self._charged_before(entry)
@@ -293,8 +283,9 @@ class Replay:
             located = Located.from_json(content["located"]["dataset"])
             own = Located.from_json(content["located"]["analyst"])
         everybody = [term for counted in self._terms.values() for term in +counted]
-        self.spent = _given_back(self.spent, price, located, everybody)
-        left = _given_back(share.spent, price, own, list(+self._terms.get(analyst, Counter())))
+        mine = list(+self._terms.get(analyst, Counter()))
+        self.spent = _given_back(self.spent, price, located, everybody, reserved.seq)
+        left = _given_back(share.spent, price, own, mine, reserved.seq)
         self.shares[analyst] = AnalystAccount(left, share.budget)
 
     def _close(self, entry: Entry, known: dict[int, int]) -> Entry:
@@ -347,12 +338,23 @@ class Replay:
         return ""
 
 
+def _in_force(spent: Account, written: Mapping[str, Any], seq: int) -> tuple[Account, Budget]:
+    """Return an account and the budget that an entry puts in force."""
+    try:
+        named = Budget.of(written)
+        counting, budget = in_force(spent, named, seq)
+    except AccountConflict as refused:
+        raise Wrong(f"it counts by what is spent: {refused}") from None
+    if budget != named:
+        raise Wrong("it stops counting by either rule")
+    return counting, budget
+
+
 def _given_back(
-    account: Account, price: Guarantee, located: Located | None, terms: list[str]
+    account: Account, price: Guarantee, located: Located | None, terms: list[str], seq: int
 ) -> Account:
-    left = account.without_release(
-        price, None if located is None else Located(), *joint_terms(terms)
-    )
+    less = None if located is None else Located()
+    left = account.without_release(price, less, *joint_terms(terms), seq)
     return left if located is None else replace(left, located=located)
 
 

@@ -40,31 +40,18 @@ KEY = "data key"
 
 @dataclass(frozen=True)
 class Revision:
-    """One state of the records that an account is charged for.
+    """One state of the records that an account is charged for."""
 
-    Parameters
-    ----------
-    number : int
-        From 1, without gaps.
-    fingerprint : str
-        By which the records are recognised; keyed.
-    reason, at : str
-        Why and when it was recorded.
-    growth : {"insert-only", "any"}
-        What was declared of it: that it holds what the one before held, and what was added.
-    since : int
-        The first revision of its run: from there on records were only added.
-    chunks : str
-        The chain's hash over its chunks; empty unless it was declared insert-only.
-    """
-
-    number: int
-    fingerprint: str
+    number: int  # from 1, without gaps
+    fingerprint: str  # by which the records are recognised; keyed
+    # reason, at: Why and when it was recorded.
     reason: str
     at: str
+    # {"insert-only", "any"}: What was declared of it: that it holds what the one before held, and
+    # what was added.
     growth: str = ANY
-    since: int = 0
-    chunks: str = ""
+    since: int = 0  # the first revision of its run: from there on records were only added
+    chunks: str = ""  # the chain's hash over its chunks; empty unless it was declared insert-only
 
     @classmethod
     def of(cls, entry: Entry, known: Sequence[Revision]) -> Revision | None:
@@ -111,27 +98,10 @@ def bind(
 ) -> Revision:
     """Recognise records, or record them as a new revision; return the revision they are.
 
-    Parameters
-    ----------
-    ledger, dataset : Ledger, str
-        Which account.
-    mark : str
-        What tells the records apart from others. A fact: it is keyed here and stored nowhere.
-    reason : str, optional
-        Why records that are not known are to be a new revision. Without one they are refused,
-        unless the account has no revision yet.
-    actor : str, default=""
-        Who acts.
-    growth : {"insert-only", "any"}, optional
-        What is declared of the new revision; the last declaration goes on unless given.
-    chunks : callable, optional
-        Reads the chunks of the records, where insert-only growth is declared.
-
-    Raises
-    ------
-    DataChanged
-        The records are of no revision of the account, and no reason was given; or they were not
-        only added to.
+    The mark tells the records apart from others. It is a fact: it is keyed here and stored nowhere.
+    Records that are not known are a new revision only for a reason, unless the account has none
+    yet. The last declaration of growth goes on unless another is given; ``chunks`` reads the chunks
+    of the records, where insert-only growth is declared.
     """
     checked(growth)
     key = _key(ledger, dataset)

@@ -84,6 +84,8 @@ unsettled = _of_account(
     whole("seq"),
     # How often somebody took up this reservation: only the last of them may close it.
     whole("epoch"),
+    # The last of them, while it may still compute.
+    text("holder", 20, server_default=""),
     key=("seq",),
 )
 

@@ -208,39 +208,19 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Weighed:
-    """What one more ball adds, as of one version of its sheet.
+    """What one more ball adds, as of one version of its sheet."""
 
-    Parameters
-    ----------
-    depths : tuple
-        The new ball's, in each tally; None in a differential tally if its promise is not to all.
-    extra, own : Located
-        What it adds to the dataset's account and to the analyst's.
-    sheet : Sheet
-        What was kept of its sheet then.
-    place : tuple
-        Where the ball is looked up: sheet, size and two coordinates.
-    """
-
+    # The new ball's, in each tally; None in a differential tally if its promise is not to all.
     depths: Depths
+    # extra, own: What it adds to the dataset's account and to the analyst's.
     extra: Located
     own: Located
-    sheet: Sheet
-    place: Place
+    sheet: Sheet  # what was kept of its sheet then
+    place: Place  # where the ball is looked up: sheet, size and two coordinates
 
 
 class SpatialIndex:
-    """The balls of one dataset, inside one transaction.
-
-    Parameters
-    ----------
-    session : Session
-        The transaction.
-    dataset : int
-        Whose balls.
-    geometry : Geometry
-        What balls are.
-    """
+    """The balls of one dataset, inside one transaction."""
 
     def __init__(self, session: Session, dataset: int, geometry: Geometry) -> None:
         self.session, self.dataset, self._geometry = session, dataset, geometry
@@ -256,19 +236,11 @@ class SpatialIndex:
         known: Weighed | None = None,
         pending: Batch | None = None,
     ) -> Weighed:
-        """Say what one more ball would add.
+        """Say what one more ball would add, after those of the same batch that are ``pending``.
 
-        Parameters
-        ----------
-        ball : Ball
-            The new one.
-        quick : bool
-            Raise :class:`Crowded` rather than compute for long.
-        known : Weighed, optional
-            What was found before the transaction; used if nothing has changed since. If something
-            has, a crowded ball is charged for all that it touches.
-        pending : Batch, optional
-            Balls of the same batch that would come before it.
+        ``quick`` raises :class:`Crowded` rather than compute for long. What was ``known`` before
+        the transaction is used if nothing has changed since; if something has, a crowded ball is
+        charged for all that it touches.
         """
         place = self.place(ball)
         name = place[0]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, insert, or_, select, text, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, text, update
 
 from whitecrow.ledger.schema import (
+    FAILED,
     accounts,
     datasets,
     entries,
@@ -121,14 +122,27 @@ UNSETTLED = (
     )
     .order_by(entries.c.seq)
 )
+_closing = entries.alias()
+UNREVIEWED = (
+    select(entries)
+    .outerjoin(
+        _closing,
+        and_(_closing.c.dataset == entries.c.dataset, _closing.c.closes == entries.c.seq),
+    )
+    .where(entries.c.dataset == bindparam("account"), FAILED, _closing.c.seq.is_(None))
+    .order_by(entries.c.seq)
+)
 ONE = select(entries).where(
     entries.c.dataset == bindparam("account"), entries.c.seq == bindparam("at_seq")
 )
 _AT = (unsettled.c.dataset == bindparam("account"), unsettled.c.seq == bindparam("at_seq"))
-OPENED = insert(unsettled).values(dataset=bindparam("account"), seq=bindparam("at_seq"), epoch=1)
+OPENED = insert(unsettled).values(
+    dataset=bindparam("account"), seq=bindparam("at_seq"), epoch=1, holder=bindparam("by")
+)
 SETTLED = delete(unsettled).where(*_AT)
-EPOCH = select(unsettled.c.epoch).where(*_AT)
-TAKE_UP = update(unsettled).where(*_AT).values(epoch=bindparam("new_epoch"))
+TAKEN_UP = select(unsettled.c.epoch, unsettled.c.holder).where(*_AT)
+TAKE_UP = update(unsettled).where(*_AT).values(epoch=bindparam("new_epoch"), holder=bindparam("by"))
+GIVE_UP = update(unsettled).where(*_AT, unsettled.c.holder == bindparam("by")).values(holder="")
 ADD_TERM = text(
     "INSERT INTO terms (dataset, analyst, digest, term, number) "
     "VALUES (:account, :whose, :digest, :term, 1) "

@@ -24,14 +24,9 @@ from whitecrow.ledger.witness.heads import state_name
 class States:
     """The states of one dataset's publishers: a compare-and-swap on (key, version).
 
-    Parameters
-    ----------
-    ledger, dataset : Ledger, str
-        Whose.
-    released : bool, default=True
-        Whether something is released with what is saved; a closed dataset saves no such state. What
-        is kept for the account itself (a key, the digests of files) is saved then too: the
-        custodian has to open a dataset in order to look.
+    A closed dataset saves no state with which something is ``released``. What is kept for the
+    account itself (a key, the digests of files) is saved then too: the custodian has to open a
+    dataset in order to look.
 
     Examples
     --------

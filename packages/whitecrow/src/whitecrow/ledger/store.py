@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -39,13 +40,15 @@ from whitecrow.ledger.account import (
     admissible,
     admit,
     canonical,
+    how_many,
     in_unit,
 )
 from whitecrow.ledger.acts import custodian_act
-from whitecrow.ledger.database import Claim, Database, Session, claims_of
+from whitecrow.ledger.database import Claim, Claims, Database, Session
 from whitecrow.ledger.migration import migrate
 from whitecrow.ledger.rebuilding import rebuild_all
 from whitecrow.ledger.spatial import AddUp, Ball, Crowded, Geometry, Location, SpatialIndex, Weighed
+from whitecrow.ledger.statements import GIVE_UP
 from whitecrow.ledger.transaction import AccountTransaction, has_hash, names
 from whitecrow.ledger.witness.guard import guard_of
 from whitecrow.plan import Plan
@@ -60,59 +63,30 @@ __all__ = ["CLOSED", "ChargeRequest", "Ledger", "Quote"]
 
 @dataclass(frozen=True)
 class ChargeRequest:
-    """What is to be charged.
+    """What is to be charged."""
 
-    Parameters
-    ----------
-    analyst : str
-        Who asks.
-    digest : str
-        The identity of the question.
-    question : mapping
-        Its canonical JSON, for the record.
-    price : Guarantee
-        What the release will promise.
-    location : mapping, optional
-        The ball a located question looks at; its price must be pure.
-    actor : str
-        Who sent it, where that is not the analyst: somebody who acts for them.
-    told_at : ToldAt, optional
-        From when on what comes of it may be told; the entry that closes it has that moment.
-    """
-
-    analyst: str
-    digest: str
-    question: Mapping[str, Any]
-    price: Guarantee
-    location: Location | None = None
-    actor: str = ""
+    analyst: str  # who asks
+    digest: str  # the identity of the question
+    question: Mapping[str, Any]  # its canonical JSON, for the record
+    price: Guarantee  # what the release will promise
+    location: Location | None = None  # the ball a located question looks at; its price must be pure
+    actor: str = ""  # who sent it, where that is not the analyst: somebody who acts for them
+    # From when on what comes of it may be told; the entry that closes it has that moment.
     told_at: ToldAt | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Quote:
-    """What questions would cost together.
+    """What questions would cost together."""
 
-    Parameters
-    ----------
-    before, after : Account
-        The dataset's account now, and if all were asked.
-    budget : Budget
-        The dataset's cap.
-    charged : int
-        How many would be charged; the others were answered before, or come twice.
-    refusal : BudgetExhausted or None
-        Why not all of them fit, the dataset's cap and the analyst's.
-    fitting : int
-        How many fit, counted from the first up to the one that does not.
-    """
-
+    # before, after: The dataset's account now, and if all were asked.
     before: Account
     after: Account
-    budget: Budget
-    charged: int
-    refusal: BudgetExhausted | None
-    fitting: int
+    budget: Budget  # the dataset's cap
+    charged: int  # how many would be charged; the others were answered before, or come twice
+    refusal: BudgetExhausted | None  # why not all of them fit, the dataset's cap and the analyst's
+    fitting: int  # how many fit, counted from the first up to the one that does not
+    own: AnalystAccount | None = None  # of whoever asks the last, if all were asked
 
     def plan(self, orders: Sequence[ChargeRequest]) -> Plan:
         """Return what the questions behind these requests would cost, for whoever asks them."""
@@ -127,7 +101,16 @@ class Quote:
         added["delta"] = self.after.delta - self.before.delta
         fits, reason = self.refusal is None, "" if self.refusal is None else str(self.refusal)
         total = sum(apart, Fraction(0))
-        return Plan(len(orders), self.charged, added, total, fits, reason, self.fitting)
+        more = self._more(orders[-1]) if fits and orders else 0
+        return Plan(len(orders), self.charged, added, total, fits, reason, self.fitting, more)
+
+    def _more(self, order: ChargeRequest) -> int:
+        """How many more like one would fit."""
+        caps = [(self.after, self.budget)]
+        if self.own is not None and self.own.budget is not None:
+            caps.append((self.own.spent, self.own.budget))
+        price = in_unit(order.price, self.after.unit)
+        return how_many(caps, price, located=order.location is not None)
 
 
 def charge(
@@ -136,28 +119,13 @@ def charge(
     share: AnalystAccount | None,
     geometry: Geometry,
     known: Weighed | None = None,
+    holder: str = "",
 ) -> tuple[Reservation, AnalystAccount]:
-    """Write a spend, or refuse it.
+    """Write a spend, or refuse it, in a transaction that writes; return the right to compute.
 
-    Parameters
-    ----------
-    account : AccountTransaction
-        The dataset's account, in a transaction that writes.
-    order : ChargeRequest
-        What to charge.
-    share : AnalystAccount or None
-        The analyst's account, if there is one.
-    geometry : Geometry
-        What balls are.
-    known : Weighed, optional
-        What the question's ball was found to add before the transaction.
-
-    Raises
-    ------
-    BudgetExhausted
-        If the dataset's cap or the analyst's would be exceeded.
-    Crowded
-        If the ball touches so many that it should be weighed before the transaction.
+    ``known`` is what the question's ball was found to add before the transaction. Raises
+    :class:`Crowded` if the ball touches so many that it should be weighed before the transaction;
+    ``holder`` is who is going to compute the answer.
     """
     mine = share or _no_account(account)
     price = in_unit(order.price, account.spent.unit)
@@ -180,7 +148,7 @@ def charge(
     account.write_share(order.analyst, mine, new=share is None)
     account.add_terms(order.analyst, price)
     entry = account.append("reserve", analyst=order.analyst, digest=order.digest, body=body)
-    account.open_reservation(entry.seq)
+    account.open_reservation(entry.seq, holder)
     if weighed is not None:
         index.add(ball, weighed)
     return Reservation(entry.seq, order.digest, order.analyst, fresh=True, epoch=1), mine
@@ -201,12 +169,16 @@ def record(
         return known
     # Locks can be lost with what holds them; the count of those who took the reservation
     # up cannot. Were both to store, the faster of two draws would be released.
-    if account.epoch(held.seq) != held.epoch:
+    epoch, holder = account.taken_up(held.seq)
+    if epoch != held.epoch:
         raise LedgerBusy(
             "Another process has taken this question up; its answer will be the one. "
             "Nothing was released here; ask again: it is not charged twice."
         )
-    answered = kind == "settle" and not account.failures
+    now = datetime.now(UTC)
+    due = now if held.told_at is None else held.told_at(now)
+    # A failure that is told by then has closed the dataset; a later one must not be told by this.
+    answered = kind == "settle" and not account.closed_by(due)
     account.failures += not answered
     entry = account.append(
         "settle" if answered else "fail",
@@ -214,11 +186,18 @@ def record(
         digest=held.digest,
         closes=held.seq,
         body=body if answered else {},
-        told_at=held.told_at,
+        told_at=lambda _: due,
     )
     if answered:
         account.close_reservation(held.seq)
+    else:
+        clear_holder(account.session, account.id, held.seq, holder)
     return RecordedOutcome(held.seq, entry.seq, answered, body.get("answer") if answered else None)
+
+
+def clear_holder(session: Session, account: int, seq: int, holder: str) -> None:
+    """Note that somebody does not compute the answer to a reservation any more."""
+    session.run(GIVE_UP, account=account, at_seq=seq, by=holder)
 
 
 def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry) -> Weighed:
@@ -262,7 +241,8 @@ def quote(
                 refusal, fitting = refused, place
         spent = spent.with_release(price, extra)
         mine[order.analyst] = replace(share, spent=share.spent.with_release(price, own))
-    return Quote(account.spent, spent, budget, len(seen), refusal, fitting)
+    last = mine.get(orders[-1].analyst) if orders else None
+    return Quote(account.spent, spent, budget, len(seen), refusal, fitting, last)
 
 
 class Batch:
@@ -358,7 +338,7 @@ class Ledger:
 
     def __init__(self, url: str | Path, *, geometry: Geometry | None = None) -> None:
         self.database = Database(url)
-        self._claims = claims_of(self.database)
+        self._claims = Claims(self.database, clear_holder)
         self._geometry: Geometry = geometry or AddUp()
         migrate(self.database, lambda session, older: rebuild_all(session, self._geometry, older))
         self.witness = guard_of(self.database)
@@ -464,7 +444,13 @@ class Ledger:
                     "This very question is being answered by another process; ask again later. It "
                     "is not charged twice."
                 )
-            self._claims.wait(account, found.seq, left)
+            free = partial(self.read, dataset, partial(self._is_free, found.seq))
+            self._claims.wait(account, found.seq, free, left)
+
+    def _is_free(self, seq: int, account: AccountTransaction) -> bool:
+        """Whether nobody computes the answer to a reservation at this moment."""
+        _, holder = account.taken_up(seq)
+        return self._claims.is_free(account.session, account.id, seq, holder)
 
     def _reserve(
         self,
@@ -475,30 +461,28 @@ class Ledger:
     ) -> tuple[int, Reservation | RecordedOutcome, AccountSnapshot]:
         taken: list[Claim] = []
 
-        def let_go() -> None:
-            while taken:
-                taken.pop().release()
-
         def act(
             account: AccountTransaction,
         ) -> tuple[int, Reservation | RecordedOutcome, AccountSnapshot]:
-            let_go()  # an act may have to be repeated
             account.must_be_open()  # whatever the price, and whether it was asked before
             if rule is not None:
                 rule(account.policy)
             share = account.share(order.analyst)
             found = account.outcome(order.digest)
-            if not isinstance(found, RecordedOutcome) and account.failures:
+            if not isinstance(found, RecordedOutcome) and account.closed_by(datetime.now(UTC)):
                 raise DatasetClosed(CLOSED)
             if found is None:
-                found, share = charge(account, order, share, self._geometry, known)
+                # Noted before the commit: whoever can see the reservation can see the claim.
+                holder = self._claims.holder()
+                found, share = charge(account, order, share, self._geometry, known, holder)
+            elif isinstance(found, Reservation):
+                _, holder = account.taken_up(found.seq)
             if isinstance(found, Reservation):
-                # Taken before the commit: whoever can see the reservation can see the claim.
-                claim = self._claims.take(account.id, found.seq)
+                claim = self._claims.take(account.session, account.id, found.seq, holder)
                 if claim is not None:
                     taken.append(claim)
                     if not found.fresh:
-                        found = replace(found, epoch=account.take_up(found.seq))
+                        found = replace(found, epoch=account.take_up(found.seq, claim.holder))
                 found = replace(found, claim=claim, told_at=order.told_at)
             shares = {} if share is None else {order.analyst: share}
             return account.id, found, account.snapshot(shares)
@@ -506,7 +490,8 @@ class Ledger:
         try:
             return self.watched(dataset, act)
         except BaseException:
-            let_go()
+            for claim in taken:  # it was undone, or nobody knows
+                claim.release()
             raise
 
     def stored(
@@ -573,6 +558,8 @@ class Ledger:
         self, dataset: str, held: Reservation, kind: str, body: Mapping[str, Any]
     ) -> RecordedOutcome:
         outcome = self.watched(dataset, lambda account: record(account, held, kind, body))
+        if held.claim is not None:
+            held.claim.forget()
         if self.witness is not None:
             self.witness.cover(dataset, outcome.by, fresh=True)
         return outcome
@@ -668,13 +655,9 @@ class Ledger:
 
         def act(account: AccountTransaction) -> None:
             reserved, outcome = acts.voidable(account, seq)
-            claim = self._claims.take(account.id, seq)
-            if claim is None:
+            if not self._is_free(seq, account):
                 raise AccountConflict(f"Entry {seq} is being answered at this moment.")
-            try:
-                acts.void(account, body, reserved, outcome, self._geometry)
-            finally:
-                claim.release()
+            acts.void(account, body, reserved, outcome, self._geometry)
 
         self.write(dataset, act, connection=connection)
 
@@ -737,13 +720,9 @@ class Ledger:
     def unsettled(self, dataset: str) -> list[Entry]:
         """Spends without an answer, interrupted or failed; what is being computed is left out."""
 
-        def free(account: AccountTransaction, entry: Entry) -> bool:
-            claim = self._claims.take(account.id, entry.seq)
-            if claim is not None:
-                claim.release()
-            return claim is not None
-
-        return self.read(dataset, lambda one: [e for e in one.unsettled() if free(one, e)])
+        return self.read(
+            dataset, lambda one: [e for e in one.unsettled() if self._is_free(e.seq, one)]
+        )
 
     def close(self) -> None:
         """Give all connections back."""

@@ -20,7 +20,7 @@ from whitecrow.ledger.store import Ledger
 from whitecrow.ledger.transaction import AccountTransaction
 from whitecrow.ledger.verification import newest_checkpoint
 from whitecrow.privacy import guarantee
-from whitecrow.terms import LINES, Budget
+from whitecrow.terms import COVERS, LINES, Budget
 
 LASTING = ("learn", "monitor", "profile", "publish")
 """Questions whose answers are looked at long afterwards: they are events of their own."""
@@ -32,22 +32,13 @@ _MOST_WALKED = 20_000
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened.
+    """Something that happened."""
 
-    Parameters
-    ----------
-    at : str
-        When, in UTC.
-    kind : {"opened", "promise", "revision", "declared", "publication", "alarm", "closed"}
-    says : str
-        What, in words.
-    analyst, reason, actor : str
-        Whom it concerns; why, and who acted. Empty for those who may not know.
-    """
-
-    at: str
+    at: str  # when, in UTC
     kind: str
-    says: str
+    says: str  # what, in words
+    # analyst, reason, actor: Whom it concerns; why, and who acted. Empty for those who may not
+    # know.
     analyst: str = ""
     reason: str = ""
     actor: str = ""
@@ -72,27 +63,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The history of a dataset as one person may see it.
-
-    Parameters
-    ----------
-    dataset : str
-    events : tuple of Event
-        The oldest first.
-    spent, budget : tuple of Point
-        What was spent after each spend (an analyst's own, or everybody's), and the cap.
-    whole : bool
-        Whether ``spent`` begins with the account.
-    """
+    """The history of a dataset as one person may see it."""
 
     dataset: str
-    events: tuple[Event, ...]
+    events: tuple[Event, ...]  # the oldest first
+    # spent, budget: What was spent after each spend (an analyst's own, or everybody's), and the
+    # cap.
     spent: tuple[Point, ...]
     budget: tuple[Point, ...]
-    whole: bool = True
+    whole: bool = True  # whether ``spent`` begins with the account
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "dataset": self.dataset,
             "events": [one.to_json() for one in self.events],
@@ -105,12 +86,7 @@ class Timeline:
 def timeline(ledger: Ledger, dataset: str, *, analyst: str | None = None) -> Timeline:
     """Return the history of a dataset.
 
-    Parameters
-    ----------
-    ledger, dataset : Ledger, str
-        Which account.
-    analyst : str, optional
-        Who looks, where it is an analyst: others' questions and the custodian's words are left out.
+    For an analyst, others' questions and the custodian's words are left out.
     """
     return ledger.read(dataset, lambda account: _told(account, analyst))
 
@@ -126,11 +102,14 @@ def _told(account: AccountTransaction, analyst: str | None) -> Timeline:
     ]
     start, walked = _walked(account, analyst)
     asked = [entry for entry in walked if entry.kind == "reserve"]
+    curve = _curve(start, walked, analyst, caps[-1][1].delta if caps else Fraction(0))
     events = sorted(
-        (event for entry in (*acts, *asked) for event in _events(entry, analyst)),
+        (
+            *(event for entry in (*acts, *asked) for event in _events(entry, analyst)),
+            *_broken(start, walked, analyst),
+        ),
         key=lambda event: event.at,
     )
-    curve = _curve(start, walked, analyst, caps[-1][1].delta if caps else Fraction(0))
     budget = [Point(at, {line: cap.cap(line) for line in LINES}) for at, cap in caps]
     return Timeline(
         account.name,
@@ -147,7 +126,7 @@ def _walked(account: AccountTransaction, analyst: str | None) -> tuple[Account, 
     if analyst is not None:
         found = [
             entry
-            for kind in ("reserve", "void")
+            for kind in ("reserve", "void", "allow")
             for entry in account.some_entries(analyst=analyst, kind=kind)
         ]
         return Account(unit=unit), sorted(found, key=lambda entry: entry.seq)
@@ -156,8 +135,12 @@ def _walked(account: AccountTransaction, analyst: str | None) -> tuple[Account, 
         checkpoint = newest_checkpoint(account)
         if checkpoint is not None:
             start, after = Account.from_json(checkpoint.content["state"]["spent"]), checkpoint.seq
-    moves = (one for one in account.entries(after) if one.kind in ("reserve", "void"))
+    moves = (one for one in account.entries(after) if one.kind in _MOVES)
     return start, list(moves)
+
+
+_MOVES = ("reserve", "void", "open", "amend")
+"""What changes the sums of an account, or how they are counted."""
 
 
 def _curve(
@@ -169,6 +152,10 @@ def _curve(
     spent = start
     for entry in moves:
         content = entry.content
+        if entry.kind not in ("reserve", "void"):
+            if content.get("budget") is not None:
+                spent = spent.counting(Budget.of(content["budget"]), entry.seq)
+            continue
         if entry.kind == "reserve":
             extra = None
             if content["location"] is not None:
@@ -178,10 +165,34 @@ def _curve(
             price = guarantee(asked.content["price"])
             located = content["located"]
             less = None if located is None else Located()
-            spent = spent.without_release(price, less, spent.zones, spent.conditions)
+            terms = spent.zones, spent.conditions
+            spent = spent.without_release(price, less, *terms, content["reserve"])
             if located is not None:
                 spent = replace(spent, located=Located.from_json(located[whose]))
         yield Point(entry.at, {line: spent.spent(line, delta) for line in LINES})
+
+
+def _broken(start: Account, moves: Sequence[Entry], analyst: str | None) -> Iterator[Event]:
+    """Say which questions ended a guarantee: it does not cover all answers together any more."""
+    weaker: dict[str, set[int]] = {line: {0} if start.unbounded(line) else set() for line in LINES}
+    for entry in moves:
+        content = entry.content
+        if entry.kind == "void":
+            for standing in weaker.values():
+                standing.discard(content["reserve"])
+        if entry.kind != "reserve":
+            continue
+        alone = Account(unit=start.unit).with_release(guarantee(content["price"]))
+        for line in (line for line in LINES if alone.unbounded(line)):
+            kind = content["question"]["kind"]
+            says = f"the guarantee for {COVERS[line]} ended: {kind} covers fewer"
+            if analyst is not None:  # the numbers of entries count other people's questions
+                event = Event(entry.at, "broken", says)
+            else:
+                event = Event(entry.at, "broken", f"{says} (entry {entry.seq})", entry.analyst)
+            if not weaker[line]:
+                yield event
+            weaker[line].add(entry.seq)
 
 
 def _thinned(points: Iterable[Point]) -> tuple[Point, ...]:

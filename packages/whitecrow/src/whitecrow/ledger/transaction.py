@@ -43,17 +43,7 @@ from whitecrow.terms import Budget
 
 
 class AccountTransaction:
-    """A dataset's account inside a transaction.
-
-    Parameters
-    ----------
-    session : Session
-        The transaction.
-    dataset : str
-        Whose account.
-    lock : bool
-        Whether it may be written.
-    """
+    """A dataset's account inside a transaction; without a lock it may not be written."""
 
     def __init__(self, session: Session, dataset: str, *, lock: bool = True) -> None:
         self.session = session
@@ -92,7 +82,7 @@ class AccountTransaction:
             head=GENESIS,
             budget=canonical(budget.to_json()),
             policy=policy,
-            spent=canonical(Account(unit=unit).to_json()),
+            spent=canonical(Account(unit=unit).counting(budget, 1).to_json()),
         )
         body = {**act, "budget": budget.to_json(), "policy": json.loads(policy), "unit": unit}
         account = cls(session, dataset)
@@ -125,13 +115,7 @@ class AccountTransaction:
         self._spent = new
 
     def must_be_open(self) -> None:
-        """Refuse what would answer, or let something be answered, once the account is closed.
-
-        Raises
-        ------
-        AccountConflict
-            If an entry has closed the account for good, whatever is left of its budget.
-        """
+        """Refuse what would answer, or let something be answered, once the account is closed."""
         if self.closure:
             raise AccountConflict(
                 f"The account {self.name!r} lost entries in a restore, and is closed for good: "
@@ -184,7 +168,6 @@ class AccountTransaction:
         )
 
     def write_share(self, analyst: str, share: AnalystAccount, *, new: bool) -> None:
-        """Write an analyst's account."""
         self.session.run(
             sql.INSERT_SHARE if new else sql.UPDATE_SHARE,
             account=self.id,
@@ -195,33 +178,27 @@ class AccountTransaction:
 
     # What is open, and on which terms: derived from the entries, kept up to date with them
 
-    def open_reservation(self, seq: int) -> None:
-        """Note that a reservation has no answer yet."""
-        self.session.run(sql.OPENED, account=self.id, at_seq=seq)
+    def open_reservation(self, seq: int, holder: str = "") -> None:
+        """Note that a reservation has no answer yet, and who computes it."""
+        self.session.run(sql.OPENED, account=self.id, at_seq=seq, by=holder)
 
     def close_reservation(self, seq: int) -> None:
         """Note that a reservation was answered or given back."""
         self.session.run(sql.SETTLED, account=self.id, at_seq=seq)
 
-    def epoch(self, seq: int) -> int | None:
-        """How often a reservation was taken up; None if it is not open."""
-        row = self.session.one(sql.EPOCH, account=self.id, at_seq=seq)
-        return None if row is None else int(row.epoch)
+    def taken_up(self, seq: int) -> tuple[int, str]:
+        """How often a reservation was taken up, and by whom last; zero times if it is not open."""
+        row = self.session.one(sql.TAKEN_UP, account=self.id, at_seq=seq)
+        return (0, "") if row is None else (int(row.epoch), str(row.holder))
 
-    def take_up(self, seq: int) -> int:
-        """Count that somebody begins to compute an answer; whoever did before has lost the right.
-
-        Raises
-        ------
-        LedgerCorrupt
-            If the reservation is not among those that are open.
-        """
-        before = self.epoch(seq)
-        if before is None:
+    def take_up(self, seq: int, holder: str) -> int:
+        """Count that somebody begins to compute an answer; whoever did before lost the right."""
+        before, _ = self.taken_up(seq)
+        if not before:
             raise LedgerCorrupt(
                 "A reservation is missing from those that wait; run 'whitecrow ledger verify'."
             )
-        self.session.run(sql.TAKE_UP, account=self.id, at_seq=seq, new_epoch=before + 1)
+        self.session.run(sql.TAKE_UP, account=self.id, at_seq=seq, new_epoch=before + 1, by=holder)
         return before + 1
 
     def add_terms(self, analyst: str, price: Guarantee) -> None:
@@ -255,12 +232,10 @@ class AccountTransaction:
     # Reading
 
     def share(self, analyst: str) -> AnalystAccount | None:
-        """One analyst's account."""
         row = self.session.one(sql.SHARE, account=self.id, whose=analyst)
         return None if row is None else _share(row)
 
     def shares(self) -> dict[str, AnalystAccount]:
-        """Every analyst's account."""
         rows = self.session.rows(sql.SHARES, account=self.id)
         return {row.analyst: _share(row) for row in rows}
 
@@ -353,6 +328,21 @@ class AccountTransaction:
         rows = self.session.rows(sql.UNSETTLED, account=self.id)
         return [_entry(row, self.name) for row in rows]
 
+    def unreviewed(self) -> list[Entry]:
+        """Failures that nobody has reviewed."""
+        if not self.failures:  # almost always
+            return []
+        return [
+            _entry(row, self.name) for row in self.session.rows(sql.UNREVIEWED, account=self.id)
+        ]
+
+    def closed_by(self, moment: datetime) -> bool:
+        """Whether a failure closes the account to new answers; one that is told later does not yet.
+
+        Whoever was refused earlier would learn when a computation failed, not when it is told.
+        """
+        return any(failed.told_by(moment) for failed in self.unreviewed())
+
     def told_end(self, after: int) -> tuple[int, str]:
         """Number and hash of the last entry that may be told by now, as may all before it.
 
@@ -364,13 +354,11 @@ class AccountTransaction:
         return (self.seq, self.head) if first is None else (first.seq - 1, first.previous)
 
     def entry(self, seq: int) -> Entry | None:
-        """One entry."""
         row = self.session.one(sql.ONE, account=self.id, at_seq=seq)
         return None if row is None else _entry(row, self.name)
 
 
 def names(session: Session) -> tuple[str, ...]:
-    """The names of all datasets."""
     return tuple(row.name for row in session.rows(sql.NAMES))
 
 

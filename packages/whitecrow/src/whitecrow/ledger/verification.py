@@ -39,38 +39,21 @@ WORTH_A_CHECKPOINT = 1000
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check of one dataset's account found.
+    """What a check of one dataset's account found."""
 
-    Parameters
-    ----------
-    dataset : str
-        Whose account.
-    entries : int
-        Up to which entry it was read.
-    head : str
-        The newest hash; compare it with one noted earlier.
-    bad : int or None
-        The first entry that is wrong, None if all are right (or if only the sums are wrong).
-    reason : str
-        What is wrong, in words; empty if nothing is.
-    since : int
-        The checkpoint from which it was read; 0 if from the beginning.
-    """
-
-    dataset: str
-    entries: int
-    head: str
+    dataset: str  # whose account
+    entries: int  # up to which entry it was read
+    head: str  # the newest hash; compare it with one noted earlier
+    # The first entry that is wrong, None if all are right (or if only the sums are wrong).
     bad: int | None = None
-    reason: str = ""
-    since: int = 0
+    reason: str = ""  # what is wrong, in words; empty if nothing is
+    since: int = 0  # the checkpoint from which it was read; 0 if from the beginning
 
     @property
     def ok(self) -> bool:
-        """Whether all is right."""
         return not self.reason
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {**vars(self), "ok": self.ok}
 
 
@@ -97,15 +80,8 @@ def verify(
 ) -> Finding:
     """Recompute a dataset's chain and sums and name the first bad entry.
 
-    Parameters
-    ----------
-    ledger, dataset : Ledger, str
-        Which account.
-    geometry : Recountable, optional
-        What balls are. With it, a check from the beginning also computes anew what located
-        questions cost; without, that is taken from the entries.
-    full : bool, default=False
-        Begin with the first entry, not with the newest checkpoint.
+    A ``full`` check begins with the first entry, not with the newest checkpoint. With a geometry it
+    also computes anew what located questions cost; without, that is taken from the entries.
     """
     return ledger.read(dataset, lambda account: _checked(account, geometry, full)[0])
 
@@ -121,14 +97,8 @@ def checkpoint(
 ) -> Finding:
     """Check an account and, if all is right, write a checkpoint from which the next check begins.
 
-    Parameters
-    ----------
-    ledger, dataset, geometry, full
-        As for :func:`verify`.
-    actor : str, default=""
-        Who had it checked; the chain keeps it.
-    least : int, default=1000
-        An account that has grown by fewer entries since its newest checkpoint gets no other.
+    An account that has grown by fewer than ``least`` entries since its newest checkpoint gets no
+    other. The chain keeps who had it checked.
     """
     finding, replay = ledger.read(dataset, lambda account: _checked(account, geometry, full))
     if not finding.ok:

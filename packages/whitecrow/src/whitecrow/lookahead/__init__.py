@@ -1,9 +1,8 @@
 """How many records has each combination of values? A sanitised histogram for the radius-0 model."""
 
-from whitecrow.lookahead.cost import cost
 from whitecrow.lookahead.facts import LookaheadFacts, gather
 from whitecrow.lookahead.mechanism import anomalies, release
-from whitecrow.lookahead.question import Lookahead
+from whitecrow.lookahead.question import Lookahead, cost
 from whitecrow.question import QuestionType
 
 __all__ = ["TYPE", "Lookahead", "LookaheadFacts", "anomalies", "gather", "release"]

@@ -15,34 +15,18 @@ from whitecrow.privacy import ZoneColumn, unrounded
 
 @dataclass(frozen=True)
 class Axis:
-    """One column of the histogram.
+    """One column of the histogram."""
 
-    Parameters
-    ----------
-    key : Key
-        What records are grouped by.
-    values : sequence
-        The values in their order: categories, whole numbers, or intervals in words.
-    first : int
-        The key of the first value.
-    label : str or pair of str
-        The column, or the column and how it is cut: what "the same value" means in the promise.
-    """
-
-    key: Key
+    key: Key  # what records are grouped by
+    # The values in their order: categories, whole numbers, or intervals in words.
     values: Sequence[int | str]
-    first: int
+    first: int  # the key of the first value
+    # The column, or the column and how it is cut: what "the same value" means in the promise.
     label: ZoneColumn
 
 
 def axis_of(name: str, card: Card, bins: int | None) -> Axis:
-    """Return how a column is divided.
-
-    Raises
-    ------
-    InvalidInput
-        The card has no finite list of values for it, and nothing to make one of.
-    """
+    """Return how a column is divided."""
     column = card.column(name)
     if column.type == "category" and column.categories is not None:
         return Axis(Plain(name), column.categories, 0, name)

@@ -18,24 +18,13 @@ from whitecrow.question import Progress
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LookaheadFacts(Facts):
-    """The true histogram.
+    """The true histogram."""
 
-    Parameters
-    ----------
-    exact_cells : int64 array of shape (m, columns)
-        The occupied cells, as places in the domain's value lists, in the domain's order.
-    exact_counts : int64 array of shape (m,)
-        How many records each holds; at least 1.
-    domain : tuple of sequences
-        The values of each column (public).
-    step : Fraction
-        The loss allowed for one record (public).
-    """
-
+    # The occupied cells, as places in the domain's value lists, in the domain's order.
     exact_cells: NDArray[np.int64]
-    exact_counts: NDArray[np.int64]
-    domain: tuple[Sequence[int | str], ...]
-    step: Fraction
+    exact_counts: NDArray[np.int64]  # how many records each holds; at least 1
+    domain: tuple[Sequence[int | str], ...]  # the values of each column (public)
+    step: Fraction  # the loss allowed for one record (public)
 
 
 def gather(

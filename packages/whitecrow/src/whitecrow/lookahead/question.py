@@ -6,14 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import AnomalyModel, CountingModel, DistanceAnomaly
 from whitecrow.data import Card
-from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Nested, Whole
+from whitecrow.declaration import Declared, Epsilon, Maybe, Names, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.lookahead.axes import Axis, axis_of
 from whitecrow.lookahead.text import lookahead_words
 from whitecrow.neighbours.relation import SCALED
-from whitecrow.place.question import several_records
+from whitecrow.place.question import DistanceChoice, several_records
 from whitecrow.privacy import DifferentialPrivacy, Guarantee, SensitivePrivacy
 from whitecrow.question import Question, Said
 
@@ -22,6 +23,20 @@ MOST_CELLS = 1_000_000
 
 
 MOST_BINS = 1000
+
+
+def of_copies(model: AnomalyModel) -> DistanceAnomaly:
+    """Return the distance model that says the same as a model for which only copies count."""
+    if isinstance(model, DistanceAnomaly):
+        return model
+    if isinstance(model, CountingModel) and model.alone:
+        copies = model.threshold // model.own
+        return DistanceAnomaly(copies, 0.0, getattr(model, "metric", "euclidean"))
+    raise InvalidInput(
+        f"Lookahead lists how many records share each combination of values, and what the model "
+        f"{model.kind!r} says depends on more than that. For a radius above 0 no look-ahead is "
+        "sensitively private (Theorem 1 of the paper); ask Identify or Screen instead."
+    )
 
 
 class Lookahead(Question):
@@ -63,8 +78,8 @@ class Lookahead(Question):
         label="Columns to combine",
         kw_only=False,
     )
-    model: Nested[DistanceAnomaly] = Nested(
-        DistanceAnomaly,
+    model: DistanceChoice = DistanceChoice(
+        of_copies,
         fixed={"radius": 0.0, "metric": "euclidean"},
         help="With radius 0: a value is rare if 1 to beta records have it.",
     )
@@ -132,7 +147,6 @@ class Lookahead(Question):
         return math.prod(len(axis.values) for axis in self.axes(card))
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         cells = self.cells(card)
         if card.contribution > 1 and not self.covers_everyone:
             raise several_records(card, "Lookahead", "k of at least beta")
@@ -144,7 +158,6 @@ class Lookahead(Question):
             )
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         if self.covers_everyone:
             return DifferentialPrivacy(self.epsilon)
@@ -175,3 +188,12 @@ class Lookahead(Question):
         if not self.covers_everyone:
             detail += f" Counts below {self.threshold} are exact, others have noise."
         return Said(headline, detail, [[*names, "Records, about", "Rare"], *rows])
+
+
+def cost(question: Lookahead, card: Card, records: int) -> Limits:
+    """Records are sorted into cells; every cell that may be released is drawn."""
+    cells = min(question.cells(card), records) if question.threshold else question.cells(card)
+    width = len(question.columns)
+    return worst_case(
+        sorting(records, width), draws=cells, values=records * width, kept=records + cells
+    )

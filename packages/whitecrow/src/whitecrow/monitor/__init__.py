@@ -1,10 +1,9 @@
 """Monitor: a detector kept current as records arrive, with an alarm when they change."""
 
 from whitecrow.monitor.answer import Monitored
-from whitecrow.monitor.cost import cost
 from whitecrow.monitor.facts import MonitorFacts, gather
 from whitecrow.monitor.mechanism import release, resume
-from whitecrow.monitor.question import Monitor
+from whitecrow.monitor.question import Monitor, cost
 from whitecrow.monitor.showing import following, show
 from whitecrow.question import QuestionType, Series
 

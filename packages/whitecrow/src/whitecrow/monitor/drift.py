@@ -52,18 +52,11 @@ def _commonest(share: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class Watched:
-    """One column as the alarm sees it.
-
-    Parameters
-    ----------
-    name : str
-    cells : int
-    ordered : bool
-        Then sets of cells from the first on are compared; otherwise cells of a single value.
-    """
+    """One column as the alarm sees it."""
 
     name: str
     cells: int
+    # Then sets of cells from the first on are compared; otherwise cells of a single value.
     ordered: bool
 
     @cached_property
@@ -86,23 +79,12 @@ def watched_columns(layout: Model) -> tuple[Watched, ...]:
 
 @dataclass(frozen=True)
 class Move:
-    """How far a column has moved at a step, beside what chance and noise explain.
-
-    Parameters
-    ----------
-    column : str
-    since : int
-        The first of the newest periods that differ most from all before.
-    shift : float
-        By how much the part of the records in some set of cells differs.
-    bound : float
-        By how much it may differ without drift; infinite where nothing can be said.
-    """
+    """How far a column has moved at a step, beside what chance and noise explain."""
 
     column: str
-    since: int
-    shift: float
-    bound: float
+    since: int  # the first of the newest periods that differ most from all before
+    shift: float  # by how much the part of the records in some set of cells differs
+    bound: float  # by how much it may differ without drift; infinite where nothing can be said
 
     @property
     def alarm(self) -> bool:
@@ -117,22 +99,12 @@ class Move:
 
 @dataclass(frozen=True)
 class Watch:
-    """The alarm of a series.
-
-    Parameters
-    ----------
-    strategy : Strategy
-    noise : Noise
-        Of every released number.
-    columns : tuple of Watched
-        In the order of the released numbers.
-    rate : float
-        With what probability there may be an alarm at all, over the whole horizon, without drift.
-    """
+    """The alarm of a series."""
 
     strategy: Strategy
-    noise: Noise
-    columns: tuple[Watched, ...]
+    noise: Noise  # of every released number
+    columns: tuple[Watched, ...]  # in the order of the released numbers
+    # With what probability there may be an alarm at all, over the whole horizon, without drift.
     rate: float
 
     @cached_property
@@ -227,13 +199,7 @@ class Watch:
         return np.asarray(self.weight / rate + rate * size)
 
     def detectable(self, per_period: float) -> float:
-        """Return a shift that is sure to be seen by the last step, if it lasts half the horizon.
-
-        Parameters
-        ----------
-        per_period : float
-            About how many records come in a period.
-        """
+        """Return a shift that is sure to be seen by the last step, if it lasts half the horizon."""
         horizon = self.strategy.horizon
         middle = horizon // 2
         if middle < 1 or horizon - middle < 1:

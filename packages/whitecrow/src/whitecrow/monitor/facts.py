@@ -33,7 +33,6 @@ class Weighted:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return self.counting.size
 
     def count(self, rows: Matrix, counts: Counts) -> None:
@@ -50,15 +49,9 @@ class Weighted:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MonitorFacts(CellFacts):
-    """The records, behind cells with weights.
+    """The records, behind cells with weights."""
 
-    Parameters
-    ----------
-    card : Card
-        The dataset's public facts.
-    """
-
-    card: Card
+    card: Card  # the dataset's public facts
 
 
 def gather(

@@ -29,13 +29,7 @@ def resume(
 ) -> dict[str, Any]:
     """Close the steps that are not closed yet; ``proof.md`` has the theorem.
 
-    Parameters
-    ----------
-    question : Monitor
-    facts : MonitorFacts
-    kept : mapping
-        What was released before: it stays as it is.
-    source : Source, optional
+    What was released before stays as it is.
     """
     streams, card = Streams.from_json(kept), facts.card
     plan = question.plan(card)

@@ -13,7 +13,9 @@ from whitecrow.detector.model import Grid
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.learning import Learn
-from whitecrow.learning.question import MOST_TABLES, marginal_share, rounds
+from whitecrow.learning.question import CELLS_OF_TABLES, MOST_TABLES, marginal_share, rounds
+from whitecrow.learning.question import cost as cost_of_learning
+from whitecrow.limits import Limits, in_turn
 from whitecrow.monitor.answer import Monitored
 from whitecrow.monitor.strategy import Strategy, strategy
 from whitecrow.monitor.streams import Draw, Reader
@@ -172,7 +174,6 @@ class Monitor(Question):
         return self.money(card).histograms(self.drift_share / reach, columns)
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         self.calendar.check_column(card.column(self.time))
         self.calendar.check(self.horizon)
         names = self.names(card)
@@ -228,3 +229,16 @@ class Monitor(Question):
         if not isinstance(found, Monitored):
             return Said(f"A series of {self.horizon} steps that is paid; ask for them one by one")
         return said_of(found)
+
+
+_MORE = 2.0
+"""Beside learning: sorting into periods, the alarm's histograms, and reading it all again."""
+_KEPT = 40
+"""Bytes of a released number, as it is kept and as it is read."""
+
+
+def cost(question: Monitor, card: Card, records: int) -> Limits:
+    """Every step counts the records of all periods so far, as ``learn`` does; one at a time."""
+    learned = Learn(question.names(card), epsilon=question.epsilon, delta=question.delta)
+    once = in_turn([cost_of_learning(learned, card, records)], times=_MORE)
+    return Limits(once.seconds, once.bytes + _KEPT * CELLS_OF_TABLES * question.through)

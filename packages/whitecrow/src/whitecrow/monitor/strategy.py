@@ -26,13 +26,6 @@ Floats = npt.NDArray[np.float64]
 class Strategy:
     """A lower triangular matrix of whole numbers, and what follows from it.
 
-    Parameters
-    ----------
-    law : {"laplace", "gaussian"}
-        Of the noise: whether the l1 or the l2 norm of a column counts.
-    rows : tuple of tuples of int
-        ``rows[t]`` has the weights of the periods ``0..t`` in the release of step ``t``.
-
     Examples
     --------
     >>> year = strategy("gaussian", 12)
@@ -40,12 +33,13 @@ class Strategy:
     (1.61, 1.13)
     """
 
+    # {"laplace", "gaussian"}: Of the noise: whether the l1 or the l2 norm of a column counts.
     law: str
+    # ``rows[t]`` has the weights of the periods ``0..t`` in the release of step ``t``.
     rows: tuple[tuple[int, ...], ...]
 
     @property
     def horizon(self) -> int:
-        """The number of steps."""
         return len(self.rows)
 
     def reach(self, *, user: bool) -> int:

@@ -33,22 +33,13 @@ _FORM = 1
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """All releases of a series.
+    """All releases of a series."""
 
-    Parameters
-    ----------
-    first : Detector or None
-        The detector of the first step, which lays out all later ones.
-    steps : tuple
-        For each closed step its blocks.
-    """
-
-    first: Detector | None = None
-    steps: tuple[Step, ...] = ()
+    first: Detector | None = None  # the detector of the first step, which lays out all later ones
+    steps: tuple[Step, ...] = ()  # for each closed step its blocks
 
     @property
     def layout(self) -> Model | None:
-        """The model of the first step."""
         return None if self.first is None else self.first.model
 
     def grown(self, first: Detector, step: Step) -> Streams:
@@ -56,7 +47,6 @@ class Streams:
         return replace(self, first=self.first or first, steps=(*self.steps, step))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {
             "form": _FORM,
             "first": None if self.first is None else self.first.to_json()["detector"],
@@ -92,29 +82,16 @@ Draw = Callable[[Counting, Noise, Ints | None], Ints]
 
 @dataclass
 class Reader:
-    """The noisy counts of some periods, for parts of the price of all steps together.
+    """The noisy counts of some periods, for parts of the price of all steps together."""
 
-    Parameters
-    ----------
-    money : Money
-        What is paid with, for all steps together.
-    strategy : Strategy
-    past : tuple
-        The blocks of the steps so far: all of them to read again, or all but the newest to draw it.
-    span : tuple of int
-        The periods to estimate, ``first`` and the one after the last, which is the newest.
-    user : bool
-        Whether persons are protected, whose records may be others at every step.
-    draw : callable, optional
-        Draws the newest step; not needed to read it again.
-    """
-
-    money: Money
+    money: Money  # what is paid with, for all steps together
     strategy: Strategy
+    # The blocks of the steps so far: all of them to read again, or all but the newest to draw it.
     past: tuple[Step, ...]
+    # The periods to estimate, ``first`` and the one after the last, which is the newest.
     span: tuple[int, int]
-    user: bool
-    draw: Draw | None = None
+    user: bool  # whether persons are protected, whose records may be others at every step
+    draw: Draw | None = None  # draws the newest step; not needed to read it again
     drawn: list[Ints] = field(default_factory=list)
     _asked: int = 0
 

@@ -18,7 +18,6 @@ _CELLS = 8
 def described(
     question: Monitor, card: Card, per_period: float | None
 ) -> tuple[str, dict[str, JSON]]:
-    """Return the words and the figures of a description, from public facts alone."""
     plan = question.plan(card)
     names, last = question.names(card), question.horizon
     user = card.unit == "user"

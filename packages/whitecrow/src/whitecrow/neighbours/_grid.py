@@ -27,25 +27,14 @@ _SAMPLE = 4096
 
 @dataclass(frozen=True, repr=False)
 class Settled:
-    """What the cells tell.
+    """What the cells tell."""
 
-    Parameters
-    ----------
-    counts : int64 array
-        The cap for settled records, 0 for the others.
-    asking : int64 array
-        The rows that are not settled.
-    nearby : int64 array
-        These and all rows that may be close to them, cell by cell so that near ones are together,
-        and at the end those of outermost cells.
-    within : int
-        How many of ``nearby`` lie in other cells.
-    """
-
-    counts: Counts
-    asking: Counts
+    counts: Counts  # the cap for settled records, 0 for the others
+    asking: Counts  # the rows that are not settled
+    # These and all rows that may be close to them, cell by cell so that near ones are together, and
+    # at the end those of outermost cells.
     nearby: Counts
-    within: int
+    within: int  # how many of ``nearby`` lie in other cells
 
 
 def settle(values: Matrix, form: Form, cap: int, most: int) -> Settled | None:

@@ -44,17 +44,8 @@ class LocalEngine:
     """Counts neighbours in one dataset.
 
     A few questions are answered by looking at all records; when more come, an index over their
-    columns is built and kept, until others need its memory.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Read through ``matrix`` and ``rows``.
-    progress : callable, optional
-        Told how far a build or a long count is, as ``progress(done, total, what)``.
-    memory : int
-        How many bytes the indexes that questions made it build may take; those built by
-        :meth:`prepare` stay.
+    columns is built and kept, until others need its memory. ``memory`` is how many bytes the
+    indexes that questions made it build may take; those built by :meth:`prepare` stay.
     """
 
     def __init__(
@@ -92,20 +83,17 @@ class LocalEngine:
     def neighbours(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
-        """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
         return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
-        """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
         same = neighbour_relation.form().same_place()
         return self._count(asked, neighbour_relation, same, cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
-        """Return min(number of close records, itself included, cap) for each data record."""
         form, space = neighbour_relation.form(), _space(neighbour_relation)
         index = self._indexes.get(space)
         if index is not None and len(form.scales) > MOST_COLUMNS:
@@ -116,7 +104,6 @@ class LocalEngine:
         return count_every(lambda: self._read(space), form, cap, self._progress, pieces)
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
-        """Return the records with fewer than ``cap`` close ones, and how many each has."""
         return sparse_rows(
             self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
         )
@@ -190,12 +177,8 @@ def bytes_of(index: Arranged) -> int:
 class KeptIndexes:
     """Indexes by what they are over; the one unused for longest makes room.
 
-    Which one goes depends on what was asked and in which order, never on a value of a record.
-
-    Parameters
-    ----------
-    memory : int
-        How many bytes all together may take. One larger than that is kept alone.
+    Which one goes depends on what was asked and in which order, never on a value of a record. One
+    that is larger than all the ``memory`` is kept alone.
     """
 
     def __init__(self, memory: int) -> None:
@@ -227,7 +210,6 @@ class KeptIndexes:
 
     @property
     def bytes(self) -> int:
-        """How much memory they take."""
         with self._lock:
             return self._bytes()
 

@@ -32,7 +32,6 @@ class Narrow:
     reach: tuple[float, ...]
 
     def part(self, first: int, last: int) -> Narrow:
-        """Return some of the records."""
         return Narrow(self.values[first:last], self.reach)
 
 

@@ -75,15 +75,8 @@ def open_data(
 ) -> tuple[Dataset | RemoteDataset, Engine]:
     """Open records and the engine that counts them: here, or where the records are.
 
-    Parameters
-    ----------
-    source, card, progress, watch
-        See :func:`whitecrow.data.read`; for ``spark`` see
-        :func:`whitecrow.data.warehouse.open_remote`.
-    engine : str
-        One of :func:`engine_names`.
-    spark_master : str, optional
-        For ``spark``: which cluster.
+    See :func:`whitecrow.data.read`, and for ``disk`` and ``spark``
+    :func:`whitecrow.data.warehouse.open_remote`. The engine is one of :func:`engine_names`.
     """
     engine = current_name(engine)
     if spark_master is not None and engine != "spark":
@@ -103,23 +96,9 @@ def open_engine(
     *,
     progress: Progress | None = None,
 ) -> Engine:
-    """Open an engine on a dataset.
+    """Open an engine on records in memory.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The records, in memory.
-    name : str
-        ``local`` counts in this process, ``gpu`` on its GPU, others as their packages say.
-    progress : callable, optional
-        Told how far a long build or count is.
-
-    Raises
-    ------
-    InvalidInput
-        No engine has this name.
-    Unavailable
-        The engine exists but this installation does not have it.
+    ``local`` counts in this process, ``gpu`` on its GPU, others as their packages say.
     """
     name = current_name(name)
     if name in _IN_MEMORY:

@@ -34,21 +34,11 @@ _MARGIN = 1.0 - 2.0**-20
 
 @dataclass(frozen=True, repr=False)
 class Pivots:
-    """Pivots by level.
+    """Pivots by level."""
 
-    Parameters
-    ----------
-    inner : tuple of Group
-        The pivots of a level, and what is within rho of them.
-    outer : tuple of Group
-        The same pivots, and what is within radius - rho.
-    open : float
-        The part of the sample that they leave open.
-    """
-
-    inner: tuple[Group, ...]
-    outer: tuple[Group, ...]
-    open: float
+    inner: tuple[Group, ...]  # the pivots of a level, and what is within rho of them
+    outer: tuple[Group, ...]  # the same pivots, and what is within radius - rho
+    open: float  # the part of the sample that they leave open
 
     def holding(self, enough: NDArray[np.bool_]) -> tuple[Group, ...]:
         """Return the coverings of the pivots that have been found to hold enough records."""

@@ -43,43 +43,21 @@ _MANY = 1024
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may come to this process at one time, and when records move between workers.
+    """What may come to this process at one time, and when records move between workers."""
 
-    Parameters
-    ----------
-    sample : int
-        Records of the sample that chooses cells and pivots.
-    cells : int
-        Cells of the histogram, about; at most four times as many.
-    held : int
-        Records of uncertified cells and of the cells they touch, held together.
-    asked : int
-        Uncertified records that are sent out to be counted, at a time.
-    few : int
-        Records around one that is asked about, before the work goes to them instead.
-    moved : int
-        Moving so many records to others near them takes as long as counting for one in an index
-        more: they move where that is less.
-    """
-
-    sample: int = 1 << 15
-    cells: int = 1 << 18
-    held: int = 1 << 21
-    asked: int = 1 << 20
+    sample: int = 1 << 15  # records of the sample that chooses cells and pivots
+    cells: int = 1 << 18  # cells of the histogram, about; at most four times as many
+    held: int = 1 << 21  # records of uncertified cells and of the cells they touch, held together
+    asked: int = 1 << 20  # uncertified records that are sent out to be counted, at a time
+    # Records around one that is asked about, before the work goes to them instead.
     few: int = 1 << 14
+    # Moving so many records to others near them takes as long as counting for one in an index more:
+    # they move where that is less.
     moved: int = 2
 
 
 class RemoteEngine:
-    """Counts neighbours among records that stay in their warehouse.
-
-    Parameters
-    ----------
-    dataset : RemoteDataset
-        The records and their card.
-    bounds : Bounds
-        How much may come here at a time.
-    """
+    """Counts neighbours among records that stay in their warehouse."""
 
     def __init__(self, dataset: RemoteDataset, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - a frozen value
         self._dataset = dataset
@@ -92,14 +70,12 @@ class RemoteEngine:
     def neighbours(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
-        """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
         return self._few(asked, neighbour_relation.columns, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
-        """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
         same = neighbour_relation.form().same_place()
         return self._few(asked, neighbour_relation.columns, same, cap)
@@ -114,7 +90,6 @@ class RemoteEngine:
         return np.concatenate([found, np.full(self._dataset.size - len(found), limit, np.int64)])
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
-        """Return the records with fewer than ``cap`` close ones, and how many each has."""
         checked_cap(cap, 1, "sparse")
         sample = self._sample(neighbour_relation)
         found = (plan(self, neighbour_relation, sample, cap) for plan in _PLANS)

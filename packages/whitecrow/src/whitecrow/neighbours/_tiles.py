@@ -55,17 +55,9 @@ _TOO_OPEN = 0.9
 class Scattered:
     """Records on a device, in an order that depends on their number alone.
 
-    Records that do not fit into a quarter of the device's free memory stay in this computer's
-    and are sent over in parts, for each question anew.
-
-    Parameters
-    ----------
-    device : Device
-        Where to count.
-    values : float64 array of shape (n, d)
-        Finite numbers, as the measure compares them.
-    centre : float64 array, optional
-        Where to round from, for records that are compared with others rounded from there.
+    Records that do not fit into a quarter of the device's free memory stay in this computer's and
+    are sent over in parts, for each question anew. They are rounded from ``centre``, if they are
+    compared with others that are rounded from there.
     """
 
     def __init__(self, device: Device, values: Matrix, centre: Matrix | None = None) -> None:

@@ -6,6 +6,7 @@ fixed predicate are the same as in this process.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,12 +14,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import gathered
-from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import parallel
 from whitecrow.neighbours.plans import count_in_part, count_records
-from whitecrow.neighbours.relation import Form
+from whitecrow.neighbours.relation import MIXED, SQUARES, Form
 
 Matrix = NDArray[np.float64]
+
+_SLACK = 1.0 + 1e-9
+"""Far more than the predicate can round."""
+
+
+def possible_neighbours(asked: Matrix, values: Matrix, form: Form) -> NDArray[np.int64]:
+    """Return which of the records asked about may have neighbours among some values.
+
+    Both are placed already.
+    """
+    possible = np.ones(len(asked), bool)
+    for place, reach in enumerate(_reaches(form)):
+        if math.isfinite(reach):
+            # A rounded sum is at most one step too small.
+            low = math.nextafter(float(values[:, place].min()) - reach, -math.inf)
+            high = math.nextafter(float(values[:, place].max()) + reach, math.inf)
+            possible &= (low <= asked[:, place]) & (asked[:, place] <= high)
+    return np.flatnonzero(possible)
+
+
+def _reaches(form: Form) -> list[float]:
+    """Return how far apart close records can be in each column; infinity if that is not known."""
+    if form.kind == MIXED:
+        different = math.inf if form.threshold >= 1.0 else 0.0
+        return [
+            (form.threshold * _SLACK + 1e-300) * scale if scale > 0.0 else different
+            for scale in form.scales
+        ]
+    radius = math.sqrt(form.threshold) if form.kind == SQUARES else form.threshold
+    if form.kind == SQUARES and not 1e-140 < radius < 1e140:
+        return [math.inf] * len(form.scales)
+    return [radius * _SLACK] * len(form.scales)
+
 
 GATHERED = 1 << 18
 """Records of a partition that are looked at together, if it has so many."""
@@ -38,30 +71,21 @@ class Counting:
 
     Yields pairs of a place and a count, of those that are not 0. The sum over all partitions, cut
     to the cap, is the count cut to the cap.
-
-    Parameters
-    ----------
-    groups : tuple of Group
-        The records asked about, near ones together; places go through all groups.
-    cap : int
-        Where counting stops.
-    alone : bool
-        Whether to keep to one core: others work beside it.
     """
 
+    # The records asked about, near ones together; places go through all groups.
     groups: tuple[Group, ...]
-    cap: int
-    alone: bool = False
+    cap: int  # where counting stops
+    alone: bool = False  # whether to keep to one core: others work beside it
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Count in one partition."""
         if self.alone:
             parallel.limit(1)
         counts = [np.zeros(len(group.asked), np.int64) for group in self.groups]
         for values in gathered(batches, GATHERED):
             vectors, waiting = self.groups[0].form.placed(values), False
             for group, count in zip(self.groups, counts, strict=True):
-                rows = box.within(group.asked, vectors, group.form)
+                rows = possible_neighbours(group.asked, vectors, group.form)
                 rows = rows[count[rows] < self.cap]
                 count[rows] += count_in_part(vectors, group.form, group.asked[rows], self.cap)
                 waiting = waiting or bool((count < self.cap).any())
@@ -72,25 +96,15 @@ class Counting:
 
 @dataclass(frozen=True, repr=False)
 class Uncovered:
-    """Yields the records that no pivot covers, of one share of all records.
+    """Yields the records that no pivot covers, of one share of all records."""
 
-    Parameters
-    ----------
-    pivots : tuple of Group
-        Each covers the records that are close to it.
-    share, shares : int
-        Which share, of how many; a record's share is a function of its values.
-    alone : bool
-        See :class:`Counting`.
-    """
-
-    pivots: tuple[Group, ...]
+    pivots: tuple[Group, ...]  # each covers the records that are close to it
+    # share, shares: Which share, of how many; a record's share is a function of its values.
     share: int = 0
     shares: int = 1
-    alone: bool = False
+    alone: bool = False  # see :class:`Counting`
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Look for them in one partition."""
         if self.alone:
             parallel.limit(1)
         for values in gathered(batches, GATHERED):

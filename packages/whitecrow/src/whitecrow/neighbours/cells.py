@@ -46,27 +46,14 @@ _MARGIN = 2.0**-20
 
 @dataclass(frozen=True, repr=False)
 class Lattice:
-    """Cells of one side, numbered so that neighbours along the last column have successive keys.
+    """Cells of one side, numbered so that neighbours along the last column have successive keys."""
 
-    Parameters
-    ----------
-    form : Form
-        When records are close.
-    lowest : float64 array
-        The lower corner.
-    side : float
-        Of a cell.
-    fineness : int
-        Sides in a radius.
-    pitches : tuple of int
-        Keys along each column, of which the last ``fineness + 2`` are of no cell: so no run of
-        cells around one reaches into the next row.
-    """
-
-    form: Form
-    lowest: Matrix
-    side: float
-    fineness: int
+    form: Form  # when records are close
+    lowest: Matrix  # the lower corner
+    side: float  # of a cell
+    fineness: int  # sides in a radius
+    # Keys along each column, of which the last ``fineness + 2`` are of no cell: so no run of cells
+    # around one reaches into the next row.
     pitches: tuple[int, ...]
 
     @cached_property
@@ -207,22 +194,14 @@ class Lattice:
 
 @dataclass(frozen=True, repr=False)
 class Turn:
-    """Cells that are not certified, and the cells around them.
+    """Cells that are not certified, and the cells around them."""
 
-    Parameters
-    ----------
-    asking : int64 array
-        Cells that are not certified.
-    near, held : int64 arrays
-        These and all cells that may hold neighbours of their records, and how many they hold.
-    asked : int
-        How many records the uncertified cells hold.
-    """
-
-    asking: Counts
+    asking: Counts  # cells that are not certified
+    # near, held: These and all cells that may hold neighbours of their records, and how many they
+    # hold.
     near: Counts
     held: Counts
-    asked: int
+    asked: int  # how many records the uncertified cells hold
 
     @property
     def nearby(self) -> int:
@@ -232,22 +211,13 @@ class Turn:
 
 @dataclass(frozen=True, repr=False)
 class Judged:
-    """What the histogram says.
+    """What the histogram says."""
 
-    Parameters
-    ----------
-    lattice : Lattice
-        The cells.
-    keys, counts : int64 arrays
-        The inhabited ones, ascending, and their records.
-    asking : int64 array
-        The places of those that are not certified.
-    """
-
-    lattice: Lattice
+    lattice: Lattice  # the cells
+    # keys, counts: The inhabited ones, ascending, and their records.
     keys: Counts
     counts: Counts
-    asking: Counts
+    asking: Counts  # the places of those that are not certified
 
     @property
     def asked(self) -> int:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow.data.warehouse import gathered
-from whitecrow.neighbours import _box as box
 from whitecrow.neighbours import parallel
-from whitecrow.neighbours._work import GATHERED, Group, numbered
+from whitecrow.neighbours._work import GATHERED, Group, numbered, possible_neighbours
 from whitecrow.neighbours.cells import COMPILED, Lattice, Turn, in_order
 from whitecrow.neighbours.plans import count_in_part
 
@@ -35,7 +34,6 @@ class Sampled:
     part: float
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Draw from one partition."""
         source, size = np.random.default_rng(), 0
         for values in batches:
             drawn = values[source.random(len(values)) < self.part]
@@ -47,21 +45,13 @@ class Sampled:
 
 @dataclass(frozen=True, repr=False)
 class Histogram:
-    """Yields the inhabited cells and how many records each holds.
+    """Yields the inhabited cells and how many records each holds."""
 
-    Parameters
-    ----------
-    lattice : Lattice
-        The cells.
-    most : int
-        With more inhabited cells than this in one partition, the rest of it is not looked at.
-    """
-
-    lattice: Lattice
+    lattice: Lattice  # the cells
+    # With more inhabited cells than this in one partition, the rest of it is not looked at.
     most: int
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Count in one partition."""
         tally = _Tally()
         for values in gathered(batches, COMPILED):
             tally.add(self.lattice.keys(values))
@@ -108,18 +98,10 @@ def _slots(bits: int) -> tuple[Counts, Counts]:
 
 @dataclass(frozen=True, repr=False)
 class Cells:
-    """Some cells, and where records lie among them.
+    """Some cells, and where records lie among them."""
 
-    Parameters
-    ----------
-    lattice : Lattice
-        All cells.
-    keys : int64 array
-        Those that matter, ascending.
-    """
-
-    lattice: Lattice
-    keys: Counts
+    lattice: Lattice  # all cells
+    keys: Counts  # those that matter, ascending
 
     def places(self, values: Matrix) -> Counts:
         """Return the place of each record's cell in the list, -1 if it is not there."""
@@ -153,25 +135,16 @@ class Within:
     cells: Cells
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Look for them in one partition."""
         for values in batches:
             yield self.cells.within(values)[0]
 
 
 @dataclass(frozen=True, repr=False)
 class Nearby:
-    """What a turn touches: its cells, in an order in which near ones are together.
+    """What a turn touches: its cells, in an order in which near ones are together."""
 
-    Parameters
-    ----------
-    cells : Cells
-        The cells.
-    rank : int64 array
-        The place of each in that order.
-    """
-
-    cells: Cells
-    rank: Counts
+    cells: Cells  # the cells
+    rank: Counts  # the place of each in that order
 
     @staticmethod
     def of(lattice: Lattice, turn: Turn) -> Nearby:
@@ -211,36 +184,23 @@ class CountingNear:
 
     Yields what :class:`~whitecrow.neighbours._work.Counting` yields. The cells say which records
     lie together, so that their index needs no sorting.
-
-    Parameters
-    ----------
-    nearby : Nearby
-        The cells of records that are compared as they are.
-    group : Group
-        The records asked about, near ones together.
-    cap : int
-        Where counting stops.
-    together : int
-        Records of a partition in one index, if it has so many. Those that were moved together lie
-        together: an index of a few of them is far from most that are asked about.
-    alone : bool
-        Whether to keep to one core: others work beside it.
     """
 
-    nearby: Nearby
-    group: Group
-    cap: int
+    nearby: Nearby  # the cells of records that are compared as they are
+    group: Group  # the records asked about, near ones together
+    cap: int  # where counting stops
+    # Records of a partition in one index, if it has so many. Those that were moved together lie
+    # together: an index of a few of them is far from most that are asked about.
     together: int = INDEXED
-    alone: bool = False
+    alone: bool = False  # whether to keep to one core: others work beside it
 
     def __call__(self, batches: Iterator[Matrix]) -> Iterator[Matrix]:
-        """Count in one partition."""
         if self.alone:
             parallel.limit(1)
         asked, form = self.group.asked, self.group.form
         counts = np.zeros(len(asked), np.int64)
         for values, places in self._together(batches):
-            rows = box.within(asked, values, form)
+            rows = possible_neighbours(asked, values, form)
             rows = rows[counts[rows] < self.cap]
             near = partial(self.nearby.order, places)
             counts[rows] += count_in_part(values, form, asked[rows], self.cap, near)

@@ -36,30 +36,16 @@ Compile = Callable[[str, str], Launch | None]
 
 @dataclass(frozen=True)
 class Device:
-    """Where arrays live, and the operations that libraries spell differently.
+    """Where arrays live, and the operations that libraries spell differently."""
 
-    Parameters
-    ----------
-    name : str
-        The library and the hardware, for people.
-    put, fetch : callable
-        Copy a numpy array to the device, and an array of the device to numpy.
-    maximum : callable
-        The larger of two arrays, element by element.
-    single : callable
-        Rounds an array to float32.
-    free : callable
-        How many bytes of the device's memory may still be taken.
-    compile : callable, optional
-        Compiles a CUDA kernel; without it the plain array operations are used.
-    """
-
-    name: str
+    name: str  # the library and the hardware, for people
+    # put, fetch: Copy a numpy array to the device, and an array of the device to numpy.
     put: Callable[[NDArray[Any]], Any]
     fetch: Callable[[Any], NDArray[Any]]
-    maximum: Callable[[Any, Any], Any]
-    single: Callable[[Any], Any]
-    free: Callable[[], int]
+    maximum: Callable[[Any, Any], Any]  # the larger of two arrays, element by element
+    single: Callable[[Any], Any]  # rounds an array to float32
+    free: Callable[[], int]  # how many bytes of the device's memory may still be taken
+    # Compiles a CUDA kernel; without it the plain array operations are used.
     compile: Compile | None = None
 
 
@@ -72,13 +58,7 @@ NUMPY = Device("numpy", np.array, np.asarray, np.maximum, _single, lambda: _PROC
 
 
 def find_device() -> Device:
-    """Return the GPU of this machine through CuPy or, failing that, PyTorch.
-
-    Raises
-    ------
-    Unavailable
-        Neither library is installed, or none of those installed finds a GPU.
-    """
+    """Return the GPU of this machine through CuPy or, failing that, PyTorch."""
     found = []
     for name, device in (("cupy", cupy_device), ("torch", torch_device)):
         module = _imported(name)

@@ -21,20 +21,6 @@ class GpuEngine:
     """Counts neighbours in one dataset on a GPU, through CuPy or PyTorch.
 
     The records of the columns asked about last stay on the GPU.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Read through ``matrix``.
-    device : Device, optional
-        Where to count; without it, the GPU of this machine.
-    progress : callable, optional
-        Told how far a long count is, as ``progress(done, total, what)``.
-
-    Raises
-    ------
-    Unavailable
-        There is no GPU, or neither CuPy nor PyTorch is installed.
     """
 
     def __init__(
@@ -55,25 +41,21 @@ class GpuEngine:
     def neighbours(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
-        """Return min(number of data records close to it, cap) for each record of a batch."""
         asked = checked_records(records, len(neighbour_relation.columns), "neighbours")
         return self._count(asked, neighbour_relation, neighbour_relation.form(), cap)
 
     def copies(
         self, records: ArrayLike, neighbour_relation: NeighbourRelation, cap: int | None = None
     ) -> Counts:
-        """Return min(number of data records at the same place, cap) for each record."""
         asked = checked_records(records, len(neighbour_relation.columns), "copies")
         return self._count(asked, neighbour_relation, neighbour_relation.form().same_place(), cap)
 
     def degrees(self, neighbour_relation: NeighbourRelation, cap: int | None = None) -> Counts:
-        """Return min(number of close records, itself included, cap) for each data record."""
         data = self._scattered(neighbour_relation)
         limit = checked_cap(cap, len(data), "degrees")
         return data.count_every(neighbour_relation.form(), limit, self._progress)
 
     def sparse(self, neighbour_relation: NeighbourRelation, cap: int) -> tuple[Matrix, Counts]:
-        """Return the records with fewer than ``cap`` close ones, and how many each has."""
         return sparse_rows(
             self._dataset, neighbour_relation, self.degrees(neighbour_relation, cap), cap
         )

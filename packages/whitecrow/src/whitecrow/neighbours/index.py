@@ -53,24 +53,13 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Arranged:
-    """Records in k-d order with everything that counting needs.
+    """Records in k-d order with everything that counting needs."""
 
-    Parameters
-    ----------
-    tables : Index
-        The arrays that kernels read.
-    ids : int32 array
-        For each place in the order, the row it came from.
-    mixed : bool
-        Whether the float32 filter is scaled and knows categories, as gower and hamming need it.
-    faithful : bool
-        Whether float32 holds every category exactly; if not, the filter is not used.
-    """
-
-    tables: Index
-    ids: Rows
+    tables: Index  # the arrays that kernels read
+    ids: Rows  # for each place in the order, the row it came from
+    # Whether the float32 filter is scaled and knows categories, as gower and hamming need it.
     mixed: bool
-    faithful: bool
+    faithful: bool  # whether float32 holds every category exactly; if not, the filter is not used
 
     @cached_property
     def wide(self) -> WideTree:
@@ -101,20 +90,11 @@ def arranged(
     ordered: int = 0,
     run: int = 0,
 ) -> Arranged:
-    """Build the index of at least one record.
+    """Build the index of at least one record; values are copied once, a piece at a time.
 
-    Parameters
-    ----------
-    values : float64 array of shape (n, d)
-        Finite numbers; copied once, into the index, a piece at a time.
-    mixture : (weights, categories), optional
-        What :func:`weights_for` returned.
-    order : int64 array, optional
-        The rows to take, if not all.
-    ordered : int
-        How many of them, from the first on, have near ones together already.
-    run : int
-        Blocks of the latter that are put in order among themselves, run by run.
+    ``mixture`` is what :func:`weights_for` returned, ``order`` the rows to take, if not all. So
+    many of them as are ``ordered``, from the first on, have near ones together already; their
+    blocks are put in order among themselves, ``run`` by run.
     """
     from whitecrow.neighbours._kernels import filter as filters
     from whitecrow.neighbours._kernels import tree
@@ -198,15 +178,10 @@ def count_in(
     cap: int,
     progress: Progress | None = None,
 ) -> Rows:
-    """Count neighbours for blocks of records that lie together.
+    """Count neighbours for blocks (blocks x columns x 64) of records that lie together.
 
-    The counts are int32: beside an index of all records memory is short.
-
-    Parameters
-    ----------
-    asked : float64, blocks x columns x 64
-    rows : int32
-        For each lane that holds a record, the place of its count in the result.
+    ``rows`` has for each lane that holds a record the place of its count in the result. The counts
+    are int32: beside an index of all records memory is short.
     """
     from whitecrow.neighbours._kernels.count import ALONE, count_blocks
 

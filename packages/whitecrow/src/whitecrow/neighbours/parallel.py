@@ -32,7 +32,9 @@ def limit(most: int) -> None:
 
 @cache
 def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):  # some systems cannot say
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def chunks(total: int, least: int) -> Iterator[tuple[int, int]]:
@@ -94,4 +96,5 @@ def _forget() -> None:
     _pool = None
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):  # elsewhere there is no fork
+    os.register_at_fork(after_in_child=_forget)

@@ -11,6 +11,8 @@ little work, all in all               numpy: see :class:`Kernels`
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import math
 from collections.abc import Callable
 
@@ -21,7 +23,6 @@ from whitecrow._compiled import KERNELS
 from whitecrow.errors import invalid
 from whitecrow.neighbours import _grid as grid
 from whitecrow.neighbours._kernels.tables import LANES, Relation
-from whitecrow.neighbours._memory import give_back
 from whitecrow.neighbours._products import FEWEST, count_products
 from whitecrow.neighbours.index import (
     Arranged,
@@ -34,6 +35,16 @@ from whitecrow.neighbours.index import (
     weights_for,
 )
 from whitecrow.neighbours.relation import SQUARES, Form, measures
+
+
+def give_back() -> None:
+    """Return freed memory to the system: the GNU C library keeps some of it until it is told.
+
+    Others have no such function, and nothing happens.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
 
 Matrix = NDArray[np.float64]
 Counts = NDArray[np.int64]

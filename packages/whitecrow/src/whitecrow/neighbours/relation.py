@@ -53,26 +53,6 @@ _FEW = 256
 class NeighbourRelation:
     """A fixed reflexive and symmetric relation between two records.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns that are compared, in this order.
-    metric : str
-        ``euclidean``, ``manhattan`` and ``chebyshev`` compare numbers as they are;
-        ``hamming`` is the *number* of columns that differ; ``haversine`` takes two columns,
-        latitude and longitude in degrees, and a radius in kilometres on a sphere of radius
-        6371.0088 km; ``gower`` is the mean over the columns of ``|a - b| / range`` for numbers
-        and of 0 or 1 for categories. ``standardised``, ``standardised_manhattan`` and
-        ``standardised_chebyshev`` divide each column by its scale first; ``mixed`` is the sum over
-        the columns of ``|a - b| / scale`` for numbers and of ``1 / scale`` where categories differ.
-    radius : float
-        Two records are close when their distance is at most the radius.
-    ranges : tuple of float
-        For ``gower``: the public range (upper minus lower) of each column, 0 for a column of
-        categories. For the metrics with scales: the scales.
-    levels : tuple of int
-        For ``mixed``: how many categories each column has, 0 for a column of numbers.
-
     Examples
     --------
     >>> neighbour_relation = NeighbourRelation(("age", "bmi"), "euclidean", 5.0)
@@ -80,10 +60,20 @@ class NeighbourRelation:
     True
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # the columns that are compared, in this order
+    # ``euclidean``, ``manhattan`` and ``chebyshev`` compare numbers as they are; ``hamming`` is the
+    # *number* of columns that differ; ``haversine`` takes two columns, latitude and longitude in
+    # degrees, and a radius in kilometres on a sphere of radius 6371.0088 km; ``gower`` is the mean
+    # over the columns of ``|a - b| / range`` for numbers and of 0 or 1 for categories.
+    # ``standardised``, ``standardised_manhattan`` and ``standardised_chebyshev`` divide each column
+    # by its scale first; ``mixed`` is the sum over the columns of ``|a - b| / scale`` for numbers
+    # and of ``1 / scale`` where categories differ.
     metric: str = "euclidean"
-    radius: float = 0.0
+    radius: float = 0.0  # two records are close when their distance is at most the radius
+    # For ``gower``: the public range (upper minus lower) of each column, 0 for a column of
+    # categories. For the metrics with scales: the scales.
     ranges: tuple[float, ...] = ()
+    # For ``mixed``: how many categories each column has, 0 for a column of numbers.
     levels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -144,13 +134,7 @@ class NeighbourRelation:
 def relation_on(
     card: Card, columns: Sequence[str], metric: str, radius: float
 ) -> NeighbourRelation:
-    """Return the relation "within the radius" over some columns of a card.
-
-    Raises
-    ------
-    InvalidInput
-        The card does not have a column, or the metric cannot compare its values.
-    """
+    """Return the relation "within the radius" over some columns of a card."""
     for name in columns:
         kind = card.column(name).type
         if kind == "text":
@@ -222,29 +206,14 @@ class Form:
     ``+h e_i, -h e_i`` of ``m / 2`` further coordinates, ``h = 1 / (2 scale)``: any two of them are
     ``2h`` apart as sums of differences go, so that ``mixed`` is ``manhattan`` on these vectors.
     Everything else is compared as it is.
-
-    Parameters
-    ----------
-    kind : int
-        One of the four measures.
-    threshold : float
-        The largest measure of a close pair.
-    scales : tuple of float
-        For each coordinate, see :func:`step`.
-    sphere : bool
-        Whether records are latitudes and longitudes.
-    divisors : tuple of float
-        What the columns are divided by; empty if they are not.
-    levels : tuple of int
-        For ``mixed``, see :class:`NeighbourRelation`.
     """
 
-    kind: int
-    threshold: float
-    scales: tuple[float, ...]
-    sphere: bool = False
-    divisors: tuple[float, ...] = ()
-    levels: tuple[int, ...] = ()
+    kind: int  # one of the four measures
+    threshold: float  # the largest measure of a close pair
+    scales: tuple[float, ...]  # for each coordinate, see :func:`step`
+    sphere: bool = False  # whether records are latitudes and longitudes
+    divisors: tuple[float, ...] = ()  # what the columns are divided by; empty if they are not
+    levels: tuple[int, ...] = ()  # for ``mixed``, see :class:`NeighbourRelation`
 
     @property
     def plain(self) -> bool:
@@ -393,20 +362,11 @@ def _largest_sum(radius: float, width: int) -> float:
 
 
 def step(kind: int, total: Any, difference: Any, scale: float) -> Any:
-    """Add one column to a measure.
+    """Add a column's ``difference`` ``|a - b|`` to the measure of the columns before it.
 
-    Parameters
-    ----------
-    kind : int
-        ``SQUARES`` (euclidean, haversine), ``SUM`` (manhattan), ``LARGEST`` (chebyshev) or
-        ``MIXED`` (gower, hamming).
-    total : float or array
-        The measure of the columns before this one.
-    difference : float or array
-        ``|a - b|`` in this column.
-    scale : float
-        For ``MIXED``: the range of a column of numbers, or 0 for a column of categories, which
-        adds 1 where the records differ.
+    ``SQUARES`` is for euclidean and haversine, ``SUM`` for manhattan, ``LARGEST`` for chebyshev and
+    ``MIXED`` for gower and hamming: there the scale is the range of a column of numbers, or 0 for a
+    column of categories, which adds 1 where the records differ.
     """
     if kind == SQUARES:
         return total + difference * difference

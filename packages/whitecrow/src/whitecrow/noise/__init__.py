@@ -13,7 +13,7 @@ from whitecrow.noise._choice import (
     top,
 )
 from whitecrow.noise._exact import bernoulli, bernoulli_exp, bernoulli_logistic
-from whitecrow.noise._heavy import cauchy, core_tail, student_t
+from whitecrow.noise._heavy import core_tail
 from whitecrow.noise._integers import discrete_gaussian, discrete_laplace, geometric
 from whitecrow.noise._source import Source, system_source
 
@@ -22,7 +22,6 @@ __all__ = [
     "bernoulli",
     "bernoulli_exp",
     "bernoulli_logistic",
-    "cauchy",
     "core_tail",
     "discrete_gaussian",
     "discrete_laplace",
@@ -30,7 +29,6 @@ __all__ = [
     "exponential_mechanism",
     "geometric",
     "permute_and_flip",
-    "student_t",
     "system_source",
     "top",
 ]

@@ -63,18 +63,8 @@ def exponential_levels(
     """Return the index of a level with probability proportional to ``counts[l] e^(eta levels[l])``.
 
     The exponential mechanism over very many candidates that share few utilities: draw a level here,
-    then one of its candidates uniformly.
-
-    Parameters
-    ----------
-    levels : sequence of Fraction or int
-        The utilities.
-    counts : sequence of int
-        How many candidates have each utility, at least 0, not all 0.
-    eta : Fraction or int
-        At least 0. With utilities of sensitivity D the choice is ``2 eta D``-DP.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
+    then one of its candidates uniformly. With utilities of sensitivity D the choice is ``2 eta
+    D``-DP.
 
     Examples
     --------
@@ -110,17 +100,8 @@ def exponential_mechanism(
     """Return an index with probability proportional to ``e^(eta * utilities[index])``.
 
     McSherry and Talwar (2007). With utilities of sensitivity D the choice is ``2 eta D``-DP, and
-    ``eta D``-DP where a change of the data moves all utilities the same way
-    (docs/mechanisms.md 4.1).
-
-    Parameters
-    ----------
-    utilities : sequence of Fraction or int
-        One for each candidate.
-    eta : Fraction or int
-        At least 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
+    ``eta D``-DP where a change of the data moves all utilities the same way (docs/mechanisms.md
+    4.1).
 
     Examples
     --------
@@ -137,18 +118,8 @@ def permute_and_flip(
 ) -> int:
     """Return an index by permute-and-flip: candidates in random order, the first heads wins.
 
-    McKenna and Sheldon (2020): the coin of a candidate shows heads with probability
-    ``e^(-eta (best - utility))``. Same price as :func:`exponential_mechanism`, never a worse
-    expected utility.
-
-    Parameters
-    ----------
-    utilities : sequence of Fraction or int
-        One for each candidate.
-    eta : Fraction or int
-        At least 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
+    McKenna and Sheldon (2020): the coin of a candidate shows heads with probability ``e^(-eta (best
+    - utility))``. Same price as :func:`exponential_mechanism`, never a worse expected utility.
 
     Examples
     --------
@@ -186,17 +157,6 @@ def top(
 
     The exponential mechanism ``h`` times, each on the candidates that are left: with utilities of
     sensitivity D the list is ``2 h eta D``-DP (docs/mechanisms.md 3.4).
-
-    Parameters
-    ----------
-    utilities : sequence of Fraction or int
-        One for each candidate.
-    eta : Fraction or int
-        At least 0, for each of the ``h`` draws.
-    h : int
-        How many to choose, at most the number of candidates.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
 
     Examples
     --------

@@ -155,16 +155,8 @@ def undercuts(
 ) -> bool:
     """Decide ``V < y`` for ``V`` uniform in ``[value, value + 1) / 2**bits``, exactly.
 
-    Parameters
-    ----------
-    source : Source
-        Gives the further bits of ``V``.
-    enclosure : callable
-        ``enclosure(bits)`` bounds ``y * 2**bits``.
-    value, bits : int
-        What is already known of ``V``: its leading part.
-    width : int
-        How many bits are added at a time.
+    ``enclosure(bits)`` bounds ``y * 2**bits``; the source gives the further bits of ``V``, so many
+    (``width``) at a time.
     """
     while True:
         low, high = enclosure(bits)
@@ -184,16 +176,8 @@ class Table:
     exact comparison, one past all intervals is drawn again. That is rejection sampling, so the law
     is exactly that of the weights.
 
-    Parameters
-    ----------
-    low, high : sequence of int
-        ``low[i] <= weight[i] * 2**bits <= high[i]``.
-    bits : int
-        The precision of ``low`` and ``high``.
-    refine : callable
-        ``refine(i, bits)`` bounds ``weight[i] * 2**bits`` at any greater precision.
-    width : int
-        Bits in a word; smaller than 64 only in tests, where all words are enumerated.
+    ``low[i] <= weight[i] * 2**bits <= high[i]``, and ``refine(i, bits)`` gives such bounds at any
+    greater precision. A word has fewer than 64 bits only in tests, where all words are enumerated.
     """
 
     __slots__ = ("_bits", "_refine", "_shift", "_unit", "edges", "safe", "width")

@@ -1,7 +1,7 @@
-"""Pure-DP noise for smooth sensitivity: Laplace core with power tail, Student t, Cauchy.
+"""Pure-DP noise for smooth sensitivity: Laplace core with power tail.
 
-Each returns the ideal real-valued noise times a scale, rounded to the nearest whole number; bits of
-the ideal noise are drawn until the rounding is certain, so the output is exactly a rounding of the
+It is the ideal real-valued noise times a scale, rounded to the nearest whole number; bits of the
+ideal noise are drawn until the rounding is certain, so the output is exactly a rounding of the
 ideal mechanism and inherits its guarantee by post-processing. Ties have probability 0 (half away
 from zero, as written).
 
@@ -43,7 +43,6 @@ class CoreTail:
         return least, divide(((self.tail + 1) * high,) * 2, (base + high,) * 2, bits)[1]
 
     def draw(self, source: Source) -> int:
-        """Return one draw."""
         tail = undercuts(source, self.tail_mass, 0, 0, self.width)
         half = self.tail_half(source) if tail else self.core_half(source, self.law.draw(source))
         magnitude = (half + 1) // 2
@@ -85,16 +84,8 @@ def core_tail(scale: Rational, tail: int, source: Source | None = None) -> int:
 
     The density of Z is proportional to ``e^-|z|`` for ``|z| <= c`` and to ``e^-c (c/|z|)^c``
     beyond, ``c = 1 + tail``. Added to a number with a ``beta``-smooth sensitivity bound S, with
-    ``scale = S/alpha``, it is ``(alpha + tail * beta)``-DP (docs/mechanisms.md 3.3).
-
-    Parameters
-    ----------
-    scale : Fraction or int
-        Greater than 0.
-    tail : int
-        B, at least 1: a greater one has lighter tails and asks for a smoother bound.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
+    ``scale = S/alpha``, it is ``(alpha + tail * beta)``-DP (docs/mechanisms.md 3.3): a greater tail
+    is lighter and asks for a smoother bound.
 
     Examples
     --------
@@ -105,79 +96,3 @@ def core_tail(scale: Rational, tail: int, source: Source | None = None) -> int:
     numerator, denominator = ratio(scale, "core_tail", "scale")
     power = positive_whole(tail, "core_tail", "tail")
     return CoreTail(numerator, denominator, power).draw(source or system_source())
-
-
-def ratio_of_uniforms(
-    numerator: int, denominator: int, degrees: int, source: Source, width: int = WIDTH
-) -> int:
-    """Draw rounded Student-t noise by the ratio of two uniforms; the arguments are trusted.
-
-    A point (u, v) uniform in the unit square is kept where ``v^2 <= f(u/v)``, f the density up to
-    its constant; u/v then has that density (Kinderman and Monahan 1977). For whole degrees d the
-    condition is ``(d v^2 + u^2)^(d+1) <= d^(d+1) v^(2d-2)``, which whole numbers decide.
-    """
-    d = degrees
-    while True:
-        u = v = bits = 0
-        while True:
-            u = u << width | source.bits(width)
-            v = v << width | source.bits(width)
-            bits += width
-            shift = 4 * bits
-            limit = d ** (d + 1)
-            if (d * v * v + u * u) ** (d + 1) > limit * (v + 1) ** (2 * d - 2) << shift:
-                break  # the whole cell lies outside: a new point
-            far = (d * (v + 1) ** 2 + (u + 1) ** 2) ** (d + 1)
-            if v == 0 or far > limit * v ** (2 * d - 2) << shift:
-                continue
-            half = 2 * numerator * u // (denominator * (v + 1))
-            if half == 2 * numerator * (u + 1) // (denominator * v):
-                magnitude = (half + 1) // 2
-                return -magnitude if source.bits(1) else magnitude
-
-
-def student_t(scale: Rational, degrees: int, source: Source | None = None) -> int:
-    """Return ``scale * T`` rounded, T of Student's t law with whole ``degrees`` of freedom.
-
-    Added to a number with a ``beta``-smooth sensitivity bound S, with ``scale = S/alpha``, it is
-    ``(alpha (d+1) / (2 sqrt d) + d beta)``-DP (docs/mechanisms.md 3.3).
-
-    Parameters
-    ----------
-    scale : Fraction or int
-        Greater than 0.
-    degrees : int
-        At least 1.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
-
-    Examples
-    --------
-    >>> isinstance(student_t(10, 3), int)
-    True
-    """
-    numerator, denominator = ratio(scale, "student_t", "scale")
-    whole = positive_whole(degrees, "student_t", "degrees")
-    return ratio_of_uniforms(numerator, denominator, whole, source or system_source())
-
-
-def cauchy(scale: Rational, source: Source | None = None) -> int:
-    """Return ``scale * C`` rounded, C of Cauchy's law: Student's t with one degree of freedom.
-
-    Added to a number with a ``beta``-smooth sensitivity bound S, with ``scale = S/alpha``, it is
-    ``(alpha + beta)``-DP (docs/mechanisms.md 3.3).
-
-    Parameters
-    ----------
-    scale : Fraction or int
-        Greater than 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
-
-    Examples
-    --------
-    >>> isinstance(cauchy(10), int)
-    True
-    """
-    numerator, denominator = ratio(scale, "cauchy", "scale")
-    return ratio_of_uniforms(numerator, denominator, 1, source or system_source())

@@ -70,7 +70,6 @@ class Geometric:
         self.top = Table(low, high, bits, weights.refine, width)
 
     def draw(self, source: Source) -> int:
-        """Return one draw."""
         total = 0
         for table, place in self.digits:
             total += table.draw(source) * place
@@ -172,8 +171,19 @@ class Gaussian:
         return None
 
     def keeps(self, source: Source, value: int, start: int, word: int) -> bool:
-        """Toss the coin of ratio weight(value) / weight(start), its first word being known."""
-        excess = (value * value - start * start) * self.numerator
+        """Toss the coin of ratio weight(value) / weight(start), its first word being known.
+
+        The ratio ``e^-x`` lies between ``1 - x + x^2/2 - x^3/6`` and ``1 - x + x^2/2``; for the few
+        words in between alone the exponential is computed.
+        """
+        excess, width = (value * value - start * start) * self.numerator, self.width
+        least = (excess << width) // self.twice  # in units of a word; x is less than one unit more
+        most = least + 1
+        if word > (1 << width) - least + (most * most >> (width + 1)):
+            return False
+        cube = most**3 // 6 >> (2 * width)
+        if word < (1 << width) - most + (least * least >> (width + 1)) - cube - 1:
+            return True
         return undercuts(
             source,
             lambda bits: exp_neg(excess, self.twice, bits),
@@ -193,7 +203,6 @@ class Gaussian:
         return value if kept else None
 
     def draw(self, source: Source) -> int:
-        """Return one draw."""
         return two_sided(self.magnitude, source)
 
 
@@ -225,13 +234,6 @@ def _gaussian(numerator: int, denominator: int) -> Gaussian:
 def geometric(x: Rational, source: Source | None = None) -> int:
     """Return k = 0, 1, 2, ... with probability ``(1 - e^-x) e^(-xk)``.
 
-    Parameters
-    ----------
-    x : Fraction or int
-        The rate, greater than 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
-
     Examples
     --------
     >>> geometric(1000)
@@ -245,13 +247,6 @@ def discrete_laplace(scale: Rational, source: Source | None = None) -> int:
 
     Adding it to a count of sensitivity D with ``scale = D/epsilon`` is epsilon-DP (Ghosh,
     Roughgarden and Sundararajan 2012).
-
-    Parameters
-    ----------
-    scale : Fraction or int
-        Greater than 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
 
     Examples
     --------
@@ -269,17 +264,10 @@ def discrete_gaussian(
     """Return a whole number k with probability proportional to ``e^(-k^2 / (2 variance))``.
 
     Adding it to a count of sensitivity D is ``D^2 / (2 variance)``-zCDP (Canonne, Kamath and
-    Steinke 2020, theorem 4).
+    Steinke 2020, theorem 4). The law's own variance is never greater than the parameter.
 
-    Parameters
-    ----------
-    variance : Fraction or int
-        The parameter of the law (its variance is never greater); greater than 0.
-    source : Source, optional
-        Where the randomness comes from; the operating system unless given.
-    remember : bool
-        Whether tables are kept for the next draw. Not where the variance is a private fact: a quick
-        draw would tell that the same fact was met before.
+    Tables to ``remember`` are kept for the next draw. Not where the variance is a private fact: a
+    quick draw would tell that the same fact was met before.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def uniform_below(source: Source, n: int, width: int = 64) -> int:
 
     The multiply-and-reject method: a word ``w`` of ``k`` bits maps to the whole part of
     ``w * n / 2**k``; the ``2**k mod n`` smallest remainders are drawn again, after which every
-    result has equally many words. Without that rejection the law is biased (the broken twin
+    result has equally many words. Without that rejection the law is biased (the mutant
     ``w mod n`` of the tests).
     """
     if n < 1:

@@ -1,10 +1,9 @@
-"""Many draws at once, as numpy arrays, for simulations, audits and error curves.
+"""Many draws at once, as numpy arrays: for the cells of histograms, and for audits.
 
 The algorithms are those of the single draws, on arrays of words: the same tables, the same
 comparisons of whole numbers; a word that needs the exact path is handed to it one by one
 (``proof.md`` 9). The law is therefore the same, bit for bit, and so is the absence of floats.
-A release draws its noise by the single-draw functions all the same: they accept any rational,
-whereas arrays stop at 64 bits.
+Single draws accept any rational, whereas arrays stop at 64 bits.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow.noise._exact import WIDTH, Bounds, Table, exp_neg, logistic, undercuts
-from whitecrow.noise._heavy import CoreTail
+from whitecrow.noise._exact import WIDTH, Table
 from whitecrow.noise._integers import Gaussian, Geometric
 from whitecrow.noise._source import Rational, Source, positive_whole, ratio, refuse, system_source
 
@@ -39,20 +37,6 @@ def _signs(source: Source, size: int) -> Flags:
     octets = source.bits(8 * (-(-size // 8))).to_bytes(-(-size // 8), "little")
     flags: Flags = np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=size).astype(bool)
     return flags
-
-
-def _coins(source: Source, enclosure: Callable[[int], Bounds], size: int) -> Flags:
-    """Toss ``size`` coins of the enclosed probability."""
-    low, high = enclosure(WIDTH)
-    if low > _MASK:  # probability 1
-        return np.ones(size, dtype=bool)
-    words = draw_words(source, size)
-    heads: Flags = words < np.uint64(low)
-    if high == low:
-        return heads
-    for place in np.flatnonzero(~heads & (words <= np.uint64(high - 1))):
-        heads[place] = undercuts(source, enclosure, int(words[place]), WIDTH)
-    return heads
 
 
 def _indices(source: Source, table: Table, size: int) -> Draws:
@@ -123,49 +107,6 @@ def _bounded(pair: tuple[int, int], limit: int, owner: str, parameter: str) -> t
     return pair
 
 
-def bernoulli(p: Rational, size: int, source: Source | None = None) -> Flags:
-    """Return ``size`` flags, each True with probability exactly ``p``.
-
-    Examples
-    --------
-    >>> bernoulli(1, 3).tolist()
-    [True, True, True]
-    """
-    owner = "bulk.bernoulli"
-    numerator, denominator = _bounded(ratio(p, owner, "p", zero=True), 1, owner, "p")
-
-    def enclosure(bits: int) -> Bounds:
-        return (numerator << bits) // denominator, -((-numerator << bits) // denominator)
-
-    return _coins(source or system_source(), enclosure, _size(size, owner))
-
-
-def bernoulli_exp(x: Rational, size: int, source: Source | None = None) -> Flags:
-    """Return ``size`` flags, each True with probability exactly ``exp(-x)``.
-
-    Examples
-    --------
-    >>> bernoulli_exp(0, 3).tolist()
-    [True, True, True]
-    """
-    owner = "bulk.bernoulli_exp"
-    pair = ratio(x, owner, "x", zero=True)
-    return _coins(source or system_source(), lambda bits: exp_neg(*pair, bits), _size(size, owner))
-
-
-def bernoulli_logistic(x: Rational, size: int, source: Source | None = None) -> Flags:
-    """Return ``size`` flags, each True with probability exactly ``e^-x / (1 + e^-x)``.
-
-    Examples
-    --------
-    >>> bernoulli_logistic(1000, 3).tolist()
-    [False, False, False]
-    """
-    owner = "bulk.bernoulli_logistic"
-    pair = ratio(x, owner, "x", zero=True)
-    return _coins(source or system_source(), lambda bits: logistic(*pair, bits), _size(size, owner))
-
-
 def geometric(x: Rational, size: int, source: Source | None = None) -> Draws:
     """Return ``size`` draws of :func:`whitecrow.noise.geometric`, for ``x`` of at least 2**-50.
 
@@ -212,29 +153,3 @@ def discrete_gaussian(variance: Rational, size: int, source: Source | None = Non
     law = Gaussian(*pair, fineness=_FINENESS)
     origin = source or system_source()
     return _two_sided(origin, lambda n: _gaussian_magnitudes(origin, law, n), _size(size, owner))
-
-
-def core_tail(scale: Rational, tail: int, size: int, source: Source | None = None) -> Draws:
-    """Return ``size`` draws of :func:`whitecrow.noise.core_tail`, tables built once.
-
-    A draw of the power tail beyond 64 bits raises OverflowError; with ``tail=1`` and a scale of a
-    million that is one draw in 10**12.
-
-    Examples
-    --------
-    >>> core_tail(100, 3, 4).shape
-    (4,)
-    """
-    owner = "bulk.core_tail"
-    pair = _bounded(ratio(scale, owner, "scale"), _LARGEST, owner, "scale")
-    law = CoreTail(*pair, positive_whole(tail, owner, "tail"))
-    origin = source or system_source()
-    count = _size(size, owner)
-    tails = _coins(origin, law.tail_mass, count)
-    halves = _geometrics(origin, law.law, count)
-    for place in np.flatnonzero(tails):
-        halves[place] = law.tail_half(origin)
-    for place in np.flatnonzero(~tails & (halves >= law.corner)):
-        halves[place] = law.core_half(origin, int(halves[place]))
-    magnitudes = (halves + 1) // 2
-    return np.where(_signs(origin, count), -magnitudes, magnitudes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
-from math import ceil, exp, expm1, inf, log, pi, sqrt, tan
+from math import ceil, exp, expm1, log, pi, sqrt
 from statistics import NormalDist
 
 from whitecrow.noise._source import Rational, refuse
@@ -211,62 +211,6 @@ def core_tail_quantile(probability: float, tail: int) -> float:
     return float(c * (corner * c / (tail * left)) ** (1 / tail))
 
 
-def core_tail_deviation(tail: int) -> float:
-    """Return the standard deviation of the ideal noise; infinite for ``tail`` of 1 or 2.
-
-    Examples
-    --------
-    >>> round(core_tail_deviation(3), 2)
-    1.64
-    """
-    if tail <= 2:
-        return inf
-    c = tail + 1
-    corner = exp(-c)
-    second = 2 - corner * (c * c + 2 * c + 2) + corner * c**3 / (c - 3)
-    return sqrt(second / (1 + corner / tail))
-
-
 def core_tail_pmf(k: int, scale: Real, tail: int) -> float:
     """Return the probability that :func:`whitecrow.noise.core_tail` gives ``k``."""
     return _rounded(k, scale, lambda z: core_tail_survival(z, tail))
-
-
-def _student_survival(z: float, degrees: int) -> float:
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(degrees, -z))
-
-
-def student_t_pmf(k: int, scale: Real, degrees: int) -> float:
-    """Return the probability that :func:`whitecrow.noise.student_t` gives ``k``."""
-    return _rounded(k, scale, lambda z: _student_survival(z, degrees))
-
-
-def student_t_quantile(probability: float, degrees: int) -> float:
-    """Return t with ``P(|T| <= t) = probability``.
-
-    Examples
-    --------
-    >>> round(student_t_quantile(0.5, 3), 3)
-    0.765
-    """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 1 - _upper(probability) / 2))
-
-
-def cauchy_pmf(k: int, scale: Real) -> float:
-    """Return the probability that :func:`whitecrow.noise.cauchy` gives ``k``."""
-    return student_t_pmf(k, scale, 1)
-
-
-def cauchy_quantile(probability: float) -> float:
-    """Return z with ``P(|C| <= z) = probability``.
-
-    Examples
-    --------
-    >>> round(cauchy_quantile(0.5), 6)
-    1.0
-    """
-    return tan(pi * (1 - _upper(probability)) / 2)

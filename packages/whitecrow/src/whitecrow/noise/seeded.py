@@ -39,10 +39,7 @@ class SeededSource(PooledSource):
 def seeded(seed: int | str | bytes) -> Source:
     """Return a repeatable source; **hazardous**: noise drawn from it can be subtracted by anyone.
 
-    Parameters
-    ----------
-    seed : int, str or bytes
-        The same seed gives the same draws on every machine.
+    The same seed gives the same draws on every machine.
 
     Examples
     --------

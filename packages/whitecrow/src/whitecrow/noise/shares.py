@@ -61,16 +61,7 @@ def polya(x: Rational, parts: int, size: int, source: Source | None = None) -> D
 def laplace_shares(scale: Rational, parts: int, size: int, source: Source | None = None) -> Draws:
     """Return one party's draws: those of ``parts`` parties add up to discrete Laplace noise.
 
-    Parameters
-    ----------
-    scale : Fraction or int
-        Of the sum, at most 2**50.
-    parts : int
-        How many parties make up the whole.
-    size : int
-        How many numbers get noise.
-    source : Source, optional
-        Where the randomness comes from.
+    The scale is that of the sum, at most 2**50.
     """
     numerator, denominator = ratio(scale, "laplace_shares", "scale")
     rate = Fraction(denominator, numerator)

@@ -28,20 +28,12 @@ from whitecrow.privacy import Facts
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlaceFacts(Facts):
-    """The truth and λ, as far as the mechanism looks.
+    """The truth and λ, as far as the mechanism looks."""
 
-    Parameters
-    ----------
-    exact_truth : bool
-        The right answer.
-    exact_bound : int or None
-        λ, the bound on the distance to a database with the other answer; None if there is none.
-    step : Fraction
-        The loss allowed for one record (public): ε over the card's contribution bound and α.
-    """
-
-    exact_truth: bool
+    exact_truth: bool  # the right answer
+    # λ, the bound on the distance to a database with the other answer; None if there is none.
     exact_bound: int | None
+    # The loss allowed for one record (public): ε over the card's contribution bound and α.
     step: Fraction
 
 

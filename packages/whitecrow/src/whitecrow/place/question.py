@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from whitecrow.anomaly import (
     AnomalyModel,
@@ -35,6 +35,7 @@ from whitecrow.errors import BrokenPlugin, InvalidInput, invalid
 from whitecrow.limits import UNLIMITED, Limits, sorting, worst_case
 from whitecrow.place.balls import Location, ball
 
+M = TypeVar("M", bound=AnomalyModel)
 FLOOR = Fraction(1, 10**12)
 """Errors rarer than this are not worth counting more neighbours for."""
 
@@ -75,21 +76,20 @@ class Order(Names):
         )
 
 
-class ModelChoice(Nested[AnomalyModel]):
+class _AnyModel(Nested[M]):
     """What an anomaly is: any registered model, a distance model where nothing else is said."""
 
-    others = True
     written = "AnomalyModel"
 
-    def __init__(self) -> None:
-        help = 'What an anomaly is, if not by --beta and --radius alone: a name, or {"kind": ...}.'
-        super().__init__(DistanceAnomaly, help=help, label="Another model")
+    def __init__(self, **words: Any) -> None:
+        declared: Any = DistanceAnomaly
+        super().__init__(declared, **words)
 
-    def parse(self, value: object, owner: str) -> AnomalyModel:
+    def parse(self, value: object, owner: str) -> M:
         if isinstance(value, str):
             value = {"kind": value}
         if isinstance(value, Mapping):
-            return read_model(value)
+            return self.taken(read_model(value if "kind" in value else {**self.fixed, **value}))
         if not isinstance(value, AnomalyModel):
             must = "an AnomalyModel, such as DistanceAnomaly(beta=..., radius=...)"
             raise invalid(owner, self.name, must, value)
@@ -98,9 +98,13 @@ class ModelChoice(Nested[AnomalyModel]):
                 f"The model {type(value).__name__} is not registered: see register_model. "
                 "Without an account, hazmat.identify takes any."
             )
-        return value
+        return self.taken(value)
 
-    def dump(self, value: AnomalyModel) -> dict[str, Any]:
+    def taken(self, model: AnomalyModel) -> M:
+        """Return the model as the question takes it, or refuse it."""
+        raise NotImplementedError
+
+    def dump(self, value: M) -> dict[str, Any]:
         # A distance model has no kind: so it was written before there were others.
         kind = {} if type(value) is DistanceAnomaly else {"kind": value.kind}
         return {**kind, **value.to_json()}
@@ -120,6 +124,36 @@ class ModelChoice(Nested[AnomalyModel]):
         if not written:
             return ""
         return str(written["kind"]) if set(written) == {"kind"} else json.dumps(written)
+
+
+class ModelChoice(_AnyModel[AnomalyModel]):
+    """Any registered model, which terminals and forms ask for, too."""
+
+    others = True
+
+    def __init__(self) -> None:
+        help = 'What an anomaly is, if not by --beta and --radius alone: a name, or {"kind": ...}.'
+        super().__init__(help=help, label="Another model")
+
+    def taken(self, model: AnomalyModel) -> AnomalyModel:
+        return model
+
+
+class DistanceChoice(_AnyModel[DistanceAnomaly]):
+    """A model that says the same as a distance model, which is taken in its place.
+
+    Parameters
+    ----------
+    same : callable
+        Returns that distance model, or refuses with the reason.
+    """
+
+    def __init__(self, same: Callable[[AnomalyModel], DistanceAnomaly], **words: Any) -> None:
+        super().__init__(**words)
+        self._same = same
+
+    def taken(self, model: AnomalyModel) -> DistanceAnomaly:
+        return self._same(model)
 
 
 def several_records(card: Card, owner: str, instead: str) -> InvalidInput:
@@ -272,25 +306,13 @@ class AtPlace(Declared):
         return known[1]
 
 
-TIME = "Response time can leak. Use the service if analysts can time answers."
-"""Said of every answer whose counting stops early: where more neighbours would change nothing."""
-
-
 def foretold(
     question: AtPlace, contribution: int, cases: Mapping[str, Any], typical: int | None
 ) -> tuple[str, dict[str, Any]]:
     """Say how often an answer will be wrong, from public facts, and return the figures.
 
-    Parameters
-    ----------
-    question : AtPlace
-        What is asked.
-    contribution : int
-        How many records a person may have.
-    cases : mapping
-        For each figure the answer and λ in a clear case, and the case in words.
-    typical : int or None
-        A guess of how much weighs around an anomaly.
+    ``cases`` has for each figure the answer and λ in a clear case, and the case in words;
+    ``typical`` is a guess of how much weighs around an anomaly.
     """
     step = question.step(contribution)
     figures: dict[str, Any] = {

@@ -41,15 +41,6 @@ def batch_price(locations: Sequence[Location | None], epsilons: Sequence[Fractio
     return recount.price
 
 
-def extra_price(
-    earlier: Sequence[tuple[Location | None, Fraction]], new: Location | None, epsilon: Fraction
-) -> Fraction:
-    """Return what one more ball adds to the price of the earlier ones."""
-    recount = Recount()
-    recount.add_all(earlier)
-    return recount.extra(new, epsilon)
-
-
 class Recount:
     """The balls asked about so far and what they cost together, in memory.
 

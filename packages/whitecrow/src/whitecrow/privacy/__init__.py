@@ -2,9 +2,14 @@
 
 from whitecrow.privacy.composition import Totals, compose, totals
 from whitecrow.privacy.conversion import (
+    ORDERS,
+    UNITS_OF_LOSS,
     at_any_stop,
     at_least_as_strong,
+    best_order,
     group_privacy,
+    in_units,
+    penalties,
     to_approximate,
     to_concentrated,
     to_conditional,
@@ -39,6 +44,8 @@ from whitecrow.privacy.numbers import (
 )
 
 __all__ = [
+    "ORDERS",
+    "UNITS_OF_LOSS",
     "ConditionalPrivacy",
     "DifferentialPrivacy",
     "Exactly",
@@ -52,13 +59,16 @@ __all__ = [
     "ZoneColumn",
     "at_any_stop",
     "at_least_as_strong",
+    "best_order",
     "compose",
     "exact",
     "group_privacy",
     "guarantee",
+    "in_units",
     "intersect",
     "odds_factor",
     "of_revision",
+    "penalties",
     "reading",
     "rounded_down",
     "rounded_up",

@@ -7,6 +7,7 @@ are short paths of them). What does not follow is refused with the reason.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from whitecrow.errors import NoConversion, invalid
 from whitecrow.privacy.guarantees import (
@@ -98,7 +99,7 @@ def to_approximate(guarantee: Guarantee, delta: Exactly) -> DifferentialPrivacy:
         return to_differential(guarantee)
     _check_delta(delta)
     epsilon = guarantee.rho + 2 * sqrt_upper(guarantee.rho * log_inverse_upper(delta))
-    return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+    return DifferentialPrivacy(Fraction(in_units(epsilon), UNITS_OF_LOSS), delta, guarantee.unit)
 
 
 def _check_delta(delta: Fraction) -> None:
@@ -120,30 +121,59 @@ def at_any_stop(guarantee: ZeroConcentrated, delta: Exactly) -> DifferentialPriv
     Whoever looks at a running sum and stops when the answers suit them chooses the moment after
     the fact; here the orders are fixed and share the delta::
 
-        ε = min over λ in ORDERS of (1 + λ) ρ + ln(len(ORDERS)/δ)/λ, rounded up.
+        ε = min over λ in ORDERS of (1 + λ) ρ + penalty of λ, rounded up (see :func:`penalties`).
 
-    *Proof.* Let L be the loss so far and ρ what was paid for it. For each λ, exp(λ L - λ (1 + λ) ρ)
-    is a supermartingale that begins at 1, whatever is asked next (docs/mechanisms.md 6), so at any
-    stopping time P(L > (1 + λ) ρ + ln(n/δ)/λ) <= δ/n, by Markov's inequality. The n orders
-    together: L is above the least of these bounds with probability at most δ. Releases of pure
-    privacy add at most their epsilon to L, and may be asked in between. ∎
+    *Proof.* ``ledger/proof.md``. Releases of pure privacy add at most their epsilon to the loss,
+    and may be asked in between.
 
     Examples
     --------
     >>> round(float(at_any_stop(ZeroConcentrated("1/2"), "1e-6").epsilon), 4)
-    6.5267
+    5.9278
     """
     delta = exact(delta, owner="at_any_stop", parameter="delta", positive=False)
     _check_delta(delta)
-    weight = log_inverse_upper(delta / len(ORDERS))
-    epsilon = min((1 + order) * guarantee.rho + weight / order for order in ORDERS)
-    return DifferentialPrivacy(_short(epsilon), delta, guarantee.unit)
+    rho = in_units(guarantee.rho)
+    epsilon = min((1 + order) * rho + extra for order, extra in penalties(delta))
+    return DifferentialPrivacy(Fraction(epsilon, UNITS_OF_LOSS), delta, guarantee.unit)
 
 
-def _short(epsilon: Fraction) -> Fraction:
-    """One 2^-80 grid for the sum keeps a ledger's rationals short; rounding up keeps them sound."""
-    scale = 1 << 80
-    return Fraction(-(-epsilon.numerator * scale // epsilon.denominator), scale)
+UNITS_OF_LOSS = 1 << 80
+"""Computed losses are whole multiples of one over this: rounded up they are sound, and short."""
+
+
+def in_units(loss: Fraction) -> int:
+    """Return a loss in those units, rounded up."""
+    return -(-loss.numerator * UNITS_OF_LOSS // loss.denominator)
+
+
+@lru_cache(maxsize=256)
+def penalties(delta: Fraction, chosen: int = 0) -> tuple[tuple[int, int], ...]:
+    """Orders λ (of moments, less 1), each with what it adds to a loss to hold but for ``delta``.
+
+    For one order that is ln(c/(w δ))/λ, at least 0, in units and rounded up, where w is the order's
+    share of the delta and c = λ^λ/(1 + λ)^(1 + λ) the most that 1 - e^(-x) is of e^(λ x). All of
+    :data:`ORDERS` share the delta; with a further ``chosen`` order, they share one half of it.
+    """
+    share = delta / len(ORDERS) / (2 if chosen else 1)
+    found = [(order, _penalty(order, share)) for order in ORDERS]
+    return (*found, (chosen, _penalty(chosen, delta / 2))) if chosen else tuple(found)
+
+
+def _penalty(order: int, delta: Fraction) -> int:
+    chance: Fraction = delta * Fraction((1 + order) ** (1 + order), order**order)
+    return in_units(log_inverse_upper(chance) / order) if chance < 1 else 0
+
+
+@lru_cache(maxsize=256)
+def best_order(epsilon: Fraction, delta: Fraction) -> int:
+    """Return the order at which the largest sum of rho stays within epsilon at half of delta."""
+    orders: list[int] = [*range(1, 8), *(m << power for power in range(7) for m in range(8, 16))]
+    most = in_units(epsilon)
+    fits: dict[Fraction, int] = {
+        Fraction(most - _penalty(order, delta / 2), 1 + order): order for order in orders
+    }
+    return fits[max(fits)]
 
 
 def to_concentrated(guarantee: Guarantee) -> ZeroConcentrated:

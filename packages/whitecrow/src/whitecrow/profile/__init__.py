@@ -1,9 +1,8 @@
 """Describe a table that nobody has described, under differential privacy."""
 
-from whitecrow.profile.cost import cost
 from whitecrow.profile.facts import ProfileFacts, gather
 from whitecrow.profile.mechanism import release
-from whitecrow.profile.question import Profile
+from whitecrow.profile.question import Profile, cost
 from whitecrow.question import QuestionType
 
 __all__ = ["TYPE", "Profile", "ProfileFacts", "gather", "release"]

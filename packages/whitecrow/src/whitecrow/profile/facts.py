@@ -36,11 +36,9 @@ class ByEdges:
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return sum(self.sizes)
 
     def count(self, rows: Matrix, counts: Counts) -> None:
-        """Add the records of a batch to their cells."""
         first = 0
         for place, (edges, size) in enumerate(zip(self.edges, self.sizes, strict=True)):
             values = rows[:, place]
@@ -51,39 +49,20 @@ class ByEdges:
 
 @dataclass(frozen=True)
 class Texts:
-    """Noisy counts of a column's texts.
+    """Noisy counts of a column's texts."""
 
-    Parameters
-    ----------
-    missing : int
-        Of missing values.
-    listed : tuple of int
-        Of the values that were asked for.
-    named : tuple of (str, int)
-        Of other values that enough records have.
-    others : int or None
-        Of all other values together, where none of them is named.
-    """
-
-    missing: int
-    listed: tuple[int, ...]
-    named: tuple[tuple[str, int], ...]
-    others: int | None
+    missing: int  # of missing values
+    listed: tuple[int, ...]  # of the values that were asked for
+    named: tuple[tuple[str, int], ...]  # of other values that enough records have
+    others: int | None  # of all other values together, where none of them is named
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ProfileFacts(CellFacts):
-    """The records, behind cells and texts.
+    """The records, behind cells and texts."""
 
-    Parameters
-    ----------
-    card : Card
-        The dataset's public facts.
-    _texts : callable
-        Counts a column's texts, exactly; None stands for a missing one.
-    """
-
-    card: Card
+    card: Card  # the dataset's public facts
+    # Counts a column's texts, exactly; None stands for a missing one.
     _texts: Callable[[str], dict[str | None, int]]
 
     def noisy_texts(

@@ -17,8 +17,7 @@ from whitecrow.noise import Source
 from whitecrow.privacy import Unit
 from whitecrow.profile.facts import ByEdges, ProfileFacts
 from whitecrow.profile.question import Part, Profile
-from whitecrow.profile.search import Look, Search, search
-from whitecrow.profile.values import threshold
+from whitecrow.profile.search import Look, Search, search, threshold
 from whitecrow.question import digest, statement
 
 _MOST_CELLS = 1 << 14

@@ -12,6 +12,7 @@ from whitecrow.declaration import Delta, Epsilon, Flag, Maybe, Names, Relation, 
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.histogram.noise_budget import Money, concentrated
 from whitecrow.histogram.table import TableProfile
+from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, exact
 from whitecrow.profile.search import LEAST_SHARE
 from whitecrow.profile.text import described
@@ -22,22 +23,12 @@ MOST_COLUMNS = 2048
 
 @dataclass(frozen=True)
 class Part:
-    """What is done for one column.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "integer", "date", "category", "text"}
-    share : Fraction
-        The part of the price that it gets.
-    discovers : bool
-        Whether values are looked for that the card does not list.
-    """
+    """What is done for one column."""
 
     name: str
     kind: str
-    share: Fraction
-    discovers: bool
+    share: Fraction  # the part of the price that it gets
+    discovers: bool  # whether values are looked for that the card does not list
 
     @property
     def ordered(self) -> bool:
@@ -62,10 +53,11 @@ class Profile(Question):
     """
 
     kind = "profile"
+    needs_card = False
     reply_seconds = 0.5
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "median_rank_error": ("medians off by, in records of rank", "number"),
-        "tail_rank_error": ("5 % and 95 % quantiles off by, in records of rank", "number"),
+        "median_rank_error": ("the median may be off by about, in places", "number"),
+        "tail_rank_error": ("5 % and 95 % quantiles by about, in places", "number"),
         "count_error": ("counts of categories off by", "number"),
         "threshold": ("unlisted values named from about, in records", "number"),
     }
@@ -158,7 +150,6 @@ class Profile(Question):
         return Money.of(self.epsilon, self.deltas(card)[0], self.relation, card.contribution)
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         parts = self.parts(card)
         if not parts:
             raise InvalidInput(
@@ -193,7 +184,6 @@ class Profile(Question):
             raise invalid("Profile", "epsilon", "a larger price", str(self.epsilon), hint)
 
     def price(self, card: Card) -> DifferentialPrivacy:
-        """Return what the release will promise."""
         self.check(card)
         return DifferentialPrivacy(self.epsilon, self.delta, self.relation)
 
@@ -226,3 +216,22 @@ class Profile(Question):
             rows=profile.rows(),
             pictures=profile.pictures(),
         )
+
+
+_LOOKS = 10
+"""How often all records are sorted into the cells of columns, at the most."""
+_CELLS = 1 << 22
+"""Four times what a count may have over all columns."""
+_CELLS_OF_A_COLUMN = 1024
+"""Of the looks before it."""
+
+
+def cost(question: Profile, card: Card, records: int) -> Limits:
+    """Records are sorted into cells again and again; every cell gets its noise."""
+    parts = question.parts(card)
+    width = len(parts)
+    cells = _CELLS + _CELLS_OF_A_COLUMN * width
+    cells += records * sum(part.discovers for part in parts)  # each may have a text of its own
+    return worst_case(
+        _LOOKS * sorting(records, width), draws=cells, values=records * width, kept=records + cells
+    )

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from whitecrow.histogram.line import Edges, Line
 from whitecrow.histogram.noise_budget import Noise
+from whitecrow.privacy.numbers import log_inverse_upper, sqrt_upper
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -59,18 +60,10 @@ _BEYOND = 2  # cells outside the bulk, for the bounds
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A histogram that is wanted.
+    """A histogram that is wanted."""
 
-    Parameters
-    ----------
-    edges : float64 array
-        Where a new cell begins.
-    share : Fraction
-        The part of the column's price it costs.
-    """
-
-    edges: Edges
-    share: Fraction
+    edges: Edges  # where a new cell begins
+    share: Fraction  # the part of the column's price it costs
 
 
 Search = Generator[Look, tuple[Ints, Noise], None]
@@ -78,15 +71,7 @@ Search = Generator[Look, tuple[Ints, Noise], None]
 
 
 def search(line: Line, most_cells: int) -> Search:
-    """Search the cells of a column.
-
-    Parameters
-    ----------
-    line : Line
-        Where its values may lie.
-    most_cells : int
-        How many cells a histogram may have, or twice as many, for the sake of time.
-    """
+    """Search the cells of a column, with at most so many or twice as many, for the sake of time."""
     left = 1 - _POWERS
     edges = line.root
     counts, noise = yield Look(edges, _POWERS)
@@ -276,3 +261,21 @@ def _even(line: Line, edges: Edges, weight: Floats, outline: Edges, cells: int) 
 def usual_share() -> Fraction:
     """Return the part of a column's price that is left for its last histogram, as a rule."""
     return 1 - _POWERS - sum(_TWO_LOOKS) - 2 * _HEAVY
+
+
+def threshold(noise: Noise, contribution: int, delta: Fraction) -> int:
+    """Return the least noisy count at which a value is named.
+
+    A value that only one person's records have is named with probability ``delta`` at the most. The
+    ``contribution`` says how many records a person has, hence how many such values, and how often
+    one.
+
+    Examples
+    --------
+    >>> threshold(Noise("gaussian", Fraction(21)), 1, Fraction(1, 10**6))
+    26
+    """
+    assert noise.law == "gaussian"
+    # The discrete Gaussian is at least t with a probability of exp(-t^2 / 2 variance) at the most.
+    tail = sqrt_upper(2 * noise.size * log_inverse_upper(delta / contribution))
+    return contribution + math.ceil(tail)

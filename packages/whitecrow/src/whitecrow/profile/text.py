@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from whitecrow.data import Card
+from whitecrow.histogram.columns import rank_deviation
 from whitecrow.histogram.noise_budget import Money
-from whitecrow.histogram.quantiles import rank_deviation
-from whitecrow.profile.search import usual_share
-from whitecrow.profile.values import threshold
+from whitecrow.profile.search import threshold, usual_share
 
 if TYPE_CHECKING:
     from whitecrow.profile.question import Part, Profile
@@ -20,7 +19,6 @@ _TAIL_CELLS = 6
 
 
 def described(question: Profile, card: Card) -> tuple[str, dict[str, object]]:
-    """Return the words and the figures of a description."""
     parts = question.parts(card)
     # Once for all columns: each of these goes through all of them.
     money, discovers = question.money(card), any(part.discovers for part in parts)

@@ -6,11 +6,10 @@
 
 from whitecrow.publish._publisher import Publisher
 from whitecrow.publish.clip import PrivateClip
-from whitecrow.publish.cost import cost
 from whitecrow.publish.facts import PublishFacts, gather
 from whitecrow.publish.mechanism import advance, fresh, release
 from whitecrow.publish.plan import Point, PublicationPlan
-from whitecrow.publish.question import Publish
+from whitecrow.publish.question import Publish, cost
 from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
 from whitecrow.question import QuestionType
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +11,8 @@ import numpy as np
 from whitecrow.figures import new_figure
 
 
-def draw(
-    answer: Mapping[str, Any],
-    path: str | Path,
-    *,
-    title: str = "",
-    truth: Sequence[float] | None = None,
-) -> Path:
-    """Draw an answer of :class:`~whitecrow.publish.Publish` and return the path.
-
-    Parameters
-    ----------
-    answer : mapping
-        What the question released.
-    path : str or Path
-        Where the picture goes.
-    title : str
-        What is above it.
-    truth : sequence of float, optional
-        The exact series, for made-up data only.
-    """
+def draw(answer: Mapping[str, Any], path: str | Path, *, title: str = "") -> Path:
+    """Draw an answer of :class:`~whitecrow.publish.Publish` and return the path."""
     series = answer["series"]
     times = np.arange(len(series))
     values = np.array([np.nan if p["value"] is None else p["value"] for p in series])
@@ -47,8 +29,6 @@ def draw(
         label="two standard deviations",
     )
     axes.plot(times, values, color="#1f4e79", linewidth=1.2, label="released")
-    if truth is not None:
-        axes.plot(times, truth, color="black", linestyle=":", label="exact (made-up data)")
     # The first, wide bands would squeeze the rest of the picture.
     steady = values[len(values) // 10 :]
     spread = errors[len(errors) // 10 :]

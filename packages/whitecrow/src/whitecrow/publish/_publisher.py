@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,10 +14,10 @@ from whitecrow.custodian import failure, write_down
 from whitecrow.data import Card
 from whitecrow.errors import InvalidInput, LedgerBusy, LedgerUnusable, invalid
 from whitecrow.noise import Source
-from whitecrow.publish.mechanism import Shown, advance, fresh, from_store, shown, to_store
+from whitecrow.publish.mechanism import advance, fresh, from_store, shown, to_store
 from whitecrow.publish.plan import Point
 from whitecrow.publish.question import Publish
-from whitecrow.publish.state import Day, MemoryStore, PublisherState, StateStore
+from whitecrow.publish.state import NOTHING, Day, MemoryStore, PublisherState, StateStore
 from whitecrow.question import digest
 
 _TRIES = 8
@@ -75,11 +74,11 @@ class Publisher:
         plan = question.plan(card)
         kept = self._store.load(self._key)
         if kept is None:
-            self._state = fresh(plan)
+            self._put(fresh(plan))
             if not self._store.save(self._key, 0, to_store(self._state)):
                 self._reload()
         else:
-            self._state = from_store(kept[1])
+            self._put(from_store(kept[1]))
         # Once chosen, a private clip stands in the stored plan and nowhere else.
         if replace(self._shown.plan, upper=plan.upper) != plan:
             raise InvalidInput("The store holds another publication under this key.")
@@ -95,17 +94,16 @@ class Publisher:
         now = self._shown
         return None if now.choosing else (float(now.plan.lower), float(now.plan.upper))
 
-    @property
-    def _shown(self) -> Shown:
-        return shown(self._state)
+    def _put(self, state: PublisherState) -> None:
+        self._state, self._shown = state, shown(state)
 
     def update(
         self,
         period: object,
-        values: Values = (),
+        values: Values = NOTHING,
         *,
         users: Sequence[str] | None = None,
-        leaves: Values = (),
+        leaves: Values = NOTHING,
         leavers: Sequence[str] | None = None,
     ) -> tuple[Point, ...]:
         """Close a period and return what may be shown.
@@ -182,10 +180,9 @@ class Publisher:
                 self._in_order(index)
                 return self._shown.last
             state, written = self._advanced(day)
-            after = shown(state)
-            if self._store.save(self._key, after.done, written):
-                self._state = state
-                return after.last
+            if self._store.save(self._key, self.closed + 1, written):
+                self._put(state)
+                return self._shown.last
             self._reload()
         raise LedgerBusy("Another process keeps updating this publication; try again.")
 
@@ -193,7 +190,7 @@ class Publisher:
         """Compute behind the boundary: the next state, and the same as the store keeps it."""
         try:
             state, _ = advance(self._state, day, self._source)
-            return state, json.loads(json.dumps(to_store(state), allow_nan=False))
+            return state, to_store(state)
         except Exception:  # noqa: BLE001 - whatever it was may quote records or sums
             cause = traceback.format_exc()
         write_down(None, "publish", cause)
@@ -204,7 +201,7 @@ class Publisher:
         kept = self._store.load(self._key)
         if kept is None:
             raise LedgerUnusable("The stored state of this publication has gone.")
-        self._state = from_store(kept[1])
+        self._put(from_store(kept[1]))
 
 
 def _numbers(name: str, values: Values) -> npt.NDArray[np.float64]:

@@ -38,23 +38,14 @@ _STEPS = 32  # scales for each doubling of the distance from the end after that
 
 @dataclass(frozen=True)
 class Scales:
-    """How each period's noise is scaled, by its distance from the end of the horizon.
+    """How each period's noise is scaled, by its distance from the end of the horizon."""
 
-    Parameters
-    ----------
-    ends : tuple of int
-        The largest distance ``horizon - t`` that each entry serves.
-    inverse, multiple : tuple of int
-        ``q <= 1 / norm`` and ``D >= 1 / q``, over ``2^precision``: the norm is that of the column
-        of the largest distance, from above.
-    absolute : tuple of int
-        That column's l1 norm from above, over ``2^(precision + GUARD)``.
-    """
-
-    ends: tuple[int, ...]
+    ends: tuple[int, ...]  # the largest distance ``horizon - t`` that each entry serves
+    # inverse, multiple: ``q <= 1 / norm`` and ``D >= 1 / q``, over ``2^precision``: the norm is
+    # that of the column of the largest distance, from above.
     inverse: tuple[int, ...]
     multiple: tuple[int, ...]
-    absolute: tuple[int, ...]
+    absolute: tuple[int, ...]  # that column's l1 norm from above, over ``2^(precision + GUARD)``
 
 
 @lru_cache(maxsize=64)
@@ -88,17 +79,6 @@ def _ends(horizon: int) -> tuple[int, ...]:
 class Buffered:
     """Running sums through a strategy in buffers.
 
-    Parameters
-    ----------
-    horizon : int
-        The number of periods.
-    recurrence : Coefficients
-        The strategy's coefficients.
-    bits : int
-        Binary places that whole-number increments are refined by.
-    normalised : bool
-        Whether every column is divided by its own norm, or all by the largest.
-
     Notes
     -----
     Memory: three whole numbers and one a buffer, whatever the horizon. A period releases ``total +
@@ -106,16 +86,17 @@ class Buffered:
 
     Examples
     --------
-    >>> from whitecrow.publish.fitted import fitted
+    >>> from whitecrow.publish.coefficients import fitted
     >>> counter = Buffered(365, fitted(365))
     >>> memory, first = counter.step(counter.start(), 5 << counter.bits, 0)
     >>> first >> counter.bits, round(counter.multiple(0) / 2**48, 2), counter.multiple(364) / 2**48
     (5, 1.73, 1.0)
     """
 
-    horizon: int
-    recurrence: Coefficients
-    bits: int = 32
+    horizon: int  # the number of periods
+    recurrence: Coefficients  # the strategy's coefficients
+    bits: int = 32  # binary places that whole-number increments are refined by
+    # Whether every column is divided by its own norm, or all by the largest.
     normalised: bool = True
 
     def __post_init__(self) -> None:
@@ -148,7 +129,6 @@ class Buffered:
     def step(
         self, memory: tuple[int, ...], increment: int, noise: int
     ) -> tuple[tuple[int, ...], int]:
-        """Take in one period and its noise; return the new memory and the noisy running sum."""
         recurrence, table = self.recurrence, self._scales
         within, total, error = memory[:3]
         buffers, places = memory[3:], recurrence.precision
@@ -183,7 +163,6 @@ class Buffered:
         return absolute, root * root
 
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the standard deviation of the released sum at ``times`` over that of one draw."""
         t = np.atleast_1d(np.asarray(times, dtype=np.int64))
         return np.sqrt(_variances(self.recurrence, self.horizon, self.normalised).at(t))
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from whitecrow.errors import invalid
 from whitecrow.noise import Source, discrete_laplace, exponential_mechanism
 from whitecrow.privacy import exact
-from whitecrow.publish._signed import signed
+from whitecrow.privacy.numbers import signed
 
 METHODS = ("quantile", "sparse_vector")
 _MOST_CANDIDATES = 200
@@ -26,38 +26,26 @@ _MOST_CANDIDATES = 200
 class PrivateClip:
     """How the upper clip is chosen from the first periods of a stream.
 
-    Parameters
-    ----------
-    smallest, largest : exact numbers
-        The candidates are ``smallest`` times 1, 2, 4, ... up to the first at or above ``largest``;
-        both are public knowledge (the largest may be generous: it costs little).
-    lower : exact number
-        The lower clip, public and fixed.
-    method : {"quantile", "sparse_vector"}
-        The exponential mechanism for the quantile, or sparse vector for the first candidate that
-        about ``above`` records exceed.
-    quantile : exact number
-        The part of the records that should lie at or below the clip.
-    above : int
-        How many records may exceed it (sparse vector).
-    periods : int
-        How many first periods are looked at; their releases wait until they are over.
-    share : exact number
-        The part of the question's budget that is spent on the choice.
-
     Examples
     --------
     >>> [int(c) for c in PrivateClip(smallest=1, largest=10).candidates]
     [1, 2, 4, 8, 16]
     """
 
+    # smallest, largest: The candidates are ``smallest`` times 1, 2, 4, ... up to the first at or
+    # above ``largest``; both are public knowledge (the largest may be generous: it costs little).
     smallest: Fraction
     largest: Fraction
-    lower: Fraction = Fraction(0)
+    lower: Fraction = Fraction(0)  # the lower clip, public and fixed
+    # {"quantile", "sparse_vector"}: The exponential mechanism for the quantile, or sparse vector
+    # for the first candidate that about ``above`` records exceed.
     method: str = "quantile"
+    # The part of the records that should lie at or below the clip.
     quantile: Fraction = Fraction(99, 100)
-    above: int = 10
+    above: int = 10  # how many records may exceed it (sparse vector)
+    # How many first periods are looked at; their releases wait until they are over.
     periods: int = 7
+    # The part of the question's budget that is spent on the choice.
     share: Fraction = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -106,7 +94,6 @@ class PrivateClip:
         return Fraction(isqrt(value.numerator // value.denominator), scale)
 
     def to_json(self) -> dict[str, object]:
-        """Return a plain JSON object."""
         return {
             "lower": str(self.lower),
             "smallest": str(self.smallest),

@@ -86,20 +86,16 @@ class Independent:
         return ONE
 
     def start(self) -> Memory:
-        """Return the memory before the first period."""
         return (0,)
 
     def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
-        """Take in one period and its noise; return the new memory and the noisy running sum."""
         total = memory[0] + increment + noise
         return (total,), total
 
     def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
-        """Return the l1 norm and the squared l2 norm of one event's effect."""
         return bound, bound * bound
 
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the standard deviation of the released sum at ``times`` over that of one draw."""
         return np.sqrt(np.atleast_1d(np.asarray(times, dtype=np.float64)))
 
 
@@ -151,7 +147,6 @@ class Tree:
         return (0,) * (1 + 2 * self.levels)
 
     def step(self, memory: Memory, increment: int, noise: int) -> tuple[Memory, int]:
-        """Take in one period and its noise; return the new memory and the noisy running sum."""
         levels = self.levels
         t = memory[0] + 1
         sums, nodes = list(memory[1 : 1 + levels]), list(memory[1 + levels :])
@@ -163,10 +158,8 @@ class Tree:
         return (t, *sums, *nodes), sum(nodes)
 
     def reach(self, bound: int, channels: int = 1) -> tuple[int, int]:
-        """Return the l1 norm and the squared l2 norm of one event's effect."""
         return self.levels * bound, self.levels * bound * bound
 
     def deviations(self, times: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the standard deviation of the released sum at ``times`` over that of one draw."""
         t = np.atleast_1d(np.asarray(times, dtype=np.int64))
         return np.sqrt(np.bitwise_count(t).astype(np.float64))

@@ -21,26 +21,17 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """The variance of a buffered counter's error, in units of one draw of multiple 1.
+    """The variance of a buffered counter's error, in units of one draw of multiple 1."""
 
-    Parameters
-    ----------
-    rates, amounts : arrays
-        The inverse of the strategy has the coefficients 1 and ``-sum_i amounts[i] (1 -
-        rates[i])^(k-1)``.
-    rest : float
-        The sum of all of these.
-    lasts, multiples : arrays
-        The last period of each stretch and the multiple of its noise.
-    squares, slopes, offsets : arrays
-        The forms of all stretches before each.
-    """
-
+    # rates, amounts: The inverse of the strategy has the coefficients 1 and ``-sum_i amounts[i] (1
+    # - rates[i])^(k-1)``.
     rates: Floats
     amounts: Floats
-    rest: float
+    rest: float  # the sum of all of these
+    # lasts, multiples: The last period of each stretch and the multiple of its noise.
     lasts: npt.NDArray[np.int64]
     multiples: Floats
+    # squares, slopes, offsets: The forms of all stretches before each.
     squares: Floats
     slopes: Floats
     offsets: Floats

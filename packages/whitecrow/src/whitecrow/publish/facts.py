@@ -19,18 +19,10 @@ from whitecrow.question import Progress
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PublishFacts(Facts):
-    """The events of every period to be released.
+    """The events of every period to be released."""
 
-    Parameters
-    ----------
-    plan : PublicationPlan
-        The public side.
-    exact_days : tuple of Day
-        One for each period, empty ones included.
-    """
-
-    plan: PublicationPlan
-    exact_days: tuple[Day, ...]
+    plan: PublicationPlan  # the public side
+    exact_days: tuple[Day, ...]  # one for each period, empty ones included
 
 
 def gather(

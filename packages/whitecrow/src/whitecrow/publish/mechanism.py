@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
+from math import isfinite
 from operator import sub
 from typing import Any
 
@@ -26,11 +28,9 @@ from whitecrow.publish.state import Day, Position, PublisherState
 def release(question: Publish, facts: PublishFacts, source: Source | None = None) -> dict[str, Any]:
     """Release the whole series, by the same steps as a stream (``proof.md``).
 
-    Returns
-    -------
-    dict
-        ``statistic``, ``view``, ``clip`` (the interval in force) and ``series``: for each period
-        its name, the value, its standard deviation and, for a mean, the noisy count and sum.
+    The answer has ``statistic``, ``view``, ``clip`` (the interval in effect) and ``series``: for
+    each period its name, the value, its standard deviation and, for a mean, the noisy count and
+    sum.
     """
     state = fresh(facts.plan)
     series: list[Point] = []
@@ -56,21 +56,8 @@ def advance(
 ) -> tuple[PublisherState, tuple[Point, ...]]:
     """Close one period: the new state, and what may be shown once that state is written down.
 
-    A function of its arguments and the randomness it draws; nothing is stored or shown here.
-
-    Parameters
-    ----------
-    state : PublisherState
-        Left as it is.
-    day : Day
-        The period's events. Every period draws its noise, an empty one too.
-    source : Source, optional
-        Where the randomness comes from.
-
-    Raises
-    ------
-    InvalidInput
-        Past the horizon.
+    A function of its arguments and the randomness it draws; nothing is stored or shown here. Every
+    period draws its noise, an empty one too.
     """
     plan = state.plan
     if plan.horizon is not None and state.done >= plan.horizon:
@@ -106,7 +93,7 @@ def _settle(
     assert waiting is not None
     values = np.array([value for joins, _ in waiting for value in joins])
     upper = choose(plan.clip, values, plan.clip_epsilon, plan.contribution, source)
-    current = replace(fresh(plan.with_upper(upper)), exact_waiting=None)
+    current = replace(fresh(replace(plan, upper=upper)), exact_waiting=None)
     points: list[Point] = []
     for joins, leaves in waiting:
         current = _close(current, np.array(joins), np.array(leaves), state.exact_used, source)
@@ -191,24 +178,12 @@ def turn(
 
 @dataclass(frozen=True)
 class Shown:
-    """What of a publication's state is public.
+    """What of a publication's state is public."""
 
-    Parameters
-    ----------
-    plan : PublicationPlan
-        The public side; a private clip stands in it once it is chosen.
-    done : int
-        How many periods are closed.
-    last : tuple of Point
-        What the latest update released.
-    choosing : bool
-        Whether the private choice of the clip is still to be made.
-    """
-
-    plan: PublicationPlan
-    done: int
-    last: tuple[Point, ...]
-    choosing: bool
+    plan: PublicationPlan  # the public side; a private clip stands in it once it is chosen
+    done: int  # how many periods are closed
+    last: tuple[Point, ...]  # what the latest update released
+    choosing: bool  # whether the private choice of the clip is still to be made
 
 
 def shown(state: PublisherState) -> Shown:
@@ -216,8 +191,22 @@ def shown(state: PublisherState) -> Shown:
     return Shown(state.plan, state.done, state.last, state.exact_waiting is not None)
 
 
+_LONGEST = 14_000
+"""Bits of a whole number that Python writes in digits without being told to."""
+
+
 def to_store(state: PublisherState) -> dict[str, Any]:
-    """Return a state as a plain JSON object for the custodian's store. It is private."""
+    """Return a state as a plain JSON object for the custodian's store. It is private.
+
+    What could not be written is refused here, behind the boundary.
+    """
+    position = state.exact_position
+    for whole in chain(position.base, *position.exact_memories):
+        if whole.bit_length() > _LONGEST:
+            raise OverflowError("a whole number of the state is too long to be written")
+    for point in state.last:
+        if not isfinite((point.value or 0.0) + (point.error or 0.0) + (point.total or 0.0)):
+            raise OverflowError("a release is not a number")
     return {
         "plan": state.plan.to_json(),
         "done": state.done,

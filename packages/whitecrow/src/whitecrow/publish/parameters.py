@@ -8,7 +8,7 @@ from typing import Any
 
 from whitecrow.declaration import Choice, Exact, Parameter
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.publish._signed import signed
+from whitecrow.privacy.numbers import signed
 from whitecrow.publish.clip import PrivateClip
 from whitecrow.publish.counters import RETIRED
 from whitecrow.publish.periods import CALENDAR_PERIODS

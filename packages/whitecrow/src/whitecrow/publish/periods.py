@@ -13,7 +13,7 @@ import numpy.typing as npt
 from whitecrow.card import Column
 from whitecrow.errors import InvalidInput, invalid
 from whitecrow.privacy import exact
-from whitecrow.publish._signed import signed
+from whitecrow.privacy.numbers import signed
 
 CALENDAR_PERIODS = ("day", "week", "month")
 _EPOCH = datetime.date(1970, 1, 1)
@@ -23,13 +23,6 @@ _EPOCH = datetime.date(1970, 1, 1)
 class Calendar:
     """Periods of equal name from a public start: days, weeks, months, or steps of a number.
 
-    Parameters
-    ----------
-    start : str
-        The first moment of the first period: an ISO date, or a number as text.
-    period : str
-        ``"day"``, ``"week"``, ``"month"``, or the length of a period as an exact number in text.
-
     Examples
     --------
     >>> months = Calendar.of("2019-03-01", "month")
@@ -37,7 +30,8 @@ class Calendar:
     ('2020-02', 11)
     """
 
-    start: str
+    start: str  # the first moment of the first period: an ISO date, or a number as text
+    # ``"day"``, ``"week"``, ``"month"``, or the length of a period as an exact number in text.
     period: str
 
     @classmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,8 @@ import numpy.typing as npt
 from whitecrow.errors import InvalidInput
 from whitecrow.noise import Source, discrete_gaussian, discrete_laplace
 from whitecrow.publish.clip import PrivateClip
-from whitecrow.publish.coefficients import ONE
+from whitecrow.publish.coefficients import ENDLESS, ONE, any_time, fitted
 from whitecrow.publish.counters import Buffered, Counter, EachPeriod, Independent, Tree, retired
-from whitecrow.publish.fitted import ENDLESS, any_time, fitted
 from whitecrow.publish.periods import Calendar
 
 FIRST_EPOCH = 16
@@ -35,23 +34,12 @@ _REFINED = 32  # buffers want one event to weigh about 2^32 units
 
 @dataclass(frozen=True)
 class Point:
-    """One released number.
+    """One released number."""
 
-    Parameters
-    ----------
-    period : str
-        Which period it closes.
-    value : float or None
-        The statistic; None where a mean has no denominator left after noise.
-    error : float or None
-        Its standard deviation, from public facts and the release itself.
-    count, total : float or None
-        For a mean: the noisy number of records and the noisy sum it is the ratio of.
-    """
-
-    period: str
-    value: float | None
-    error: float | None
+    period: str  # which period it closes
+    value: float | None  # the statistic; None where a mean has no denominator left after noise
+    error: float | None  # its standard deviation, from public facts and the release itself
+    # count, total: For a mean: the noisy number of records and the noisy sum it is the ratio of.
     count: float | None = None
     total: float | None = None
 
@@ -123,24 +111,13 @@ _LAST_DOUBLE = math.nextafter(math.inf, 0.0) / 4
 
 @dataclass(frozen=True)
 class Stage:
-    """The counter of one epoch and the noise drawn in it.
+    """The counter of one epoch and the noise drawn in it."""
 
-    Parameters
-    ----------
-    counter : Counter
-        What turns increments into releases.
-    length : int
-        How many periods the epoch has.
-    noise : str
-        "laplace" or "gaussian".
-    scale : Fraction
-        The scale of the discrete Laplace law, or the variance of the discrete Gaussian, in a period
-        whose multiple is 1.
-    """
-
-    counter: Counter
-    length: int
-    noise: str
+    counter: Counter  # what turns increments into releases
+    length: int  # how many periods the epoch has
+    noise: str  # "laplace" or "gaussian"
+    # The scale of the discrete Laplace law, or the variance of the discrete Gaussian, in a period
+    # whose multiple is 1.
     scale: Fraction
 
     def scale_at(self, within: int) -> Fraction:
@@ -176,46 +153,26 @@ class Stage:
 
 @dataclass(frozen=True)
 class PublicationPlan:
-    """Everything public about one publication.
+    """Everything public about one publication."""
 
-    Parameters
-    ----------
-    statistic, view, mechanism, noise : str
-        As in :class:`~whitecrow.publish.Publish`; noise is "laplace" or "gaussian".
-    horizon : int or None
-        The number of periods, or None for epochs of growing length.
-    lower, upper : Fraction
-        The clip.
-    resolution : Fraction or None
-        The step values are rounded to; a public default if None.
-    contribution : int
-        How many records one unit of privacy may have.
-    leaving : bool
-        Whether records may also leave, which is one more event for each.
-    budget : Fraction
-        The epsilon or the rho of the running sums.
-    calendar : Calendar
-        What the periods are called.
-    clip : PrivateClip or None
-        How the upper clip is chosen; ``upper`` is then the largest candidate until it is.
-    clip_epsilon : Fraction
-        The epsilon of that choice.
-    """
-
+    # statistic, view, mechanism, noise: As in :class:`~whitecrow.publish.Publish`; noise is
+    # "laplace" or "gaussian".
     statistic: str
     view: str
     mechanism: str
     noise: str
-    horizon: int | None
+    horizon: int | None  # the number of periods, or None for epochs of growing length
+    # lower, upper: The clip.
     lower: Fraction
     upper: Fraction
-    resolution: Fraction | None
-    contribution: int
-    leaving: bool
-    budget: Fraction
-    calendar: Calendar
+    resolution: Fraction | None  # the step values are rounded to; a public default if None
+    contribution: int  # how many records one unit of privacy may have
+    leaving: bool  # whether records may also leave, which is one more event for each
+    budget: Fraction  # the epsilon or the rho of the running sums
+    calendar: Calendar  # what the periods are called
+    # How the upper clip is chosen; ``upper`` is then the largest candidate until it is.
     clip: PrivateClip | None = None
-    clip_epsilon: Fraction = Fraction(0)
+    clip_epsilon: Fraction = Fraction(0)  # the epsilon of that choice
 
     @property
     def growth(self) -> tuple[int, int]:
@@ -278,7 +235,8 @@ class PublicationPlan:
         origin, step, top = self._floats
         codes = np.maximum(values, origin)
         np.minimum(codes, top, out=codes)
-        codes -= origin
+        if origin:
+            codes -= origin
         codes /= step
         np.rint(codes, out=codes)
         above = np.add.reduce(codes)
@@ -316,7 +274,7 @@ class PublicationPlan:
     def set_stage(
         self, epoch: int, counter: Counter, length: int, scale: Fraction | None = None
     ) -> None:
-        """Lay down an epoch; a scale other than the proved one is for broken twins only."""
+        """Lay down an epoch; a scale other than the proved one is for mutants only."""
         if scale is None:
             absolute, squared = counter.reach(self.bound, self.channels)
             once, twice = self.growth
@@ -407,13 +365,8 @@ class PublicationPlan:
 
     # ---- storing -------------------------------------------------------------------------------
 
-    def with_upper(self, upper: Fraction) -> PublicationPlan:
-        """Return the plan with the clip that was chosen."""
-        return replace(self, upper=upper)
-
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
-        return self._json
+        return self._json  # a state is written with every period
 
     @cached_property
     def _json(self) -> dict[str, Any]:
@@ -428,7 +381,6 @@ class PublicationPlan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PublicationPlan:
-        """Build the plan that :meth:`to_json` wrote."""
         found = dict(data)
         for name in ("lower", "upper", "resolution", "budget", "clip_epsilon"):
             if found[name] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -22,9 +23,10 @@ from whitecrow.declaration import (
     Whole,
 )
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits, sorting, worst_case
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee, ZeroConcentrated, exact
+from whitecrow.privacy.numbers import signed
 from whitecrow.publish._picture import draw as draw_series
-from whitecrow.publish._signed import signed
 from whitecrow.publish.clip import METHODS, PrivateClip
 from whitecrow.publish.counters import MECHANISMS, retired
 from whitecrow.publish.parameters import Clip, Ends, Mechanism, Moment
@@ -281,7 +283,6 @@ class Publish(Question):
         return Calendar(self.start, self.period)
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         self.calendar.check_column(card.column(self.time))
         if self.leaves is not None:
             self.calendar.check_column(card.column(self.leaves))
@@ -403,3 +404,14 @@ class Publish(Question):
 
 def _on_card(value: object) -> Fraction:
     return signed(value, owner="the card", parameter="bound")
+
+
+def cost(question: Publish, card: Card, records: int) -> Limits:
+    """Records are sorted into periods; every period draws noise for its part of the tree."""
+    periods = float(question.through)
+    return worst_case(
+        sorting(records),
+        draws=2 * periods * (1 + math.log2(periods)),
+        values=3 * records,
+        kept=records + 16 * periods,
+    )

@@ -19,73 +19,45 @@ from whitecrow.privacy import Facts
 from whitecrow.publish.counters import Memory
 from whitecrow.publish.plan import Point, PublicationPlan
 
-_NOTHING = np.empty(0)
+NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Day(Facts):
-    """The events of one period.
+    """The events of one period."""
 
-    Parameters
-    ----------
-    exact_joins, exact_leaves : float64 arrays
-        The values of records that come and of records that go; NaN stands for no value.
-    exact_join_users, exact_leave_users : sequences of str, optional
-        Who they belong to, where the unit of privacy is a user.
-    """
-
-    exact_joins: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
-    exact_leaves: npt.NDArray[np.float64] = field(default_factory=lambda: _NOTHING)
+    # exact_joins, exact_leaves: The values of records that come and of records that go; NaN stands
+    # for no value.
+    exact_joins: npt.NDArray[np.float64] = field(default_factory=lambda: NOTHING)
+    exact_leaves: npt.NDArray[np.float64] = field(default_factory=lambda: NOTHING)
+    # exact_join_users, exact_leave_users: Who they belong to, where the unit of privacy is a user.
     exact_join_users: Sequence[str] | None = None
     exact_leave_users: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Position(Facts):
-    """Where the running sums stand; private.
+    """Where the running sums stand; private."""
 
-    Parameters
-    ----------
-    epoch, within : int
-        Which epoch runs and how many of its periods are closed.
-    exact_memories : tuple
-        One counter memory for each channel.
-    base : tuple of int
-        The released totals of the epochs that are over, one for each channel.
-    """
-
+    # epoch, within: Which epoch runs and how many of its periods are closed.
     epoch: int
     within: int
-    exact_memories: tuple[Memory, ...]
-    base: tuple[int, ...]
+    exact_memories: tuple[Memory, ...]  # one counter memory for each channel
+    base: tuple[int, ...]  # the released totals of the epochs that are over, one for each channel
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PublisherState(Facts):
-    """Everything a publisher must remember; private.
+    """Everything a publisher must remember; private."""
 
-    Parameters
-    ----------
-    plan : PublicationPlan
-        The public side.
-    exact_position : Position
-        Where the running sums stand.
-    done : int
-        How many periods are closed; also the version of the stored state.
-    exact_waiting : tuple of pairs of tuples, or None
-        Joins and leaves that wait for the private choice of the clip; None once it is made.
-    exact_used : mapping
-        How many joins and leaves each user has made, where the unit of privacy is a user.
-    last : tuple of Point
-        What the latest update released.
-    """
-
-    plan: PublicationPlan
-    exact_position: Position
-    done: int = 0
+    plan: PublicationPlan  # the public side
+    exact_position: Position  # where the running sums stand
+    done: int = 0  # how many periods are closed; also the version of the stored state
+    # Joins and leaves that wait for the private choice of the clip; None once it is made.
     exact_waiting: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] | None = None
+    # How many joins and leaves each user has made, where the unit of privacy is a user.
     exact_used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    last: tuple[Point, ...] = ()
+    last: tuple[Point, ...] = ()  # what the latest update released
 
 
 class StateStore(Protocol):

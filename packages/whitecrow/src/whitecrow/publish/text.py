@@ -21,7 +21,6 @@ _NAMES = {
 def publish_words(
     question: Publish, card: Card, per_period: float | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the words and the figures of a description."""
     if question.retired:
         return question.retired, {"mechanism": question.mechanism, "noise": question.noise}
     plan = question.plan(card)

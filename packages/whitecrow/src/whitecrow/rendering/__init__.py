@@ -4,25 +4,25 @@ Pages stand alone: style, scripts and pictures are inside the file, and nothing 
 elsewhere. The style is the console's own sheet.
 """
 
-from whitecrow.rendering.chart import Axis, Dot, Plot
-from whitecrow.rendering.notebook import notebook, notebook_table
-from whitecrow.rendering.numbers import bound, chance, figure_rows, number
-from whitecrow.rendering.page import page, panel
-from whitecrow.rendering.parts import (
+from whitecrow.rendering.chart import Axis, Dot, Interactive, Picture, Plot, series
+from whitecrow.rendering.notebook import notebook, notebook_table, progress_bar
+from whitecrow.rendering.numbers import PRACTICALLY_NEVER, bound, chance, figure_rows, number
+from whitecrow.rendering.page import (
     badge,
     escaped,
     figure,
     fold,
     gauge,
+    page,
+    panel,
     paragraphs,
     quoted,
     slider,
     table,
 )
-from whitecrow.rendering.picture import Interactive, Picture, series
-from whitecrow.rendering.progress import progress_bar
 
 __all__ = [
+    "PRACTICALLY_NEVER",
     "Axis",
     "Dot",
     "Interactive",

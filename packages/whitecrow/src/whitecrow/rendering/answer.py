@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from whitecrow.rendering.page import page, panel
-from whitecrow.rendering.parts import escaped, figure, fold, paragraphs, quoted, table
-from whitecrow.rendering.picture import series
+from whitecrow.rendering.chart import series
+from whitecrow.rendering.page import escaped, figure, fold, page, panel, paragraphs, quoted, table
 
 if TYPE_CHECKING:
 
@@ -60,19 +59,7 @@ def answer_page(
     costs: Sequence[tuple[str, str]],
     statement: str,
 ) -> str:
-    """One answer as a page.
-
-    Parameters
-    ----------
-    asked : mapping
-        The question's canonical JSON, with its kind.
-    said : Said
-        The answer in words.
-    costs : sequence of (what, amount)
-        What it cost and what is left.
-    statement : str
-        The promise.
-    """
+    """One answer as a page; ``asked`` is the question's canonical JSON, with its kind."""
     kind = str(asked.get("kind", "question"))
     parameters = [(name, _plain(value)) for name, value in asked.items() if name != "kind"]
     body = (

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-from whitecrow.rendering.parts import escaped
+from whitecrow.rendering.page import escaped, script, theme
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 10, 42
 
@@ -49,44 +52,25 @@ class Axis:
 
 @dataclass(frozen=True)
 class Dot:
-    """A dot.
+    """A dot."""
 
-    Parameters
-    ----------
-    x, y : float
-        Where it lies.
-    tip : str
-        Shown where the pointer is.
-    tone : str
-        Its colour.
-    n : int, optional
-        Its place in the figure's table of colours and words.
-    """
-
+    # x, y: Where it lies.
     x: float
     y: float
-    tip: str = ""
-    tone: str = ""
-    n: int | None = None
+    tip: str = ""  # shown where the pointer is
+    tone: str = ""  # its colour
+    n: int | None = None  # its place in the figure's table of colours and words
 
 
 @dataclass
 class Plot:
-    """A picture over two axes; marks lie on top of each other in the order they are added.
+    """A picture over two axes; marks lie on top of each other in the order they are added."""
 
-    Parameters
-    ----------
-    x, y : Axis
-        The axes.
-    label : str
-        What the picture shows, for those who do not see it.
-    width, height : int
-        The size that decides how large the text is beside the picture.
-    """
-
+    # x, y: The axes.
     x: Axis
     y: Axis
-    label: str
+    label: str  # what the picture shows, for those who do not see it
+    # width, height: The size that decides how large the text is beside the picture.
     width: int = 640
     height: int = 300
     _marks: list[str] = field(default_factory=list)
@@ -223,3 +207,58 @@ def _tip(text: str) -> str:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that a notebook shows and a file keeps; it needs no library."""
+
+    plot: Plot
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.plot.label}>"
+
+    def _repr_html_(self) -> str:
+        return f'<div class="whitecrow"><style>{theme(".whitecrow")}</style>{self.plot.svg()}</div>'
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write it as an SVG file."""
+        target = Path(path)
+        target.write_text(self.plot.svg(alone=theme("svg.plot")), encoding="utf-8")
+        return target
+
+
+@dataclass(frozen=True)
+class Interactive:
+    """A figure with a slider or tips, for a notebook: it brings its style and its script along."""
+
+    body: str
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div class="whitecrow"><style>{theme(".whitecrow")}</style>{self.body}'
+            f"<script>{script()}</script></div>"
+        )
+
+
+def series(points: Sequence[Mapping[str, Any]]) -> Plot:
+    """The released values of a publication, each with one standard deviation of its noise."""
+    shown = [(n, one) for n, one in enumerate(points) if one.get("value") is not None]
+    values = [float(one["value"]) for _, one in shown]
+    errors = [float(one.get("error") or 0.0) for _, one in shown]
+    low = min((v - e for v, e in zip(values, errors, strict=True)), default=0.0)
+    high = max((v + e for v, e in zip(values, errors, strict=True)), default=1.0)
+    room = (high - low) * 0.05 or 1.0
+    plot = Plot(
+        Axis("period", 0, max(1, len(points) - 1)),
+        Axis("released value", low - room, high + room),
+        f"{len(shown)} released values",
+    )
+    for (n, _), value, error in zip(shown, values, errors, strict=True):
+        if error:
+            plot.line([(n, value - error), (n, value + error)], "thin")
+    plot.line([(n, value) for (n, _), value in zip(shown, values, strict=True)], "accent")
+    return plot.dots(
+        Dot(n, value, f"{one.get('period', n)}: {value:,.5g} ± {error:.3g}")
+        for (n, one), value, error in zip(shown, values, errors, strict=True)
+    )

@@ -1,10 +1,12 @@
-"""What a notebook shows of an object: a small card with a heading, rows and a note."""
+"""What a notebook shows: of an object a small card with heading, rows and note; a progress bar."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from whitecrow.rendering.parts import escaped
+from whitecrow.rendering.page import escaped
 
 _BOX = (
     "display:inline-block;max-width:46rem;border:1px solid #8886;border-radius:10px;"
@@ -25,18 +27,8 @@ def notebook(
 ) -> str:
     """A card. Its colours are the notebook's own, light or dark.
 
-    Parameters
-    ----------
-    headline : str
-        The answer, or what it is.
-    rows : sequence
-        A table; the first cell of a row names it.
-    note : str, optional
-        The promise in its own words.
-    head : sequence of str, optional
-        Headings of the table.
-    body : str, optional
-        HTML under the table.
+    The first cell of a row names it; ``note`` is the promise in its own words, ``body`` HTML under
+    the table.
     """
     listed = notebook_table(rows, head) if rows else ""
     noted = f'<div style="{_NOTE}">{escaped(note)}</div>' if note else ""
@@ -58,3 +50,26 @@ def notebook_table(rows: Sequence[Sequence[object]], head: Sequence[str] = ()) -
     )
     titles = f"<tr>{top}</tr>" if top else ""
     return f'<table style="border:0;border-collapse:collapse">{titles}{lines}</table>'
+
+
+@contextlib.contextmanager
+def progress_bar(*, stderr: bool = False) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a bar while the block runs; what it gives is a question's ``progress``.
+
+    ``with progress_bar() as progress: curator.ask(question, progress=progress)``. In a notebook
+    the bar stands under the cell, on a terminal below the line; or on standard error, where it does
+    not mix with results.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=stderr), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def update(done: int, total: int, what: str) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield update

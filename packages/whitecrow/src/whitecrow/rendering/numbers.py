@@ -6,6 +6,9 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+PRACTICALLY_NEVER = "below 1 in a billion"
+"""How a chance is said that nobody need think of."""
+
 
 def number(value: object) -> str:
     """A figure, short."""
@@ -36,14 +39,16 @@ def chance(value: float) -> str:
 
     Examples
     --------
-    >>> chance(0.25), chance(0.00001)
-    ('25 %', '1 in 100,000')
+    >>> chance(0.25), chance(0.00001), chance(1e-12)
+    ('25 %', '1 in 100,000', 'below 1 in a billion')
     """
     if 0.9995 <= value < 1:
         return "over 99.9 %"
     if value >= 0.001:
         return f"{100 * value:.3g} %"
-    return "0" if value <= 0 else f"1 in {round(1 / value):,}"
+    if value < 1e-9:
+        return PRACTICALLY_NEVER if value > 0 else "0"
+    return f"1 in {float(f'{1 / value:.3g}'):,.0f}"
 
 
 def figure_rows(
@@ -51,12 +56,7 @@ def figure_rows(
 ) -> list[tuple[str, str]]:
     """The figures of a description that have a label, in words.
 
-    Parameters
-    ----------
-    labels : mapping
-        For each figure its words, and whether it is a "number", a "chance" or a "range".
-    figures : mapping
-        The figures by name.
+    A label is the words, and whether it is a "number", a "chance" or a "range".
 
     Examples
     --------

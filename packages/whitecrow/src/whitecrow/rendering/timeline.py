@@ -10,20 +10,18 @@ from typing import Any
 from whitecrow.rendering.chart import Axis, Dot, Plot
 
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
-_TONES = {"revision": "ink", "declared": "ink", "publication": "ok", "alarm": "bad"}
-_RULED = ("revision", "alarm")
+_TONES = {
+    "revision": "ink",
+    "declared": "ink",
+    "publication": "ok",
+    "alarm": "bad",
+    "broken": "bad",
+}
+_RULED = ("revision", "alarm", "broken")
 
 
 def history(found: Mapping[str, Any], line: str = "differential") -> Plot:
-    """Draw a timeline, given as JSON: spent and cap of one line, revisions, publications, alarms.
-
-    Parameters
-    ----------
-    found : mapping
-        What ``GET /v1/datasets/NAME/timeline`` returns.
-    line : str
-        Which budget is drawn.
-    """
+    """Draw what ``GET /v1/datasets/NAME/timeline`` returns: events, spent and cap of a line."""
     moments = [one["at"] for part in ("events", "spent", "budget") for one in found[part]]
     first = min(map(_seconds, moments), default=0.0)
     span = max((_seconds(at) - first for at in moments), default=0.0)

@@ -1,4 +1,4 @@
-"""Would this new record be an anomaly beside the data? Yes or no, under differential privacy."""
+"""Would this new record be an anomaly among the data? Yes or no, under differential privacy."""
 
 from whitecrow.place.mechanism import PlaceFacts, gather, release
 from whitecrow.place.question import cost

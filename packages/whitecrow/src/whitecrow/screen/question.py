@@ -1,4 +1,4 @@
-"""The question ``screen``: would this new record be an anomaly beside the data?"""
+"""The question ``screen``: would this new record be an anomaly among the data?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whitecrow.anomaly.model import Judgement
 from whitecrow.anomaly.weights import CountingModel
 from whitecrow.data import Card
 from whitecrow.declaration import Declared, Maybe, Whole
-from whitecrow.place.question import TIME, AtPlace, foretold
+from whitecrow.place.question import AtPlace, foretold
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Question, Said
 
@@ -36,7 +36,8 @@ class Screen(AtPlace, Question):
     """
 
     kind = "screen"
-    asks = "Would this new record be an anomaly beside the data?"
+    stops_early = True
+    asks = "Would this new record be an anomaly among the data?"
     about = ("record",)
     example = (
         "transactions.parquet --card transactions.toml "
@@ -65,11 +66,9 @@ class Screen(AtPlace, Question):
         )
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         self.location(card)
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         return DifferentialPrivacy(self.epsilon)
 
@@ -79,14 +78,13 @@ class Screen(AtPlace, Question):
         words, figures = foretold(self, card.contribution, cases, guess)
         anomaly = self.model.says("have", fully=True)
         words = f"Would this record, added to the data, {anomaly}? {words}"
-        return f"{words} {TIME}", figures
+        return words, figures
 
     def says(self, answer: Any) -> Said:
-        """Say yes or no."""
         if answer:
-            detail = f"Beside the data it {self.model.says('would have')}."
+            detail = f"Among the data it {self.model.says('would have')}."
             return Said("Yes, it would be an anomaly", detail)
-        return Said("No", f"Beside the data it {self.model.says('would have', anomalous=False)}.")
+        return Said("No", f"Among the data it {self.model.says('would have', anomalous=False)}.")
 
     def of_counts(self, copies: int, weight: int) -> Judgement:
         """Return what the record would be, at the exact distance; copies do not matter."""

@@ -1,4 +1,4 @@
-"""Would these new records be anomalies beside the data? Any number of them, at one price."""
+"""Would these new records be anomalies among the data? Any number of them, at one price."""
 
 from whitecrow.data import Card
 from whitecrow.limits import Limits, sorting, worst_case
@@ -30,7 +30,8 @@ def cost(question: Screening, card: Card, records: int) -> Limits:
     """The worst case: every place is a flag, and each looks at all records."""
     width = len(question.names(card))
     flags = MOST_REPLAYED + max(1, len(question.asked))
-    steps = sorting(records, width) + 4.0 * flags * records * width
+    balls = len(question.balls(card))
+    steps = balls * (sorting(records, width) + 4.0 * flags * records * width)
     return worst_case(steps, values=records * width, kept=records)
 
 

@@ -1,4 +1,4 @@
-"""What ``screening`` must know of the data: how many *active* records lie in a ball.
+"""What ``screening`` must know of the data: what the *active* records in a ball weigh.
 
 A record is active until ``limit`` answers "anomaly" were given about balls that hold it. So the
 counters, two bytes a record, are a function of the records and of answers that were given: they are
@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from whitecrow.anomaly.model import Ball
 from whitecrow.data import Records
 from whitecrow.errors import InvalidInput
 from whitecrow.neighbours import Engine, NeighbourRelation
@@ -24,6 +25,7 @@ from whitecrow.neighbours.plans import count_records
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM, Form, measures
 from whitecrow.privacy import Facts
 from whitecrow.question import Progress
+from whitecrow.screening.law import Law
 from whitecrow.screening.question import Screening
 
 Places = npt.NDArray[np.float64]
@@ -51,20 +53,15 @@ class ScreeningFacts(Facts):
 class ActiveRecords:
     """The records of a dataset, and the counters of the series that were asked of them. Private.
 
-    Parameters
-    ----------
-    records, engine : Records, Engine
-        What is counted, and who counts.
-    relation : NeighbourRelation
-        Who lies in a ball.
+    A record in a ball adds its weight; balls differ in radius alone, and the widest is the last.
     """
 
-    def __init__(self, records: Records, engine: Engine, relation: NeighbourRelation) -> None:
-        self.card, self.width = records.card, len(relation.columns)
-        self._records, self._relation = records, relation
-        form = relation.form()
-        self.form = form.same_place() if relation.radius == 0 else form
-        self._engine_counts = engine.copies if relation.radius == 0 else engine.neighbours
+    def __init__(self, records: Records, engine: Engine, balls: Sequence[Ball]) -> None:
+        self._columns = balls[-1][1].columns
+        self.card, self.width = records.card, len(self._columns)
+        self._records, self._engine, self._balls = records, engine, balls
+        self._forms = [(weight, _form(relation)) for weight, relation in balls]
+        self.form = self._forms[-1][1]
         with _MAKING:
             self._cache = _CACHES.setdefault(records, CounterCache())
         self.lock = self._cache.lock
@@ -74,16 +71,20 @@ class ActiveRecords:
         matrix: Any = getattr(self._records, "matrix", None)
         if matrix is None:
             raise InvalidInput("Screening needs records in memory.")
-        values: Places = matrix(list(self._relation.columns))
-        return Counters(self.form.placed(values), self.form, limit)
+        values: Places = matrix(list(self._columns))
+        return Counters(self.form.placed(values), self._forms, limit)
 
     def counters(self, series: str, limit: int) -> Counters:
         """Return the counters of a series; without any flag if they are not at hand."""
         return self._cache.get(series, lambda: self.fresh(limit))
 
-    def count(self, asked: Places, cap: int | None) -> Counts:
-        """Count all records near each place, active or not, up to a cap."""
-        return self._engine_counts(asked, self._relation, cap)
+    def count(self, asked: Places, enough: int | None) -> Counts:
+        """Weigh all records near each place, active or not; right where it is below ``enough``."""
+        total = np.zeros(len(asked), dtype=np.int64)
+        for weight, relation in self._balls:
+            counts = self._engine.copies if relation.radius == 0 else self._engine.neighbours
+            total += weight * counts(asked, relation, enough and -(-enough // weight))
+        return total
 
 
 class Flag(NamedTuple):
@@ -138,19 +139,12 @@ class _Cells:
 class Counters:
     """Who is active after some flags, and how many of them lie in a ball. Private.
 
-    Parameters
-    ----------
-    values : float64 matrix
-        The records, as the measure compares them.
-    form : Form
-        The measure and its threshold.
-    limit : int
-        After so many flags a record is left out.
+    The records are as the measure compares them; who lies in the last ball pays for a flag.
     """
 
-    def __init__(self, values: Places, form: Form, limit: int) -> None:
-        self._form, self._limit = form, limit
-        self._cells = _Cells(values, _reach(form))
+    def __init__(self, values: Places, forms: Sequence[tuple[int, Form]], limit: int) -> None:
+        self._forms, self._form, self._limit = forms, forms[-1][1], limit
+        self._cells = _Cells(values, _reach(self._form))
         self._columns = np.ascontiguousarray(values[self._cells.order].T)
         self._flags = np.zeros(len(values), dtype=np.uint16)
         self._left_out: list[npt.NDArray[np.intp]] = []
@@ -199,30 +193,21 @@ class Counters:
         return np.ascontiguousarray(self._columns[:, rows].T)
 
     def near_left_out(self, places: Places, gone: Places) -> Counts:
-        """Count, for each place, records among those that are left out."""
-        if not len(gone):
-            return np.zeros(len(places), dtype=np.int64)
-        return count_records(gone, self._form, places, len(gone))
+        """Weigh, for each place, the records that are left out."""
+        total = np.zeros(len(places), dtype=np.int64)
+        for weight, form in self._forms if len(gone) else ():
+            total += weight * count_records(gone, form, places, len(gone))
+        return total
 
 
 class ActiveCounts:
-    """The number of active records near each place of a batch, while it is being answered.
+    """What the active records near each place of a batch weigh, while it is being answered."""
 
-    Parameters
-    ----------
-    active, counters : ActiveRecords, Counters
-        The records, and who of them is active.
-    asked : float64 matrix
-        The places, as the card encodes them.
-    most : int
-        Counts above it are as good as it.
-    """
-
-    def __init__(self, active: ActiveRecords, counters: Counters, asked: Places, most: int) -> None:
-        self._active, self._counters, self._asked, self._most = active, counters, asked, most
+    def __init__(self, active: ActiveRecords, counters: Counters, asked: Places, law: Law) -> None:
+        self._active, self._counters, self._asked, self._most = active, counters, asked, law.most
         self.places = active.form.placed(asked)
         gone = counters.left_out()
-        self._cap = most + len(gone) + _SLACK
+        self._cap = law.most + law.own * (len(gone) + _SLACK)
         self._all = active.count(asked, self._cap)
         self._gone = counters.near_left_out(self.places, gone)
 
@@ -257,6 +242,11 @@ class CounterCache:
         return counters
 
 
+def _form(relation: NeighbourRelation) -> Form:
+    form = relation.form()
+    return form.same_place() if relation.radius == 0 else form
+
+
 def _reach(form: Form) -> float:
     """How far a record in a ball may be from its centre in one column, and a little more."""
     if form.kind in (SUM, LARGEST):
@@ -274,8 +264,7 @@ def gather(
     question: Screening, dataset: Records, engine: Engine, progress: Progress | None = None
 ) -> ScreeningFacts:
     """Return what counts active records; nothing is counted yet."""
-    relation = question.neighbour_relation(dataset.card)
-    return ScreeningFacts(ActiveRecords(dataset, engine, relation))
+    return ScreeningFacts(ActiveRecords(dataset, engine, question.balls(dataset.card)))
 
 
 def kept_places(kept: Mapping[str, Any], name: str, width: int) -> Places:

@@ -87,12 +87,8 @@ def _farthest(known: int, order: int, weight: Fraction, *, above: bool) -> int:
     """Return the chance farthest from a known one that may stand beside it, nearly.
 
     What may is an interval, for both conditions are convex. Floats find its end, and step back by
-    more than they can be wrong; whether it may stand is then decided in whole numbers.
-
-    Parameters
-    ----------
-    known : int
-        The distance of the known chance from 0 if ``above`` (counts rise), else from 1.
+    more than they can be wrong; whether it may stand is then decided in whole numbers. ``known`` is
+    the distance of the known chance from 0 if ``above`` (counts rise), else from 1.
     """
     here, z = known / ONE, float(weight)
 
@@ -143,19 +139,6 @@ def table(order: int, weight: Fraction) -> tuple[tuple[int, ...], tuple[int, ...
 class Law:
     """The chance of "anomaly" by the number of active records, and when a record is left out.
 
-    Parameters
-    ----------
-    beta : int
-        A new record is an anomaly with fewer records than this in its ball.
-    order : int
-        The order of the Rényi divergence that is bounded.
-    weight : Fraction
-        ``exp(-theta)``, where theta is what an "anomaly" costs the records of its ball.
-    limit : int
-        After so many of them a record is left out.
-    contribution : int, default=1
-        How many records one person may have.
-
     Examples
     --------
     >>> law = Law.chosen(beta=200, epsilon=Fraction(1), delta=Fraction(1, 10**6))
@@ -163,11 +146,12 @@ class Law:
     (80, True, True)
     """
 
-    beta: int
-    order: int
-    weight: Fraction
-    limit: int
-    contribution: int = 1
+    beta: int  # an anomaly has fewer records than this in its ball
+    order: int  # of the Rényi divergence that is bounded
+    weight: Fraction  # exp(-theta), where theta is what an "anomaly" costs the records of its ball
+    limit: int  # after so many of them a record is left out
+    contribution: int = 1  # how many records one person may have
+    own: int = 1  # what one record weighs at the most; above 1, what is counted is weights
 
     @classmethod
     def chosen(
@@ -177,19 +161,15 @@ class Law:
         epsilon: Fraction,
         delta: Fraction,
         contribution: int = 1,
+        own: int = 1,
         limit: int | None = None,
     ) -> Law:
         """Choose the sharpest law for a total, from public facts.
 
         Unless ``limit`` is given it is the largest for which a record with a quarter more than beta
         records near it is flagged falsely at most once in a hundred, and at least 80.
-
-        Raises
-        ------
-        InvalidInput
-            No law keeps such a promise.
         """
-        return _chosen(beta, epsilon, delta, contribution, limit)
+        return _chosen(beta, epsilon, delta, contribution, own, limit)
 
     def promise(self, delta: Fraction) -> Fraction:
         """Return an epsilon that any number of answers keeps at this delta, rounded up."""
@@ -201,43 +181,46 @@ class Law:
         return self.limit * self.contribution
 
     @property
-    def chances(self) -> npt.NDArray[np.uint64]:
-        """The chance of "anomaly", in units of 2^-64, for counts from 0 to :attr:`most`."""
-        return _chances(self)
+    def step(self) -> int:
+        """By how much the records of one person move a count at the most."""
+        return self.contribution * self.own
+
+    def chances(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """Return the chance of "anomaly" at each count, in units of 2^-64."""
+        entries, below = _entries(self.order, self.weight)
+        found: npt.NDArray[np.uint64] = entries[
+            np.clip((counts - self.beta) // self.step + below, 0, len(entries) - 1)
+        ]
+        return found
 
     @property
     def most(self) -> int:
         """From this count on the chance stays: no more records need be counted."""
-        return self.beta + (len(table(self.order, self.weight)[1]) - 1) * self.contribution
+        return self.beta + (len(table(self.order, self.weight)[1]) - 1) * self.step
 
     def chance(self, count: int) -> float:
         """Return the chance of "anomaly" at a count, for people and pictures."""
-        return int(self.chances[min(count, self.most)]) / ONE
+        return int(self.chances(np.array(count))) / ONE
 
     def within(self, error: float) -> tuple[int, int]:
         """Return how far below, and above, the threshold answers are wrong no more often."""
         below, above = table(self.order, self.weight)
         misses = next((i for i, p in enumerate(below) if ONE - p <= error * ONE), len(below))
         alarms = next((i for i, p in enumerate(above) if p <= error * ONE), len(above))
-        return misses * self.contribution, alarms * self.contribution
+        return misses * self.step, alarms * self.step
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {**asdict(self), "weight": str(self.weight)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Law:
-        """Build what :meth:`to_json` wrote."""
         return cls(**{**data, "weight": Fraction(data["weight"])})
 
 
 @lru_cache(maxsize=64)
-def _chances(law: Law) -> npt.NDArray[np.uint64]:
-    below, above = (np.array(part, dtype=np.uint64) for part in table(law.order, law.weight))
-    steps = (np.arange(law.most + 1) - law.beta) // law.contribution
-    low, high = -1 - np.clip(steps, -len(below), -1), np.clip(steps, 0, len(above) - 1)
-    found: npt.NDArray[np.uint64] = np.where(steps < 0, below[low], above[high])
-    return found
+def _entries(order: int, weight: Fraction) -> tuple[npt.NDArray[np.uint64], int]:
+    below, above = table(order, weight)
+    return np.array([*below[::-1], *above], dtype=np.uint64), len(below)
 
 
 def _promise(order: int, loss: Fraction, delta: Fraction) -> Fraction:
@@ -248,7 +231,7 @@ def _promise(order: int, loss: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def _chosen(
-    beta: int, epsilon: Fraction, delta: Fraction, contribution: int, limit: int | None
+    beta: int, epsilon: Fraction, delta: Fraction, contribution: int, own: int, limit: int | None
 ) -> Law:
     if not 0 < delta < 1:
         hint = 'Without one, answers "normal" would have to be paid for, too. Try 1e-6.'
@@ -259,7 +242,7 @@ def _chosen(
         hint = "At this delta no number of answers can be promised so little."
         raise invalid("Screening", "epsilon", "a larger price", str(epsilon), hint)
     if limit is None:
-        limit = _most_flags(beta, orders, contribution)
+        limit = _most_flags(beta / own, orders, contribution)
     theta = {order: total / (limit * contribution) for order, total in orders.items()}
     order = max(orders, key=lambda one: (_rate(one, float(theta[one])), -one))
     # Rounded up, so that theta is rounded down: the total is never more than was asked for.
@@ -267,12 +250,12 @@ def _chosen(
     weight = Fraction(math.ceil(weight * 2**_WEIGHT_BITS), 2**_WEIGHT_BITS)
     if weight >= 1:
         raise invalid("Screening", "limit", "a smaller number for this price", limit)
-    law = Law(beta, order, weight, limit, contribution)
+    law = Law(beta, order, weight, limit, contribution, own)
     assert law.promise(delta) <= epsilon
     return law
 
 
-def _most_flags(beta: int, orders: Mapping[int, Fraction], contribution: int) -> int:
+def _most_flags(beta: float, orders: Mapping[int, Fraction], contribution: int) -> int:
     """The most answers "anomaly" that a record can take part in while the law is sharp enough."""
     limit = max(1, _FEWEST_FLAGS // contribution)
     while (more := limit + max(1, limit // 4)) <= MOST_FLAGS:

@@ -32,8 +32,8 @@ def answered(
     The flags take effect for good when the answers are written down and come back as flags.
     """
     words = draw_words(source or system_source(), len(asked))
-    batch = ActiveCounts(active, counters, asked, law.most)
-    answers = words < law.chances[batch.counts()]
+    batch = ActiveCounts(active, counters, asked, law)
+    answers = words < law.chances(batch.counts())
     flagged, place = [], 0
     try:
         while len(ahead := np.flatnonzero(answers[place:])):
@@ -42,7 +42,7 @@ def answered(
             gone = flagged[-1].gone
             if len(gone):
                 batch.leave_out(gone, place)
-                answers[place:] = words[place:] < law.chances[batch.counts(place)]
+                answers[place:] = words[place:] < law.chances(batch.counts(place))
     finally:
         counters.take_back(flagged)
     return answers
@@ -56,21 +56,10 @@ def resume(
 ) -> dict[str, Any]:
     """Answer the next places of a series.
 
-    Parameters
-    ----------
-    question, facts : Screening, ScreeningFacts
-        The series, and the records.
-    kept : mapping
-        ``series`` (its name), ``law``, ``since`` and ``flags`` (the places of all flags from that
-        number on), ``asked`` (the places to answer). All of it is public.
-    source : Source, optional
-        Where the randomness comes from.
-
-    Returns
-    -------
-    dict
-        ``anomalies``, the numbers of the places called so; or ``known``, how many flags are known
-        here, if those that are given begin later, or end earlier.
+    ``kept`` has ``series`` (its name), ``law``, ``since`` and ``flags`` (the places of all flags
+    from that number on), ``asked`` (the places to answer): all public. Returned are ``anomalies``,
+    the numbers of the places called so; or ``known``, how many flags are known here, if those that
+    are given begin later, or end earlier.
     """
     if not kept:
         return {"anomalies": []}

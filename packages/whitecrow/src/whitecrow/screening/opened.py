@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self
 
@@ -30,14 +31,8 @@ class Answerer(Protocol):
 class OpenScreening:
     """What ``curator.screening(...)``, or a client's, returns.
 
-    Parameters
-    ----------
-    asks : Curator or Client
-        Who answers.
-    question : Screening
-        The series.
-    opening : Release
-        What came of opening it: the promise, and whether it was charged now.
+    ``question`` is the series, ``opening`` what came of opening it: the promise, and whether it was
+    charged now.
 
     Examples
     --------
@@ -93,16 +88,10 @@ class OpenScreening:
     def ask_all(
         self, records: object, *, progress: Progress | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Answer for every record of a frame or a file, in its order; True is an anomaly.
+        """Answer for every record of a frame, a file or a list, in its order; True is an anomaly.
 
         Answers are written down as they are given: interrupted, it is asked again as it was.
-
-        Parameters
-        ----------
-        records : path, data frame, Arrow table or list of mappings
-            With the columns that are compared; others of a frame or a file are left.
-        progress : callable, optional
-            Told how many are answered.
+        Columns that are not compared are left.
         """
         if isinstance(records, list):
             asked = records
@@ -110,8 +99,12 @@ class OpenScreening:
             read = read_asked(records, self._open.card, columns=self._names())
             asked = [one for one in read.records if one is not None]
         answers = np.zeros(len(asked), dtype=np.bool_)
-        for start in range(0, len(asked), MOST_AT_ONCE):
-            some = asked[start : start + MOST_AT_ONCE]
+        most = MOST_AT_ONCE
+        if bytes_at_most := getattr(self._open, "largest_question", None):
+            longest = max((len(json.dumps(one, default=str)) for one in asked), default=0)
+            most = max(1, min(most, bytes_at_most // (longest + 8)))
+        for start in range(0, len(asked), most):
+            some = asked[start : start + most]
             question = self.question.of_all(some)
             answers[start : start + len(some)] = self._open.ask(question, **self._how).answer
             if progress is not None:

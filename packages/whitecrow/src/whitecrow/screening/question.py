@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.anomaly import DistanceAnomaly
+from whitecrow.anomaly import AnomalyModel, CountingModel
+from whitecrow.anomaly.model import Ball
 from whitecrow.data import Card
 from whitecrow.declaration import (
     Declared,
@@ -16,14 +18,13 @@ from whitecrow.declaration import (
     Epsilon,
     Maybe,
     Names,
-    Nested,
     Record,
     RecordList,
     Value,
     Whole,
 )
 from whitecrow.errors import InvalidInput, invalid
-from whitecrow.neighbours import NeighbourRelation, relation_on
+from whitecrow.place.question import ModelChoice
 from whitecrow.privacy import DifferentialPrivacy
 from whitecrow.question import Question, Said
 from whitecrow.screening.law import MOST_FLAGS, Law
@@ -31,10 +32,13 @@ from whitecrow.screening.text import described, opened, said_of
 
 MOST_AT_ONCE = 1000
 """How many records one question asks about at the most."""
+_HEAVIEST = 1_000_000
+_MOST_WEIGHT = 10**15
+"""What one record, and all in a ball, may weigh: sums of weights fit into 64 bits."""
 
 
 class Screening(Question):
-    """Would these records, added to the data, have at most ``beta`` records within the radius?
+    """Would these records, added to the data, be anomalies: have at most ``beta`` records near?
 
     Paid once, when it is first asked, for any number of records after that: without a record it
     opens the series, with one it asks about it. A record of the data pays for answers "anomaly" in
@@ -47,6 +51,7 @@ class Screening(Question):
 
     Examples
     --------
+    >>> from whitecrow import DistanceAnomaly
     >>> model = DistanceAnomaly(beta=200, radius=0.5)
     >>> series = Screening(model=model, epsilon=1, delta="1e-6")
     >>> series.of({"age": 61, "bmi": 24.1}).paid_as() == series
@@ -54,7 +59,8 @@ class Screening(Question):
     """
 
     kind = "screening"
-    asks = "Would these new records be anomalies beside the data? Any number, at one price"
+    stops_early = True
+    asks = "Would these new records be anomalies among the data? Any number, at one price"
     example = (
         "transactions.parquet --card transactions.toml --beta 300 --radius 0.5 "
         "--epsilon 1 --delta 1e-6 --records new.csv --out flags.csv"
@@ -86,13 +92,13 @@ class Screening(Question):
     columns: Maybe[tuple[str, ...], Sequence[str]] = Maybe(
         Names(
             ordered=True,
-            help="The columns that are compared. All that the metric can compare, unless given.",
+            help="The columns that are compared. All that the model can compare, unless given.",
             more="For haversine the first is the latitude and the second the longitude.",
             types=("number", "integer", "category", "date"),
         ),
         default=None,
     )
-    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an anomaly is.")
+    model: ModelChoice = ModelChoice()
     epsilon: Epsilon = Epsilon(
         help="The price of any number of answers, exact: 1 or 1/2.", label="Price ε"
     )
@@ -123,7 +129,7 @@ class Screening(Question):
         """Put the columns into their one order, and the records' values into it."""
         if self.record is not None and self.batch is not None:
             raise InvalidInput("Screening takes a record or a batch of them, not both.")
-        if self.columns is not None and self.model.metric != "haversine":
+        if self.columns is not None and getattr(self.model, "metric", "") != "haversine":
             self.put("columns", tuple(sorted(self.columns)))
         self.put("record", None if self.record is None else dict(sorted(self.record.items())))
         if self.batch is not None:
@@ -154,30 +160,30 @@ class Screening(Question):
 
     def names(self, card: Card) -> tuple[str, ...]:
         """Return the columns that are compared."""
-        if self.columns is not None:
-            return self.columns
-        measured = self.model.metric in ("hamming", "gower", "mixed") or self.model.radius == 0
-        return tuple(
-            sorted(
-                column.name
-                for column in card.columns
-                if column.type != "text"
-                and column.name != card.user_column
-                and (measured or column.type != "category")
-            )
-        )
+        return self.columns if self.columns is not None else self.model.compared(card)
 
-    def neighbour_relation(self, card: Card) -> NeighbourRelation:
-        """Return the relation "within the radius" on this card."""
-        return relation_on(card, self.names(card), self.model.metric, self.model.radius)
+    def balls(self, card: Card) -> tuple[Ball, ...]:
+        """Return what is counted, the widest ball last: who lies in it pays for a flag.
+
+        Raises
+        ------
+        InvalidInput
+            What the model's answers depend on is not a number of records around a place.
+        """
+        return counted_balls(self.model, self.names(card), card)
 
     def law(self, card: Card) -> Law:
         """Return with which chance an answer is "anomaly"."""
+        model = counting(self.model)
+        if not model.own <= model.threshold <= _MOST_WEIGHT:
+            must = f"at least what a record weighs, {model.own}, and at most {_MOST_WEIGHT:,}"
+            raise invalid(type(model).__name__, "threshold", must, model.threshold)
         return Law.chosen(
-            beta=self.model.beta,
+            beta=model.threshold - model.own + 1,
             epsilon=self.epsilon,
             delta=self.delta,
             contribution=card.contribution,
+            own=model.own,
             limit=self.limit,
         )
 
@@ -208,12 +214,11 @@ class Screening(Question):
         return np.array(found, dtype=np.float64).reshape(-1, len(names)) + 0.0
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         if not self.names(card):
-            raise InvalidInput("The card has no column that this metric can compare.")
+            raise InvalidInput("The card has no column that this model can compare.")
         if card.user_column in self.names(card):
             raise invalid("Screening", "columns", "without the column that names persons", "it")
-        self.neighbour_relation(card)
+        self.balls(card)
         self.law(card)
         self.places(card)
 
@@ -224,10 +229,39 @@ class Screening(Question):
 
     def _told(self, card: Card, guesses: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
         guess = self.guesses.from_json(guesses).typical_neighbours
-        return described(self.model, self.law(card), guess)
+        return described(counting(self.model), self.law(card), guess)
 
     def says(self, answer: Any) -> Said:
         """Say which records would be anomalies."""
         if isinstance(answer, Mapping):
             return opened(answer)
-        return said_of(self.model, answer)
+        return said_of(counting(self.model), answer)
+
+
+def counting(model: AnomalyModel) -> CountingModel:
+    """Return a model whose answers depend on a count of records, or refuse any other."""
+    if isinstance(model, CountingModel):
+        return model
+    raise InvalidInput(
+        f"Screening takes models that count records around a place, and {model.kind!r} is none: "
+        "its answer may depend on all records, so each anomaly would use up all of them at once. "
+        "Ask screen, or write it as a CountingModel with balls."
+    )
+
+
+def counted_balls(model: AnomalyModel, columns: Sequence[str], card: Card) -> tuple[Ball, ...]:
+    """Return the balls of a model that counts, checked for what the proof needs of them."""
+    balls = counting(model).balls(columns, card)
+    shapes = {replace(relation, radius=0.0) for _, relation in balls}
+    radii = [relation.radius for _, relation in balls]
+    weights = [weight for weight, _ in balls]
+    if len(shapes) != 1 or radii != sorted(radii) or min(weights) < 1:
+        raise InvalidInput(
+            f"Screening needs to know around a place who counts, and the model {model.kind!r} does "
+            "not say so: its 'balls' must be at least one, with weights of at least 1, and differ "
+            "in their radius alone, the widest last. Ask screen, or add them."
+        )
+    if sum(weights) != counting(model).own or sum(weights) > _HEAVIEST:
+        must = f"what its balls weigh together, {sum(weights):,}, and at most {_HEAVIEST:,}"
+        raise invalid(type(model).__name__, "own", must, counting(model).own)
+    return balls

@@ -58,16 +58,8 @@ def _curve() -> Any:
 def mask(secrets: Mapping[str, bytes], name: str, label: bytes, size: int) -> Words:
     """Return what one site adds to its numbers in one round, modulo 2^64.
 
-    Parameters
-    ----------
-    secrets : mapping
-        The secret shared with each other site.
-    name : str
-        This site.
-    label : bytes
-        Of the round: no two rounds have the same, or their masks would.
-    size : int
-        How many numbers are sent.
+    ``secrets`` are those shared with each other site. No two rounds have the same label, or their
+    masks would be the same.
 
     Examples
     --------

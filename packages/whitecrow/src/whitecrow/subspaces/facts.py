@@ -16,26 +16,13 @@ from whitecrow.subspaces.question import Subspace, Subspaces
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SubspaceFacts(Facts):
-    """The counts to choose by, and a way to the sensitivity of the few that are chosen.
+    """The counts to choose by, and a way to the sensitivity of the few that are chosen."""
 
-    Parameters
-    ----------
-    candidates : tuple of subspaces
-        What there is to choose from (public).
-    exact_outliers : tuple of int
-        How many outliers each candidate has.
-    caps : tuple of int
-        The global sensitivity of each of these counts (public).
-    eta : Fraction
-        The weight of ``outliers / cap`` in the choice (public).
-    count : callable
-        Returns the facts for a noisy count in one candidate, computed when asked for.
-    """
-
-    candidates: tuple[Subspace, ...]
-    exact_outliers: tuple[int, ...]
-    caps: tuple[int, ...]
-    eta: Fraction
+    candidates: tuple[Subspace, ...]  # what there is to choose from (public)
+    exact_outliers: tuple[int, ...]  # how many outliers each candidate has
+    caps: tuple[int, ...]  # the global sensitivity of each of these counts (public)
+    eta: Fraction  # the weight of ``outliers / cap`` in the choice (public)
+    # Returns the facts for a noisy count in one candidate, computed when asked for.
     count: Callable[[int], OutlierFacts]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,18 +16,22 @@ from whitecrow.counting.parameters import (
     cap_of,
     check_columns,
     check_model,
+    counted_model,
     noise_for,
+    noisy_count_cost,
     normalised_model,
+    pairs_cost,
     whole_space,
 )
 from whitecrow.counting.parameters import Subspace as Columns
 from whitecrow.data import Card
-from whitecrow.declaration import Epsilon, Exact, Flag, Maybe, NameLists, Nested, Relation, Whole
+from whitecrow.declaration import Epsilon, Exact, Flag, Maybe, NameLists, Relation, Whole
 from whitecrow.errors import InvalidInput, invalid
+from whitecrow.limits import Limits, in_turn
 from whitecrow.neighbours import NeighbourRelation
+from whitecrow.place.question import DistanceChoice
 from whitecrow.privacy import DifferentialPrivacy, Guarantee
 from whitecrow.question import Question, Said
-from whitecrow.subspaces.text import subspace_words
 
 Subspace = tuple[str, ...]
 
@@ -89,7 +94,7 @@ class Subspaces(Question):
         ),
         default=None,
     )
-    model: Nested[DistanceAnomaly] = Nested(DistanceAnomaly, help="What an outlier is.")
+    model: DistanceChoice = DistanceChoice(counted_model, help="What an outlier is.")
     epsilon: Epsilon = Epsilon(help="The price of everything together, exact: 0.1 or 1/10.")
     relation: Relation = Relation(default="add_remove")
     normalised: Flag = Flag(
@@ -170,7 +175,6 @@ class Subspaces(Question):
         )
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         if self.subspaces is None:
             pool = self._pool(card)
             check_columns("Subspaces", pool, card, self.model.metric)
@@ -194,7 +198,6 @@ class Subspaces(Question):
             raise invalid("Subspaces", "top", must, self.top)
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
@@ -216,3 +219,51 @@ class Subspaces(Question):
         ]
         best = ", ".join(found[0]["columns"]) if found else "none"
         return Said(best, "Where outliers live, the likeliest first.", [head, *rows])
+
+
+def cost(question: Subspaces, card: Card, records: int) -> Limits:
+    """Every candidate is counted; with counts in the answer, the best ones with their noise."""
+    candidates = question.candidates(card)
+    # By their widths, and not one by one: this is what refuses a question with very many of them.
+    widths = Counter(map(len, candidates))
+    parts = [in_turn([pairs_cost(width, records)], times) for width, times in widths.items()]
+    if question.count_share:
+        widest = max(candidates, key=len)
+        noise, beta = question.count_noise(widest, card), question.model.beta
+        parts += [noisy_count_cost(len(widest), records, noise, beta)] * question.top
+    return in_turn(parts)
+
+
+def subspace_words(question: Subspaces, card: Card) -> tuple[str, dict[str, Any]]:
+    candidates = question.candidates(card)
+    largest = max(question.caps(card))
+    rate = float(question.eta(card)) / largest
+    # P(a draw misses the best by more than g) <= (number of candidates) e^(-rate g): McSherry and
+    # Talwar's bound, at 1/2 and at 1/20.
+    half, most = (math.log(len(candidates) / chance) / rate for chance in (0.5, 0.05))
+    figures: dict[str, Any] = {
+        "subspaces": len(candidates),
+        "top": question.top,
+        "median_shortfall": half,
+        "shortfall_95": most,
+        "global_sensitivity": largest,
+    }
+    words = (
+        f"The {question.top} of {len(candidates)} subspaces with the most outliers, by the "
+        f"exponential mechanism. Each one named has at most {half:.3g} outliers less than the best "
+        f"one left with probability one half, at most {most:.3g} less with probability 95 %."
+    )
+    if question.count_share:
+        counts = [question.count_noise(subspace, card) for subspace in candidates[:1]]
+        expected = counts[0].expected_sensitivity(question.expected_cluster_size)
+        figures |= {
+            "count_mechanism": counts[0].mechanism,
+            "count_median_error": counts[0].error(0.5, expected),
+            "count_error_95": counts[0].error(0.95, expected),
+        }
+        words += (
+            f" The number of outliers in each, by {counts[0].mechanism}: expected error "
+            f"{figures['count_median_error']:.3g} (median) and "
+            f"{figures['count_error_95']:.3g} (95 %)."
+        )
+    return words, figures

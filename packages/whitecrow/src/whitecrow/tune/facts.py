@@ -17,23 +17,12 @@ from whitecrow.tune.question import Tune
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TuneFacts(Facts):
-    """The number of records, and a way to the counts at the radii that are looked at.
+    """The number of records, and a way to the counts at the radii that are looked at."""
 
-    Parameters
-    ----------
-    exact_size : int
-        The number of records.
-    method : str
-        How the radius is chosen (public).
-    eta : Fraction
-        The weight of the exponential mechanism (public).
-    count : callable
-        Returns the facts of the count at one radius, computed when asked for.
-    """
-
-    exact_size: int
-    method: str
-    eta: Fraction
+    exact_size: int  # the number of records
+    method: str  # how the radius is chosen (public)
+    eta: Fraction  # the weight of the exponential mechanism (public)
+    # Returns the facts of the count at one radius, computed when asked for.
     count: Callable[[int], OutlierFacts]
 
 

@@ -20,11 +20,14 @@ from whitecrow.counting.parameters import (
     check_columns,
     check_model,
     noise_for,
+    noisy_count_cost,
+    pairs_cost,
     whole_space,
 )
 from whitecrow.data import Card
 from whitecrow.declaration import Choice, Epsilon, Exact, Maybe, Number, Numbers, Relation, Whole
 from whitecrow.errors import InvalidInput
+from whitecrow.limits import Limits, in_turn
 from whitecrow.neighbours import METRICS
 from whitecrow.privacy import DifferentialPrivacy, Exactly, Guarantee
 from whitecrow.question import Question, Said, Shortcuts
@@ -89,6 +92,11 @@ class Tune(Question):
 
     class shortcuts(Shortcuts):
         """A grid of radii in equal ratios."""
+
+        instead: ClassVar[Mapping[str, str]] = {
+            "radii": "--from and --to",
+            "share": "--contamination",
+        }
 
         smallest: Maybe[float, float] = Maybe(
             Number(least=0, help="The smallest radius of a grid in equal ratios.", option="from"),
@@ -188,11 +196,9 @@ class Tune(Question):
         return min(errors, key=errors.__getitem__) if self.method == "auto" else self.method
 
     def check(self, card: Card) -> None:
-        """Raise :class:`~whitecrow.InvalidInput` if the card cannot serve this question."""
         check_columns("Tune", self.subspace(card), card, self.metric)
 
     def price(self, card: Card) -> Guarantee:
-        """Return what the release will promise."""
         self.check(card)
         return DifferentialPrivacy(self.epsilon, unit=self.relation)
 
@@ -223,3 +229,12 @@ class Tune(Question):
             "are outliers."
         )
         return Said(f"Radius {answer:g}", detail)
+
+
+def cost(question: Tune, card: Card, records: int) -> Limits:
+    """A count for every radius, or a noisy count for every step of the bisection."""
+    width = len(question.subspace(card))
+    if question.chosen_method(card) == "exponential":
+        return in_turn([pairs_cost(width, records)], times=len(question.radii))
+    noise = question.noise(card)
+    return in_turn([noisy_count_cost(width, records, noise, question.beta)], times=question.steps)

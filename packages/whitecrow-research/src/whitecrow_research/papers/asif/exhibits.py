@@ -2,6 +2,8 @@
 
 from whitecrow_research.papers.report import Exhibit
 
+_ERRATA = "tests/docs/test_errata.py::test_e"
+_HERE = "packages/whitecrow-research/tests/papers/test_asif.py::test_"
 _SETS = "samples of Credit Fraud (frauds whole) and APS Trucks, a newly made Synthetic"
 
 EXHIBITS = (
@@ -14,6 +16,10 @@ EXHIBITS = (
         why="Mammography 74 against 75 (a record on the border); Credit Fraud depends on how its "
         "components were taken, which the paper does not say",
         stand_in=_SETS,
+        tests=(
+            f"{_HERE}table_1_on_the_sets_we_have_whole",
+            f"{_HERE}the_anomalies_of_credit_fraud_depend_on_its_components",
+        ),
     ),
     Exhibit(
         "Figure 3",
@@ -22,6 +28,7 @@ EXHIBITS = (
         why="for the two smallest sets, and at epsilon 0.01, the error cannot be near 0 even for "
         "a record that is alone: beta is too small",
         stand_in=_SETS,
+        tests=(f"{_HERE}where_beta_is_small_even_a_record_alone_errs",),
     ),
     Exhibit("Figure 4", "error of each true anomaly for growing k", "figure4", stand_in=_SETS),
     Exhibit("Figure 5", "mean error over the normal records", "figure5", stand_in=_SETS),
@@ -32,6 +39,7 @@ EXHIBITS = (
         why="four of five rows are the closed form; Credit Fraud's needs a beta of 476, not the "
         "1022 of Table 1 (E7)",
         stand_in=_SETS,
+        tests=(f"{_ERRATA}7_the_figures_of_credit_fraud_are_those_of_other_data",),
     ),
     Exhibit(
         "Table 3",
@@ -40,5 +48,9 @@ EXHIBITS = (
         why="Credit Fraud repeats the Synthetic row, and the two small sets have more false "
         "alarms under DP than the mechanisms can make (E7)",
         stand_in=_SETS,
+        tests=(
+            f"{_ERRATA}7_the_figures_of_credit_fraud_are_those_of_other_data",
+            f"{_ERRATA}7_two_rows_imply_more_false_alarms_under_dp_than_under_sp",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""The five data sets of the paper, as far as they are to be had, with their neighbour counts."""
+"""The five data sets of the paper, as far as they are available, with their neighbour counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conference paper on sensitive privacy, as far as it is to be had: the example of Figure 4."""
+"""The conference paper on sensitive privacy, as far as it is available: the example of Figure 4."""
 
 from whitecrow_research.papers.asif.errata import ERRATA
 from whitecrow_research.papers.ccs.distance import accuracy, figure4
@@ -11,7 +11,7 @@ PAPER = Paper(
     title="How to Accurately and Privately Identify Anomalies",
     citation=(
         "Hafiz Asif, Periklis A. Papakonstantinou, Jaideep Vaidya, CCS 2019. Two pages of it were "
-        "to be had (section 4, pages 724 and 725): one figure, no table. What the journal version "
+        "available (section 4, pages 724 and 725): one figure, no table. What the journal version "
         "repeats is redone there; the statement of Construction 2 is cut off and reconstructed in "
         "`identify/compiler.md`, with its proof."
     ),

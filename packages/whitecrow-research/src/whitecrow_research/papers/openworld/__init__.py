@@ -1,6 +1,10 @@
 """Naghizade et al., redone: the attack on naive releases, and the same attack on ours."""
 
-from whitecrow_research.papers.openworld.defence import our_publisher, strongest_adversary
+from whitecrow_research.papers.openworld.defence import (
+    our_publisher,
+    outlier_value,
+    strongest_adversary,
+)
 from whitecrow_research.papers.openworld.errata import ERRATA
 from whitecrow_research.papers.openworld.exhibits import EXHIBITS
 from whitecrow_research.papers.openworld.figures import argument, figure_1, figure_2, figure_3
@@ -24,6 +28,7 @@ PAPER = Paper(
         "figure3": figure_3,
         "publisher": our_publisher,
         "adversary": strongest_adversary,
+        "value": outlier_value,
     },
     EXHIBITS,
     ERRATA,

@@ -4,6 +4,7 @@ from whitecrow_research.papers.pcor.beyond import unconditional
 from whitecrow_research.papers.pcor.errata import ERRATA
 from whitecrow_research.papers.pcor.example import example
 from whitecrow_research.papers.pcor.exhibits import EXHIBITS
+from whitecrow_research.papers.pcor.sweep import sweep
 from whitecrow_research.papers.pcor.tables import (
     coe_homicide,
     coe_salary,
@@ -20,8 +21,7 @@ __all__ = ["PAPER"]
 PAPER = Paper(
     "pcor",
     "PCOR: Private Contextual Outlier Release via Differentially Private Search",
-    "M. Shafieinejad, F. Kerschbaum, I. F. Ilyas, SIGMOD 2021. Set WHITECROW_FULL=1 for the "
-    "paper's own number of databases in Tables 12 and 13.",
+    "M. Shafieinejad, F. Kerschbaum, I. F. Ilyas, SIGMOD 2021.",
     {
         "table1": example,
         "tables2-3": searches,
@@ -31,9 +31,10 @@ PAPER = Paper(
         "tables10-11": samples,
         "table12": coe_salary,
         "table13": coe_homicide,
+        "lof": sweep,
         "unconditional": unconditional,
     },
     EXHIBITS,
     ERRATA,
-    apart=("table13", "unconditional", "table12", "tables6-7", "tables4-5"),
+    apart=("table13", "lof", "unconditional", "table12", "tables6-7", "tables4-5"),
 )

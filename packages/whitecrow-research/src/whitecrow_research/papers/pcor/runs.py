@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +12,10 @@ import numpy as np
 
 from whitecrow.anomaly.detectors import Detector
 from whitecrow.explain import Explain, ExplainFacts, gather
-from whitecrow.explain.draws import SourceDraws
-from whitecrow.explain.search import Draws, Graph, search
+from whitecrow.explain.search import Draws, Graph, SourceDraws, search
 from whitecrow.noise.seeded import SeededSource
 from whitecrow_research.papers.pcor.data import Study
+from whitecrow_research.papers.report import mean_interval
 
 _TRIES = 100_000
 
@@ -87,10 +86,15 @@ def references(
 
 @dataclass(frozen=True)
 class Outcome:
-    """Utilities (shares of the best) and run times of one setting."""
+    """Utilities (shares of the best), by record, and run times of one setting."""
 
-    shares: tuple[float, ...]
+    by_record: tuple[tuple[float, ...], ...]
     seconds: tuple[float, ...]
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The utilities of all runs."""
+        return tuple(share for shares in self.by_record for share in shares)
 
     @property
     def mean(self) -> float:
@@ -99,9 +103,9 @@ class Outcome:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 90 % confidence interval of the mean, as the paper has it."""
-        half = 1.645 * float(np.std(self.shares, ddof=1)) / math.sqrt(len(self.shares))
-        return self.mean - half, self.mean + half
+        """The 90 % confidence interval of the mean; runs on one record are not independent."""
+        means = [float(np.mean(shares)) for shares in self.by_record if shares]
+        return mean_interval(means, 0.9)
 
     def shown(self) -> str:
         """Return the mean and its 90 % confidence interval, as the paper prints them."""
@@ -136,8 +140,10 @@ def repeated(
     overlap : bool
         Whether the best utility is that of the start, which each run draws anew.
     """
-    shares, seconds = [], []
+    shares: list[tuple[float, ...]] = []
+    seconds = []
     for number, reference in enumerate(found):
+        own = []
         fresh = reference.facts.exact_graph.unexplored()
         for run in range(runs):
             key = (seed * 1_000 + number) * 1_000 + run
@@ -154,5 +160,6 @@ def repeated(
             best = reference.best
             if overlap and graph.start is not None:  # no context shares more than the start has
                 best = graph.utility([graph.start])[0]
-            shares.append(graph.utility([context])[0] / best)
+            own.append(graph.utility([context])[0] / best)
+        shares.append(tuple(own))
     return Outcome(tuple(shares), tuple(seconds))

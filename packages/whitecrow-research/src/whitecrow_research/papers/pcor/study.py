@@ -8,10 +8,12 @@ custodian to choose a notion and are never shown to an analyst.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whitecrow.anomaly.detectors import Grubbs
 from whitecrow.data import Dataset
 from whitecrow.errors import invalid
 from whitecrow.explain.population import Population
@@ -21,6 +23,8 @@ from whitecrow.privacy import Facts
 from whitecrow.question import Progress
 
 CHANGES = ("remove", "add")
+_MANY = 100
+"""So many sizes are asked for at once only by whoever wants all of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,6 +44,21 @@ class MatchStudy(Facts):
     matching: int
     unchanged: float
     overlap: float
+
+
+class _SteadyGrubbs(Grubbs):
+    """The same verdicts; critical values are remembered, since no size here is an analyst's."""
+
+    def shares(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the critical share for populations of these sizes."""
+        if len(sizes) < _MANY:
+            return super().shares(sizes)
+        return _shares(self, len(sizes))
+
+
+@lru_cache(maxsize=8)
+def _shares(detector: Grubbs, count: int) -> NDArray[np.float64]:
+    return Grubbs.shares(detector, np.arange(count))
 
 
 def match_study(
@@ -83,20 +102,32 @@ def match_study(
     grid, own, detector = question.on_grid(card)
     needs = space.needs({name: dataset.values(name) for name in question.attributes})
     offsets = grid.cells(dataset.values(question.metric)) - own
+    if isinstance(detector, Grubbs):
+        detector = _SteadyGrubbs(detector.level, detector.sides)
+    # Equal records are one row with a count: most neighbours differ in counts alone.
+    rows, group, counts = np.unique(
+        np.column_stack([needs, offsets]), axis=0, return_inverse=True, return_counts=True
+    )
+    group = group.reshape(-1)
 
-    def matches(needs: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return Verdicts(Population(needs, offsets, space.bits), detector).all()
+    def matches(counts: NDArray[np.int64], added: NDArray[np.int64]) -> NDArray[np.bool_]:
+        here = np.vstack([rows, added])
+        times = np.append(counts, np.ones(len(added), np.int64))
+        here, times = here[times > 0], times[times > 0]  # the record itself may have gone
+        population = Population(here[:, :-1], here[:, -1], space.bits, times)
+        return Verdicts(population, detector).all()
 
     random = np.random.default_rng(seed)
-    before = matches(needs, offsets)
+    nobody = rows[:0]
+    before = matches(counts, nobody)
     same, shared = 0, 0.0
     for done in range(neighbours):
         if change == "remove":
             gone = random.choice(len(offsets), size=min(records, len(offsets)), replace=False)
-            after = matches(np.delete(needs, gone, axis=0), np.delete(offsets, gone))
+            after = matches(counts - np.bincount(group[gone], minlength=len(rows)), nobody)
         else:
             a, b = random.integers(0, max(1, len(offsets)), size=(2, records))
-            after = matches(np.vstack([needs, needs[a]]), np.append(offsets, offsets[b]))
+            after = matches(counts, np.column_stack([needs[a], offsets[b]]))
         either = int((before | after).sum())
         same += bool((before == after).all())
         shared += int((before & after).sum()) / either if either else 1.0

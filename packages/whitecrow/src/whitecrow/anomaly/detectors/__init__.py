@@ -16,10 +16,13 @@ from typing import Any
 
 from whitecrow.anomaly.detectors.adapter import FittedDetector
 from whitecrow.anomaly.detectors.base import Detector, Values
-from whitecrow.anomaly.detectors.distance import FewWithin
-from whitecrow.anomaly.detectors.grubbs import Grubbs
-from whitecrow.anomaly.detectors.histogram import Histogram
-from whitecrow.anomaly.detectors.lof import LocalOutlierFactor, window
+from whitecrow.anomaly.detectors.exact import (
+    FewWithin,
+    Grubbs,
+    Histogram,
+    LocalOutlierFactor,
+    window,
+)
 from whitecrow.anomaly.detectors.registry import Parameter, Registered, register_detector
 from whitecrow.errors import InvalidInput, invalid
 

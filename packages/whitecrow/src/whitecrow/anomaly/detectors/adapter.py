@@ -58,7 +58,6 @@ class FittedDetector:
         self._detector.origin()
 
     def outlier(self, values: Values, own: int) -> bool:
-        """Return the verdict on a member with value ``own`` among ``values``."""
         if len(values) < _LEAST:
             return False
         column = (values - own).astype(np.float64).reshape(-1, 1)
@@ -77,7 +76,6 @@ class FittedDetector:
         return f"{self._listed()} of {self._detector.origin()}, fitted on the population, says so"
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain JSON object."""
         return {"kind": self.kind, "name": self._detector.name, "parameters": self._plain()}
 
     @classmethod

@@ -38,25 +38,14 @@ _LONGEST = 10**6
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a question may set: its type, its range, its default.
+    """A parameter that a question may set: its type, its range, its default."""
 
-    Parameters
-    ----------
-    name : str
-        As the detector's function calls it.
-    kind : {"whole", "number", "choice"}
-        Whole and other numbers lie between ``least`` and ``most``, which bound what a request
-        can cost; a choice is one of ``choices``.
-    default : int, Fraction, str or None
-        Used where a question does not say; with None a question may say null.
-    least, most : int or Fraction
-        The range, ends included.
-    choices : tuple of str
-    """
-
-    name: str
+    name: str  # as the detector's function calls it
+    # {"whole", "number", "choice"}: Whole and other numbers lie between ``least`` and ``most``,
+    # which bound what a request can cost; a choice is one of ``choices``.
     kind: Literal["whole", "number", "choice"]
-    default: Given
+    default: Given  # used where a question does not say; with None a question may say null
+    # least, most: The range, ends included.
     least: int | Fraction = 0
     most: int | Fraction = 0
     choices: tuple[str, ...] = ()

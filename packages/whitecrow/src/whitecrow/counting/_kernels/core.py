@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whitecrow._compiled import compiled
-from whitecrow.counting._kernels.measure import add
+from whitecrow._compiled import compiled, compiled_into
 from whitecrow.neighbours.relation import LARGEST, SQUARES, SUM
+
+
+@compiled_into()
+def add(kind: int, measure: float, difference: float) -> float:
+    """Take one more column's absolute difference into a measure."""
+    if kind == SQUARES:
+        return measure + difference * difference
+    if kind == SUM:
+        return measure + difference
+    return max(measure, difference)
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,15 +32,7 @@ def take_away(
 ) -> None:
     """Take 1 off the degree of a living point for each point close to it that has gone.
 
-    Parameters
-    ----------
-    living, gone : float64, columns x points
-    kind, threshold
-        The measure of the metric and the largest one that is close.
-    degrees : int64
-        Of the living points.
-    first, last : int
-        Which of them are looked at.
+    Points are columns x points; of the living ones, ``first`` to ``last`` are looked at.
     """
     columns, run = len(living), np.uint64(_RUN)
     here = np.zeros((columns, _RUN))

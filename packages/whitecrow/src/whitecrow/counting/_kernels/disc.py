@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whitecrow._compiled import compiled, compiled_into
-from whitecrow.counting._kernels.measure import add
+from whitecrow.counting._kernels.core import add
 from whitecrow.counting.plain import DEPTH
 
 Floats = NDArray[np.float64]
@@ -41,25 +41,13 @@ def densest_disc(
 ) -> int:
     """Search the centre of a disc that holds the most points; return that number or ``floor``.
 
-    The answer is ``max(floor, max over finest boxes b of |{p : some centre in b reaches p}|)``:
-    a maximum over sets that do not depend on the data, hence admissible.
+    The answer is ``max(floor, max over finest boxes b of |{p : some centre in b reaches p}|)``: a
+    maximum over sets that do not depend on the data, hence admissible.
 
-    Parameters
-    ----------
-    points : array of shape (n, 2)
-        In the order of their grid cells.
-    starts, stops : arrays of shape (m, 3)
-        Of each root box, for each of the three grid columns about it, where its points are.
-    bounds : array of shape (m,)
-        How many points that are, in decreasing order.
-    roots : array of shape (m, 2)
-        The root boxes, in units of ``side``.
-    side : float
-        The width of a root box, a little more than the radius.
-    kind, threshold
-        The measure of the metric and the largest one that is close.
-    floor : int
-        Numbers up to this one are of no interest.
+    The points are in the order of their grid cells. ``starts`` and ``stops`` say of each root box,
+    for each of the three grid columns about it, where its points are, and ``bounds`` how many that
+    are, in decreasing order. The root boxes are in units of ``side``, a little more than the
+    radius.
     """
     step = side / _FINE
     most = bounds[0] if len(bounds) > 0 else 0

@@ -7,8 +7,8 @@ folder that the variable TMPDIR names, and takes 8 bytes for each value.
 
 from __future__ import annotations
 
-import os
 import tempfile
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,8 +21,7 @@ from whitecrow.card import Card
 from whitecrow.data._opened import Opened
 from whitecrow.data.reading import Loader, Progress, stored_batches
 from whitecrow.data.warehouse._protocol import Asked, Matrix, Work, Yields
-from whitecrow.data.warehouse._stored import Stored, blocks
-from whitecrow.data.warehouse._transport import divided, from_octets, to_octets
+from whitecrow.data.warehouse._stored import Stored, blocks, divided, from_octets, to_octets
 from whitecrow.errors import Unreachable
 
 _TOGETHER = 1 << 20
@@ -47,16 +46,18 @@ class _Spool:
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="whitecrow-", buffering=0)  # noqa: SIM115 - closed below
         self._end = 0
+        self._at = threading.Lock()
         # Whoever forgets to close it lets go of it all the same.
         self.close = weakref.finalize(self, self._file.close)
 
     def put(self, octets: bytes) -> _Span:
-        """Write at the end."""
         span = _Span(self._end, len(octets))
         rest = memoryview(octets)
         try:
-            while len(rest):
-                rest = rest[self._file.write(rest) :]
+            with self._at:
+                self._file.seek(span.start)
+                while len(rest):
+                    rest = rest[self._file.write(rest) :]
         except OSError:
             raise Unreachable(
                 "There is no room on disk for the columns of this source, 8 bytes for each value. "
@@ -67,7 +68,9 @@ class _Spool:
 
     def get(self, span: _Span) -> bytes:
         """Read; several threads may."""
-        octets = os.pread(self._file.fileno(), span.length, span.start)
+        with self._at:
+            self._file.seek(span.start)
+            octets: bytes = self._file.read(span.length)
         assert len(octets) == span.length
         return octets
 
@@ -80,17 +83,7 @@ class _Block:
 
 
 class DiskWarehouse:
-    """Canonical columns of a source, in a file of this process.
-
-    Parameters
-    ----------
-    opened : Opened
-        The source; it is read once, here.
-    card : Card
-        The public facts, which the source's schema fits.
-    progress : callable, optional
-        See :func:`whitecrow.data.read`.
-    """
+    """Canonical columns of a source, in a file of this process; the source is read once, here."""
 
     spread = False
 
@@ -132,15 +125,12 @@ class DiskWarehouse:
 
     @property
     def rows_stored(self) -> int:
-        """How many records there are."""
         return self.size
 
     def work(self, asked: Asked, work: Work, yields: Yields) -> Iterator[Matrix]:
-        """Do the work here, block by block."""
         yield from work(asked.of(map(self._read, self._blocks)))
 
     def texts(self, column: str) -> Counter[str | None]:
-        """Count all records by a column of categories or texts; None is a missing value."""
         counts: Counter[str | None] = Counter()
         for block in self._blocks:
             counts.update(self._read(block).every_text(column))
@@ -158,7 +148,6 @@ class DiskWarehouse:
         return together[source.permutation(len(together))[:number]]
 
     def close(self) -> None:
-        """Remove the columns."""
         self._spool.close()
 
     def _read(self, block: _Block) -> Stored:

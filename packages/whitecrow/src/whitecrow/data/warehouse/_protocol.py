@@ -37,21 +37,12 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Asked:
-    """Which columns of which records a work is to be given.
+    """Which columns of which records a work is to be given."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns, as doubles.
-    every : bool, default=False
-        Whether records that the card leaves out are wanted too.
-    groups : callable, optional
-        Takes rows, returns a whole number for each: rows of one number are worked on together, and
-        those of a negative one are not needed. For warehouses that move records between workers.
-    """
-
-    columns: tuple[str, ...]
-    every: bool = False
+    columns: tuple[str, ...]  # the columns, as doubles
+    every: bool = False  # whether records that the card leaves out are wanted too
+    # Takes rows, returns a whole number for each: rows of one number are worked on together, and
+    # those of a negative one are not needed. For warehouses that move records between workers.
     groups: Callable[[Matrix], npt.NDArray[np.int64]] | None = None
 
     def of(self, rows: Iterable[Rows]) -> Iterator[Matrix]:
@@ -64,20 +55,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Yields:
-    """What a work yields.
+    """What a work yields."""
 
-    Parameters
-    ----------
-    width : int
-        How many columns.
-    totals : bool
-        Whether they are two, a place and a number, of which only the sum for each place matters.
-    most : int, optional
-        Where several processes work, at most so many totals come back, whichever they are.
-    """
-
-    width: int
+    width: int  # how many columns
+    # Whether they are two, a place and a number, of which only the sum for each place matters.
     totals: bool = False
+    # Where several processes work, at most so many totals come back, whichever they are.
     most: int | None = None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,9 +13,14 @@ import numpy.typing as npt
 
 from whitecrow.card import Card
 from whitecrow.data._dataset import Rejections
+from whitecrow.data._opened import Opened
 from whitecrow.data.keys import Key
+from whitecrow.data.reading import Progress, open_checked
+from whitecrow.data.sources import data_file, open_source
+from whitecrow.data.warehouse._disk import DiskWarehouse
 from whitecrow.data.warehouse._protocol import Asked, Matrix, Warehouse, Yields, gathered
-from whitecrow.errors import InvalidInput, RecordsElsewhere
+from whitecrow.data.warehouse.spark import SparkWarehouse
+from whitecrow.errors import InvalidInput, RecordsElsewhere, Unreachable, WhitecrowError
 
 _TALLIED = 1 << 18
 """Records that are put into groups together."""
@@ -23,21 +29,9 @@ _TALLIED = 1 << 18
 class RemoteDataset:
     """Private records in a warehouse, beside their public card.
 
-    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records.
-
-    Parameters
-    ----------
-    card : Card
-        The public facts.
-    warehouse : Warehouse
-        Where the records are, as canonical columns.
-    size : int, optional
-        How many records pass the card, where that is known.
-    rejections : Rejections, optional
-        What was left out, where that was counted.
-    mark : callable, optional
-        Returns what the stored rows are recognised by, where they come from no file and were not
-        seen by this process.
+    It has the methods of :class:`whitecrow.data.Dataset` that need no copy of the records. Where
+    rows come from no file and were not seen by this process, ``mark`` returns what they are
+    recognised by.
     """
 
     def __init__(
@@ -132,7 +126,6 @@ class RemoteDataset:
         return self._mark()
 
     def close(self) -> None:
-        """Let go of the warehouse."""
         self.warehouse.close()
 
     def _counted(self, asked: Asked) -> int:
@@ -174,3 +167,60 @@ def _elsewhere(columns: str) -> RecordsElsewhere:
         f"This needs a copy of the column {columns}, and these records stay where they are. "
         "Use engine='local' for it."
     )
+
+
+def open_remote(
+    source: object,
+    card: Card | str | Path | None = None,
+    *,
+    engine: str = "disk",
+    spark_master: str | None = None,
+    progress: Progress | None = None,
+    watch: Callable[[Any], None] | None = None,
+) -> RemoteDataset:
+    """Open records that memory need not hold, with the engine ``disk`` or ``spark``.
+
+    ``disk`` takes what :func:`whitecrow.data.read` takes, and reads it once, here. ``spark`` takes
+    a Parquet file or folder, or the folder of a Delta or Iceberg table, that all workers see; a
+    Parquet address (``s3a://...``), the name of a table, or a Spark data frame. For the master see
+    :func:`whitecrow.data.warehouse.spark.session`.
+
+    Where the engine is not installed or does not answer, nothing was counted.
+    """
+    known = Card.load(card) if isinstance(card, str | Path) else card
+    if engine == "disk":
+        opened, known = open_checked(source, known, watch)
+        disk = DiskWarehouse(opened, known, progress)
+        return _dataset(known, disk, size=disk.size, rejections=disk.rejections)
+    try:
+        spark = SparkWarehouse(source, known, spark_master, _in_files(source, known))
+        mark = spark.mark if spark.rows_stored is None else None
+        return _dataset(spark.card, spark, size=spark.size, rejections=spark.rejections, mark=mark)
+    except WhitecrowError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a driver's own text may quote values
+        raise Unreachable(
+            f"The engine 'spark' did not answer ({type(error).__name__}); nothing was counted."
+        ) from None
+
+
+def _dataset(card: Card, warehouse: Any, **known: Any) -> RemoteDataset:
+    try:
+        return RemoteDataset(card, warehouse, **known)
+    except BaseException:
+        warehouse.close()
+        raise
+
+
+def _in_files(source: object, card: Card | None) -> Opened | None:
+    """Open a source that consists of Parquet files here; None where Spark finds the records."""
+    path = data_file(source)
+    if path is None or not path.exists():
+        return None
+    opened = open_source(path, card)
+    if opened.files is None:
+        raise InvalidInput(
+            f"The engine 'spark' reads Parquet files, and {path.name!r} consists of none. Use "
+            "engine='disk'."
+        )
+    return opened

@@ -1,8 +1,9 @@
-"""Canonical columns as bytes: of a block of records, each column apart."""
+"""Records as bytes: canonical columns, each apart; and rows as they are stored, with types."""
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,43 +13,30 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.card import Card, Column
+from whitecrow.data._selection import exact_ids
+from whitecrow.data.columns import decoded
 from whitecrow.data.warehouse._protocol import BATCH, Matrix
 
 
 @dataclass(frozen=True, repr=False)
 class Stored:
-    """A block of records of one kind: such as pass the card, or such as it leaves out.
+    """A block of records of one kind: such as pass the card, or such as it leaves out."""
 
-    Parameters
-    ----------
-    card : Card
-        The public facts.
-    kept : bool
-        Whether these records pass the card.
-    size : int
-        How many there are.
-    octets : callable
-        Takes the place of a column on the card, returns its bytes.
-    """
-
-    card: Card
-    kept: bool
-    size: int
-    octets: Callable[[int], bytes]
+    card: Card  # the public facts
+    kept: bool  # whether these records pass the card
+    size: int  # how many there are
+    octets: Callable[[int], bytes]  # takes the place of a column on the card, returns its bytes
 
     def matrix(self, columns: Sequence[str]) -> Matrix:
-        """Return columns of the records that pass the card, side by side."""
         return self.every_matrix(columns) if self.kept else np.empty((0, len(columns)))
 
     def every_matrix(self, columns: Sequence[str]) -> Matrix:
-        """Return columns of numbers or dates of all records; NaN is a missing value."""
         values = np.empty((self.size, len(columns)))
         for place, name in enumerate(columns):
             values[:, place] = self._values(name)
         return values
 
     def every_text(self, name: str) -> Counter[str | None]:
-        """Count all records by a column of categories or texts; None is a missing value."""
         values, categories = self._values(name).tolist(), self.card.column(name).categories
         if self.kept and categories is not None:
             values = [categories[int(code)] for code in values]
@@ -67,11 +55,7 @@ def blocks(
 ) -> Iterator[tuple[bool, int, list[bytes]]]:
     """Divide canonical columns into blocks: whether they pass the card, how many, and the bytes.
 
-    Parameters
-    ----------
-    card : Card
-    kept, left : dict of str to array
-        Records that pass the card, and what can be read of others; empty where there are none.
+    ``left`` is what can be read of records that do not pass; empty where there are none.
     """
     for passes, columns in ((True, kept), (False, left)):
         size = len(next(iter(columns.values()))) if columns else 0
@@ -91,3 +75,38 @@ def _is_text(column: Column, *, kept: bool) -> bool:
 
 def _packed(values: npt.NDArray[Any], *, text: bool) -> bytes:
     return json.dumps(values.tolist()).encode() if text else values.astype(np.float64).tobytes()
+
+
+def to_octets(batch: Any) -> bytes:
+    """Write a batch with its schema."""
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def from_octets(octets: bytes) -> Any:
+    import pyarrow
+
+    with pyarrow.ipc.open_stream(octets) as stream:
+        return stream.read_next_batch()
+
+
+def divided(batch: Any, card: Card, buckets: int) -> Iterator[tuple[int, Any]]:
+    """Divide the rows of a batch by whose they are; all of a person's are in one bucket."""
+    import pyarrow
+
+    assert card.user_column is not None
+    place = card.names.index(card.user_column)
+    arrays = [decoded(column) for column in batch.columns]
+    coded = exact_ids(arrays[place], card.columns[place]).dictionary_encode("encode")
+    of_each = [
+        0 if name is None else zlib.crc32(name.encode()) % buckets
+        for name in coded.dictionary.to_pylist()
+    ]
+    numbers = np.array(of_each, dtype=np.int64)[np.asarray(coded.indices)]
+    for bucket in np.unique(numbers):
+        rows = np.flatnonzero(numbers == bucket)
+        yield int(bucket), pyarrow.record_batch([array.take(rows) for array in arrays], card.names)

@@ -17,8 +17,7 @@ from whitecrow.card import Card
 from whitecrow.data.fingerprints import RowMark
 from whitecrow.data.reading import Loader
 from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, gathered
-from whitecrow.data.warehouse._stored import Stored, blocks
-from whitecrow.data.warehouse._transport import divided, from_octets, to_octets
+from whitecrow.data.warehouse._stored import Stored, blocks, divided, from_octets, to_octets
 from whitecrow.data.warehouse.files import Part
 
 _TOGETHER = 1 << 18

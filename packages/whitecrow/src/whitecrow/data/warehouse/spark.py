@@ -26,28 +26,8 @@ from whitecrow.data.fingerprints import added_marks
 from whitecrow.data.parquet import File
 from whitecrow.data.progress import listener
 from whitecrow.data.reading import bare_card
+from whitecrow.data.warehouse import _tasks as worker
 from whitecrow.data.warehouse._protocol import BATCH, Asked, Matrix, Rows, Work, Yields
-from whitecrow.data.warehouse._tasks import (
-    DIVIDED,
-    PACKED,
-    Canonical,
-    Direct,
-    Divided,
-    FromBlocks,
-    FromFiles,
-    Matrices,
-    Packing,
-    Reader,
-    Selected,
-    Task,
-    Texts,
-    as_blocks,
-    as_rows,
-    canonical_columns,
-    handed_over,
-    row_marks,
-    unpacked,
-)
 from whitecrow.data.warehouse.files import Part, parts_of, peeked
 from whitecrow.errors import InvalidInput, MissingExtra, NotReady
 
@@ -71,17 +51,6 @@ class SparkWarehouse:
 
     Only results come here. Job descriptions are one constant, and Spark's log is off: both are
     read by people who are not the custodian.
-
-    Parameters
-    ----------
-    source : path, text or data frame
-        A Parquet file, folder or address (``s3a://...``), the name of a table, or a Spark frame.
-    card : Card, optional
-        Without one, names and types come from the schema.
-    master : str, optional
-        See :func:`session`.
-    opened : Opened, optional
-        The source, where it consists of Parquet files that lie here.
     """
 
     spread = True
@@ -93,8 +62,8 @@ class SparkWarehouse:
         master: str | None = None,
         opened: Opened | None = None,
     ) -> None:
-        frame = source if hasattr(source, "mapInArrow") else None
-        self._session = session(master) if frame is None else _any(frame).sparkSession
+        frame: Any = source if hasattr(source, "mapInArrow") else None
+        self._session = session(master) if frame is None else frame.sparkSession
         self._frame: Any = None
         self._files: tuple[File, ...] = ()
         if opened is not None:
@@ -138,33 +107,44 @@ class SparkWarehouse:
             context = getattr(self._session, "sparkContext", None)  # not through Spark Connect
             if context is not None and (not yields.totals or tasks <= _ADDED_HERE):
                 numbers = context.parallelize(range(len(self._parts)), len(self._parts))
-                direct = Direct(FromFiles(self._parts, self.card), asked, work)
+                direct = worker.Direct(worker.FromFiles(self._parts, self.card), asked, work)
                 with _watched(self._session):
                     packed = numbers.mapPartitions(direct).collect()
                 for block in packed:
                     yield np.frombuffer(block).reshape(-1, yields.width)
                 return
-        matrices: Reader = Matrices(read, asked)
+        matrices: worker.Reader = worker.Matrices(read, asked)
         if asked.groups is not None:
-            packed = frame.mapInArrow(Packing(matrices, asked.groups), PACKED)
-            frame, matrices = packed.repartition("place").sortWithinPartitions("place"), unpacked
+            packed = frame.mapInArrow(worker.Packing(matrices, asked.groups), worker.PACKED)
+            frame, matrices = (
+                packed.repartition("place").sortWithinPartitions("place"),
+                worker.unpacked,
+            )
             tasks = int(self._session.conf.get("spark.sql.shuffle.partitions"))
         if yields.totals and tasks > _ADDED_HERE:
-            rows = frame.mapInArrow(Task(matrices, work, as_rows), "place DOUBLE, number DOUBLE")
+            rows = frame.mapInArrow(
+                worker.Task(matrices, work, worker.as_rows), "place DOUBLE, number DOUBLE"
+            )
             sums = rows.groupBy("place").sum("number")
-            yield self._collected(sums if yields.most is None else sums.limit(yields.most))
+            wanted = sums if yields.most is None else sums.limit(yields.most)
+            with _watched(self._session):
+                total = doubles(wanted.toArrow())
+            yield total
             return
         with _watched(self._session):
-            blocks = frame.mapInArrow(Task(matrices, work, as_blocks), "block BINARY").toArrow()
+            blocks = frame.mapInArrow(
+                worker.Task(matrices, work, worker.as_blocks), "block BINARY"
+            ).toArrow()
         for block in blocks.column(0):
             yield np.frombuffer(block.as_buffer()).reshape(-1, yields.width)
 
     def texts(self, column: str) -> Counter[str | None]:
-        """Count all records by a column of categories or texts; None is a missing value."""
         frame, read = self._partitions((column,))
         counts: Counter[str | None] = Counter()
         if frame is not None:
-            listed = frame.mapInArrow(Texts(read, column), "text STRING, number LONG").toArrow()
+            listed = frame.mapInArrow(
+                worker.Texts(read, column), "text STRING, number LONG"
+            ).toArrow()
             for text, number in zip(*(one.to_pylist() for one in listed.columns), strict=True):
                 counts[text] += number
         return counts
@@ -175,7 +155,7 @@ class SparkWarehouse:
 
     def mark(self) -> str:
         """Return what the rows of a table or a frame are recognised by."""
-        marks = self._frame.mapInArrow(row_marks, "mark STRING").toArrow()
+        marks = self._frame.mapInArrow(worker.row_marks, "mark STRING").toArrow()
         return added_marks(marks.column(0).to_pylist())
 
     def close(self) -> None:
@@ -187,9 +167,9 @@ class SparkWarehouse:
         """Return what Spark hands to workers, and what they make of it; no frame for no file."""
         if self._by_itself:
             frame = self._numbers() if self._parts else None
-            return frame, FromFiles(self._parts, self.card)
+            return frame, worker.FromFiles(self._parts, self.card)
         places = (f"c{self.card.names.index(name)}" for name in columns)
-        return self._blocks.select("kept", "size", *places), FromBlocks(self.card, columns)
+        return self._blocks.select("kept", "size", *places), worker.FromBlocks(self.card, columns)
 
     def _made_once(self) -> Any:
         """Return canonical columns, which Spark keeps on the disks of its workers."""
@@ -198,18 +178,17 @@ class SparkWarehouse:
         return self._canonical().persist(StorageLevel.DISK_ONLY)
 
     def _canonical(self) -> Any:
-        """Return canonical columns, made of rows as they are stored."""
         read: Callable[[Any], Iterator[Any]]
         if self._frame is None:
-            rows, read = self._numbers(), FromFiles(self._parts, self.card).stored
+            rows, read = self._numbers(), worker.FromFiles(self._parts, self.card).stored
         else:
-            rows, read = self._frame.select(*map(quoted, self.card.names)), handed_over
-        columns = canonical_columns(self.card)
+            rows, read = self._frame.select(*map(quoted, self.card.names)), worker.handed_over
+        columns = worker.canonical_columns(self.card)
         if self.card.user_column is None:
-            return rows.mapInArrow(Canonical(self.card), columns)
-        buckets = rows.mapInArrow(Divided(self.card, read), DIVIDED)
+            return rows.mapInArrow(worker.Canonical(self.card), columns)
+        buckets = rows.mapInArrow(worker.Divided(self.card, read), worker.DIVIDED)
         in_order = buckets.repartition("place").sortWithinPartitions("place")
-        return in_order.mapInArrow(Selected(self.card), columns)
+        return in_order.mapInArrow(worker.Selected(self.card), columns)
 
     def _numbers(self) -> Any:
         """Return a frame that hands out the numbers of the parts of files."""
@@ -222,28 +201,14 @@ class SparkWarehouse:
         cores = int(context.defaultParallelism)
         return cores if context.master.startswith("local") else max(cores, _CORES)
 
-    def _collected(self, frame: Any) -> Matrix:
-        with _watched(self._session):
-            return doubles(frame.toArrow())
-
 
 def session(master: str | None = None, **settings: str) -> Any:
-    """Return the Spark session in use, or start one.
+    """Return the Spark session in use, or start one with these settings.
 
-    Parameters
-    ----------
-    master : str, optional
-        ``sc://host`` is Spark Connect; ``spark://host:7077``, ``yarn`` and so on a cluster, on
-        whose workers this package must be installed; ``local[2]`` two threads here. By default the
-        session in use, else what the variable WHITECROW_SPARK_MASTER says, else all cores here.
-        Failing tasks are tried again here too.
-    **settings
-        More of Spark's settings, such as ``spark.driver.memory``; used when one is started.
-
-    Raises
-    ------
-    Unavailable
-        pyspark or Java is missing.
+    ``sc://host`` is Spark Connect; ``spark://host:7077``, ``yarn`` and so on a cluster, on whose
+    workers this package must be installed; ``local[2]`` two threads here. By default the session in
+    use, else what the variable WHITECROW_SPARK_MASTER says, else all cores here. Failing tasks are
+    tried again here too.
     """
     try:
         from pyspark.sql import SparkSession
@@ -341,7 +306,7 @@ def _watched(spark: Any) -> Iterator[None]:
     if tell is None or context is None:
         yield
         return
-    group = _fresh_name()
+    group = f"whitecrow_{uuid.uuid4().hex}"
     context.setJobGroup(group, "whitecrow")
     done = threading.Event()
     tracker = context.statusTracker()
@@ -370,11 +335,3 @@ def _watched(spark: Any) -> Iterator[None]:
         context.setLocalProperty("spark.job.description", None)
     # The last word is said here: how often it is said does not depend on when one looked.
     tell(1, 1, _WHAT)
-
-
-def _fresh_name() -> str:
-    return f"whitecrow_{uuid.uuid4().hex}"
-
-
-def _any(value: object) -> Any:
-    return value

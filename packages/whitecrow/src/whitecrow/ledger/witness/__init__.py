@@ -16,12 +16,10 @@ ledger, one is refused at its next answer, before that leaves. Only ``appoint`` 
 place that later holds nothing of the ledger is an outage.
 """
 
-from whitecrow.ledger.witness.appointing import appoint, dismiss
+from whitecrow.ledger.witness.appointing import accept, appoint, dismiss, lost
 from whitecrow.ledger.witness.guard import Guard, guard_of
-from whitecrow.ledger.witness.loss import accept, lost
-from whitecrow.ledger.witness.opening import place_of, shown
 from whitecrow.ledger.witness.places import Place
-from whitecrow.ledger.witness.setup import Setup, setup_of
+from whitecrow.ledger.witness.setup import Setup, place_of, setup_of, shown
 from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey, Statement
 
 __all__ = [

@@ -1,20 +1,39 @@
-"""Giving a ledger a witness, and taking it away."""
+"""Giving a ledger a witness, taking it away, and going on after a restore that forgot entries.
+
+What lost entries must never answer again: its answers have left, and would be given a second time,
+differently. So an entry of its chain closes the account for good, a publication that lost its state
+is over, and the witness remembers both by a new era.
+"""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import bindparam, delete, insert
+from sqlalchemy import bindparam, delete, insert, select, update
 
-from whitecrow.errors import InvalidInput, LedgerOutdated, LedgerUnusable, WhitecrowError
-from whitecrow.ledger.database import Database
-from whitecrow.ledger.schema import witness
-from whitecrow.ledger.witness.guard import OUTDATED, marks_of
-from whitecrow.ledger.witness.heads import heads, missing
+from whitecrow.errors import (
+    InvalidInput,
+    LedgerBusy,
+    LedgerOutdated,
+    LedgerUnusable,
+    WhitecrowError,
+)
+from whitecrow.ledger.account import canonical
+from whitecrow.ledger.acts import close, custodian_act
+from whitecrow.ledger.database import Database, Session
+from whitecrow.ledger.schema import LOST, datasets, publishers, witness
+from whitecrow.ledger.transaction import AccountTransaction
+from whitecrow.ledger.witness.guard import DISMISSED, NOTHING_THERE, OUTDATED, TRIES, marks_of
+from whitecrow.ledger.witness.heads import Head, heads, missing
 from whitecrow.ledger.witness.setup import Setup, setup_of
-from whitecrow.ledger.witness.statement import Evidence, SigningKey
+from whitecrow.ledger.witness.statement import Evidence, Mark, SigningKey
+from whitecrow.terms import Budget
 
 _UNCONFIRMED = (
     "The witness does not confirm that this ledger is the newest, and is not dismissed: {why} If "
@@ -30,16 +49,8 @@ _APPOINT = insert(witness).values(
 def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) -> Setup:
     """Give a ledger a witness, and tell it where all accounts stand.
 
-    Parameters
-    ----------
-    database : Database
-        The ledger's.
-    address : str
-        Where the witness is kept.
-    key : Path
-        The file with the key; made if there is none.
-    seconds : int, default=0
-        0: before an answer leaves. Else in this interval.
+    The key is made if its file does not exist. The witness is told before an answer leaves, or
+    every so many seconds.
     """
     if setup_of(database) is not None:
         raise InvalidInput("The ledger has a witness already; dismiss it first (--dismiss).")
@@ -61,20 +72,9 @@ def appoint(database: Database, address: str, key: Path, *, seconds: int = 0) ->
 def dismiss(database: Database, *, not_restored: bool = False) -> None:
     """Take a ledger's witness away; a deliberate act.
 
-    The witness is told, so that no copy which still names it goes on.
-
-    Parameters
-    ----------
-    database : Database
-        The ledger's.
-    not_restored : bool, default=False
-        Whether the operator vouches that this ledger was neither restored nor copied, where the
-        witness cannot be asked. One that says otherwise is not dismissed.
-
-    Raises
-    ------
-    LedgerOutdated
-        If the ledger has forgotten answers: the loss must be accepted first.
+    The witness is told, so that no copy which still names it goes on. Where it cannot be asked, the
+    operator may vouch that this ledger was neither restored nor copied. A ledger that has forgotten
+    answers keeps its witness: the loss must be accepted first.
     """
     setup = setup_of(database)
     if setup is None:
@@ -97,3 +97,65 @@ def dismiss(database: Database, *, not_restored: bool = False) -> None:
     if why and not not_restored:
         raise LedgerUnusable(_UNCONFIRMED.format(why=why))
     database.write(lambda session: session.run(delete(witness)))
+
+
+_ACCOUNT = select(datasets.c.id).where(datasets.c.name == bindparam("named"))
+_OWN = (publishers.c.dataset == bindparam("account"), publishers.c.name == bindparam("key"))
+_OVER = {"version": bindparam("newest"), "state": LOST, "fingerprints": ""}
+_END = update(publishers).where(*_OWN).values(_OVER)
+_ADD = insert(publishers).values(dataset=bindparam("account"), name=bindparam("key"), **_OVER)
+
+
+def lost(database: Database, setup: Setup) -> dict[str, tuple[Mark, int]]:
+    """What is older than the witness says, or another one: the mark, and where it ends now."""
+    held = _confirmed(setup.read())
+    return database.read(lambda session: missing(session, heads(session), held.marks))
+
+
+def accept(database: Database, setup: Setup, *, reason: str, actor: str = "") -> tuple[str, ...]:
+    """Close what lost entries, end publications that lost their state, and tell the witness.
+
+    Return what was closed, by the names that the witness knows. The chain keeps reason and actor.
+    """
+    body = custodian_act(reason=f"entries were lost: {reason}", actor=actor)
+    with closing(setup.place()) as place:
+        for _ in range(TRIES):
+            held = _confirmed(place.read())
+            closed = database.write(partial(_close, marks=held.marks, body=body))
+            if not closed or place.keep(setup.signing_key().signed(setup.ledger, closed, held)):
+                return tuple(closed)
+    raise LedgerBusy("Other processes write this ledger; stop them, then accept the loss.")
+
+
+def _confirmed(held: Evidence) -> Evidence:
+    """What a witness says that knows the ledger and was not dismissed."""
+    if not held.fingerprint:
+        raise LedgerUnusable(NOTHING_THERE)
+    if held.last:
+        raise LedgerOutdated(DISMISSED)
+    return held
+
+
+def _close(session: Session, marks: Mapping[str, Mark], body: Mapping[str, Any]) -> dict[str, Mark]:
+    """Close what is not as its mark says, in one transaction; return where it stands then."""
+    there = heads(session)
+    names = sorted(missing(session, there, marks))
+    for name in names:
+        dataset, _, key = name.partition("\n")
+        if dataset not in there:  # so that nobody opens another account of this name
+            AccountTransaction.register(
+                session, dataset, Budget.of("0"), canonical({}), "add_remove", body
+            )
+        if not key or dataset not in there:
+            close(AccountTransaction(session, dataset), body)
+        if key:
+            _end_publication(session, dataset, key, there.get(name, Head()), marks[name])
+    now = marks_of(heads(session), marks)
+    return {name: replace(now[name], era=marks[name].era + 1) for name in names}
+
+
+def _end_publication(session: Session, dataset: str, key: str, head: Head, mark: Mark) -> None:
+    account = session.one(_ACCOUNT, named=dataset)
+    assert account is not None
+    newest = max(head.seq, mark.seq, 1) - 1
+    session.run(_END if head.seq else _ADD, account=account.id, key=key, newest=newest)

@@ -58,15 +58,7 @@ def guard_of(database: Database) -> Guard | None:
 
 
 class Guard:
-    """Compares a ledger with its witness and keeps the witness current.
-
-    Parameters
-    ----------
-    database : Database
-        The ledger's.
-    setup : Setup
-        Its witness.
-    """
+    """Compares a ledger with its witness and keeps the witness current."""
 
     def __init__(self, database: Database, setup: Setup) -> None:
         self._database, self._setup = database, setup
@@ -89,14 +81,10 @@ class Guard:
         self._thread: threading.Thread | None = None
 
     def check(self, *, afresh: bool = False) -> None:
-        """Open the witness and compare, once or ``afresh``; raise if answers were forgotten.
+        """Open the witness and compare, once or ``afresh``.
 
-        Raises
-        ------
-        LedgerOutdated
-            If an account ends before its mark, or has another entry there.
-        LedgerUnusable
-            If the witness is away, or holds nothing of this ledger: only ``appoint`` begins one.
+        Raises if an account ends before its mark, or has another entry there; and if the witness is
+        away, or holds nothing of this ledger: only ``appoint`` begins one.
         """
         if os.getpid() != self._process:
             self._start()

@@ -30,25 +30,15 @@ _ENTRY = select(entries.c.hash).where(
 
 @dataclass(frozen=True)
 class Head:
-    """Where an account, or a publication, stands in the ledger.
+    """Where an account, or a publication, stands in the ledger."""
 
-    Parameters
-    ----------
-    seq, head : int, str
-        The newest entry and its hash; of a publication its version from 1 and a fingerprint.
-    account : int
-        Whose entries; 0 for a publication.
-    before : str
-        Of a publication the fingerprint of the version before.
-    closed : bool
-        Whether it is closed for good.
-    """
-
+    # seq, head: The newest entry and its hash; of a publication its version from 1 and a
+    # fingerprint.
     seq: int = 0
     head: str = ""
-    account: int = 0
-    before: str = ""
-    closed: bool = False
+    account: int = 0  # whose entries; 0 for a publication
+    before: str = ""  # of a publication the fingerprint of the version before
+    closed: bool = False  # whether it is closed for good
 
     def bears_out(self, session: Session, mark: Mark) -> bool:
         """Whether the entry that a mark names is there, and what lost entries is closed."""

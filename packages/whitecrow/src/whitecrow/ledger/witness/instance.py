@@ -34,13 +34,7 @@ _AWAY = (
 class InstancePlace:
     """Another instance of the service, ours or somebody else's.
 
-    Parameters
-    ----------
-    address : str
-        Such as ``https://witness.example.org``; plain ``http`` on this machine alone, for the
-        token would travel in the open.
-    ledger, public : str
-        Whose statements, and who signs them.
+    Plain ``http`` is for this machine alone: the token would travel in the open.
     """
 
     def __init__(self, address: str, ledger: str, public: str) -> None:
@@ -61,7 +55,6 @@ class InstancePlace:
         self._connection: http.client.HTTPConnection | None = None
 
     def read(self) -> Evidence:
-        """All that the instance holds of the ledger."""
         status, said = self._call("GET")
         if status == 404:  # it knows nothing of this ledger
             return Evidence({})
@@ -78,7 +71,6 @@ class InstancePlace:
         return True
 
     def close(self) -> None:
-        """End the connection."""
         with self._turn:
             self._hang_up()
 

@@ -6,10 +6,10 @@ in one step. Whoever is told that a statement was kept may rely on it after a po
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,8 +18,10 @@ from sqlalchemy.schema import PrimaryKeyConstraint
 
 from whitecrow.errors import LedgerCorrupt, LedgerUnusable, WhitecrowError
 from whitecrow.ledger.columns import text, whole
-from whitecrow.ledger.database import Database, Session
+from whitecrow.ledger.database import Database, Session, locked
 from whitecrow.ledger.witness.statement import Evidence, Mark, Statement
+
+_TO_WRITE = os.O_CREAT | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 _LARGE = 1 << 20
 """Bytes of a file after which it is written anew with what still matters."""
@@ -53,12 +55,7 @@ def checked(written: Iterable[str], ledger: str, public: str) -> list[Statement]
 class FilePlace:
     """A file on another disk or machine, one statement a line; several processes may append.
 
-    Parameters
-    ----------
-    path : Path
-        The file; the first statement of a chain makes it, and nothing else.
-    ledger, public : str
-        Whose statements, and who signs them.
+    The first statement of a chain makes the file, and nothing else.
     """
 
     def __init__(self, path: Path, ledger: str, public: str) -> None:
@@ -68,7 +65,6 @@ class FilePlace:
         self._held = Evidence({})
 
     def read(self) -> Evidence:
-        """All that the file holds of the ledger."""
         if not self._path.exists():  # it is not made here: an empty file would look like a new one
             return Evidence({})
         with self._locked() as file:
@@ -102,19 +98,15 @@ class FilePlace:
     def _locked(self) -> Iterator[int]:
         try:
             new = not self._path.exists()
-            lock = os.open(f"{self._path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+            with closing(locked(self._path.with_name(f"{self._path.name}.lock"))):
+                file = os.open(self._path, _TO_WRITE, 0o600)
                 try:
                     if new:
                         _flush_folder(self._path.parent)
                     yield file
                 finally:
                     os.close(file)
-            finally:
-                os.close(lock)
-        except OSError:
+        except (OSError, sqlite3.Error):
             raise LedgerUnusable(
                 "The witness of this ledger cannot be read or written; does its folder exist, and "
                 "is there room? No answer leaves without it; nothing is lost: ask again."
@@ -154,7 +146,7 @@ class FilePlace:
         kept = dict.fromkeys([*others, *(one.to_text() for one in self._last.values())])
         new = self._path.with_name(f"{self._path.name}.new")
         text = "".join(f"{one}\n" for one in kept).encode()
-        file = os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        file = os.open(new, _TO_WRITE | os.O_TRUNC, 0o600)
         try:
             _write_all(file, text)
             os.fsync(file)
@@ -182,6 +174,8 @@ def _write_all(file: int, text: bytes) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
+    if os.name == "nt":  # where a folder is flushed with what it holds, and cannot be opened
+        return
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -218,13 +212,6 @@ class DatabasePlace:
     """A table in a second database, SQLite's or PostgreSQL's.
 
     The row of the newest statement is what a writer locks before it compares.
-
-    Parameters
-    ----------
-    address : str
-        Its URL.
-    ledger, public : str
-        Whose statements, and who signs them.
     """
 
     def __init__(self, address: str, ledger: str, public: str) -> None:
@@ -237,7 +224,6 @@ class DatabasePlace:
             _TABLE.create(connection, checkfirst=True)
 
     def read(self) -> Evidence:
-        """All that the table holds of the ledger."""
         return self._database.read(self._held)
 
     def _held(self, session: Session) -> Evidence:
@@ -279,5 +265,4 @@ class DatabasePlace:
             return self._database.write(act)
 
     def close(self) -> None:
-        """Give connections back."""
         self._database.close()

@@ -11,9 +11,10 @@ from sqlalchemy import select
 
 from whitecrow.errors import InvalidInput
 from whitecrow.ledger.database import Database
+from whitecrow.ledger.engine import parsed
 from whitecrow.ledger.schema import witness
-from whitecrow.ledger.witness.opening import place_of
-from whitecrow.ledger.witness.places import Place
+from whitecrow.ledger.witness.instance import InstancePlace
+from whitecrow.ledger.witness.places import DatabasePlace, FilePlace, Place
 from whitecrow.ledger.witness.statement import Evidence, SigningKey
 
 KEY_FILE = "WHITECROW_WITNESS_KEY_FILE"
@@ -24,27 +25,14 @@ _SETUP = select(witness).order_by(witness.c.ledger)
 
 @dataclass(frozen=True)
 class Setup:
-    """Which witness a ledger has; kept in the ledger, so that a copy of it knows its witness.
+    """Which witness a ledger has; kept in the ledger, so that a copy of it knows its witness."""
 
-    Parameters
-    ----------
-    ledger : str
-        The ledger's own random name.
-    address : str
-        Where the witness is kept: a file, a database URL, or an instance of the service.
-    key : str
-        The file with the key that signs; the environment may name another.
-    public : str
-        The public key.
-    seconds : int
-        0: the witness is written before an answer leaves. Else in this interval: what was
-        answered since may be forgotten by a restore.
-    """
-
-    ledger: str
-    address: str
-    key: str
-    public: str
+    ledger: str  # the ledger's own random name
+    address: str  # where the witness is kept: a file, a database URL, or an instance of the service
+    key: str  # the file with the key that signs; the environment may name another
+    public: str  # the public key
+    # 0: the witness is written before an answer leaves. Else in this interval: what was answered
+    # since may be forgotten by a restore.
     seconds: int = 0
 
     def signing_key(self) -> SigningKey:
@@ -55,7 +43,6 @@ class Setup:
         return found
 
     def place(self) -> Place:
-        """Open the place."""
         return place_of(self.address, self.ledger, self.public)
 
     def read(self) -> Evidence:
@@ -68,3 +55,22 @@ def setup_of(database: Database) -> Setup | None:
     """Which witness a ledger has."""
     row = database.read(lambda session: session.one(_SETUP))
     return None if row is None else Setup(**row._asdict())
+
+
+_INSTANCE = ("https://", "http://")
+
+
+def place_of(address: str, ledger: str, public: str) -> Place:
+    """Open the place of a witness: a file, a database URL, or another instance of the service."""
+    if address.startswith(_INSTANCE):
+        return InstancePlace(address, ledger, public)
+    if "://" in address:
+        return DatabasePlace(address, ledger, public)
+    return FilePlace(Path(address), ledger, public)
+
+
+def shown(address: str) -> str:
+    """How to call a place in messages; without a password."""
+    if "://" not in address or address.startswith(_INSTANCE):
+        return address
+    return parsed(address).render_as_string(hide_password=True)

@@ -22,51 +22,27 @@ from whitecrow.ledger.account import canonical
 
 @dataclass(frozen=True, order=True)
 class Mark:
-    """Where one account stood.
+    """Where one account stood."""
 
-    Parameters
-    ----------
-    era : int
-        How often the custodian has accepted that entries were lost; it counts before ``seq``.
-    seq : int
-        The newest entry.
-    head : str
-        Its hash.
-    """
-
+    # How often the custodian has accepted that entries were lost; it counts before ``seq``.
     era: int
-    seq: int
-    head: str
+    seq: int  # the newest entry
+    head: str  # its hash
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Where some accounts of one ledger stood, signed by whoever writes that ledger.
+    """Where some accounts of one ledger stood, signed by whoever writes that ledger."""
 
-    Parameters
-    ----------
-    ledger : str
-        Which ledger: its random name.
-    at : str
-        When, in UTC.
-    accounts : mapping
-        Marks by the name of the dataset.
-    signature : str
-        Hexadecimal; empty while it is not signed.
-    extends : str
-        The fingerprint of what the place held before; empty for the first statement.
-    number : int
-        Its place in the chain, from 1; 0 for statements of older versions, which had none.
-    last : bool
-        Whether the witness was dismissed with it: no copy that still names this witness goes on.
-    """
-
-    ledger: str
-    at: str
-    accounts: Mapping[str, Mark]
-    signature: str = ""
+    ledger: str  # which ledger: its random name
+    at: str  # when, in UTC
+    accounts: Mapping[str, Mark]  # marks by the name of the dataset
+    signature: str = ""  # hexadecimal; empty while it is not signed
+    # The fingerprint of what the place held before; empty for the first statement.
     extends: str = ""
+    # Its place in the chain, from 1; 0 for statements of older versions, which had none.
     number: int = 0
+    # Whether the witness was dismissed with it: no copy that still names this witness goes on.
     last: bool = False
 
     def _content(self) -> dict[str, Any]:
@@ -127,22 +103,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a place holds of a ledger.
+    """What a place holds of a ledger."""
 
-    Parameters
-    ----------
-    marks : mapping
-        The furthest mark of every account.
-    number, fingerprint : int, str
-        Of the newest statement. Without a fingerprint the place knows nothing of the ledger.
-    last : bool
-        Whether the witness was dismissed.
-    """
-
-    marks: Mapping[str, Mark]
+    marks: Mapping[str, Mark]  # the furthest mark of every account
+    # number, fingerprint: Of the newest statement. Without a fingerprint the place knows nothing of
+    # the ledger.
     number: int = 0
     fingerprint: str = ""
-    last: bool = False
+    last: bool = False  # whether the witness was dismissed
 
     @classmethod
     def of(cls, statements: Iterable[Statement]) -> Self:
@@ -173,10 +141,7 @@ class Evidence:
 class SigningKey:
     """The private key with which a ledger signs; it never shows itself.
 
-    Parameters
-    ----------
-    path : Path
-        A file with 64 hexadecimal digits, readable by its owner alone.
+    Its file has 64 hexadecimal digits, readable by its owner alone.
     """
 
     def __init__(self, path: Path) -> None:

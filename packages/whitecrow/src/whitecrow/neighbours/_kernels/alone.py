@@ -38,16 +38,7 @@ def count_alone(
     counts: Ints,
     room: Floats,
 ) -> None:
-    """Count the neighbours of each record, up to ``cap``.
-
-    Parameters
-    ----------
-    asked : float64, records x columns
-    counts : int64
-        Receives min(neighbours, cap).
-    room : float64, columns + ROOM
-        Memory to work in.
-    """
+    """Write min(neighbours, cap) of each record into ``counts``; ``room`` is columns + ROOM."""
     least, keys = room[:BRANCHES], room[BRANCHES : BRANCHES + WAITING]
     waiting, local = room[BRANCHES + WAITING : ROOM], room[ROOM:]
     for i in range(len(asked)):

@@ -63,17 +63,11 @@ def count_blocks(
     last: int,
     counts: Rows,
 ) -> None:
-    """Count the neighbours of some blocks of ``asked``, up to ``cap``.
+    """Count the neighbours of some blocks of ``asked`` (blocks x columns x 64), up to ``cap``.
 
-    Parameters
-    ----------
-    asked : float64, blocks x columns x 64
-        The records asked about, near ones together.
-    rows : int32
-        Where each lane's count goes; lanes after the last one hold no record.
-    counts : int32
-        Receives min(neighbours, cap), or ALONE for a record of a group whose others need other
-        leaves.
+    Near records lie together. ``rows`` says where each lane's count goes; lanes after the last one
+    hold no record. ``counts`` receives min(neighbours, cap), or ALONE for a record of a group whose
+    others need other leaves.
     """
     columns, leaves = len(relation.scales), len(index.blocks)
     group, space = room_for_groups(columns)

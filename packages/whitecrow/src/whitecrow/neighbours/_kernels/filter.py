@@ -40,17 +40,9 @@ def frame(
 ) -> None:
     """Fill in the frames and the float32 copies of some blocks.
 
-    Parameters
-    ----------
-    blocks : float64, blocks x columns x 64
-    weights, categories
-        A factor for each column, and 1 where a column holds categories.
-    units : bool
-        Whether each block is measured in its own half-width (not where mismatches count 1).
-    widest : float
-        The half-width of all data; keeps the units of a block of equal records sensible.
-    frames : float64, blocks x (columns + EXTRA)
-    local : float32, blocks x (columns + 1) x 64
+    ``frames`` is blocks x (columns + EXTRA), ``local`` blocks x (columns + 1) x 64. ``units`` says
+    whether each block is measured in its own half-width (not where mismatches count 1); ``widest``,
+    the half-width of all data, keeps the units of a block of equal records sensible.
     """
     columns = blocks.shape[1]
     for block in range(first, last):
@@ -165,15 +157,10 @@ def margins(index: Index, relation: Relation, leaf: int) -> tuple[float, float, 
 def limits(
     index: Index, relation: Relation, rho: float, reach: float, slack: float, error: float
 ) -> tuple[float, float, float, float]:
-    """Return the limits of a block's filter.
+    """Return the limits of a block's filter: ``inner``, ``outer``, ``sure``, ``possible``.
 
-    Returns
-    -------
-    inner, outer : float
-        A record whose size is at most ``inner`` is close to the whole block; above ``outer``, to
-        none of it.
-    sure, possible : float
-        What a score must reach, before half the size is added for SQUARES.
+    A record whose size is at most ``inner`` is close to the whole block; above ``outer``, to none
+    of it. A score must reach the others, before half the size is added for SQUARES.
     """
     near, far = rho - reach - slack, rho + reach + slack
     if relation.kind == MIXED:

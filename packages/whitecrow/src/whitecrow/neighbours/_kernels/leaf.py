@@ -19,17 +19,11 @@ Ints = NDArray[np.int64]
 
 
 class Group(NamedTuple):
-    """The records that are being counted for.
+    """The records that are being counted for."""
 
-    Parameters
-    ----------
-    records : float64, columns x 64
-    rows, found : int64, 64
-        Where each record's count goes, and how many neighbours it has so far, beside those that
-        everyone has.
-    """
-
-    records: Floats
+    records: Floats  # columns x 64
+    # Of each record: where its count goes, and how many neighbours it has so far beside those
+    # that everyone has.
     rows: Ints
     found: Ints
 
@@ -53,10 +47,7 @@ def look(
 ) -> tuple[int, int]:
     """Count a leaf's records close to each record of the group.
 
-    Returns
-    -------
-    most, count : int
-        The most that anyone has, and how many had to be compared with the leaf's records.
+    Return the most that anyone has, and how many had to be compared with the leaf's records.
     """
     found, sizes, opened = group.found, space.sizes, space.opened
     here = min(LANES, index.size - leaf * LANES)

@@ -36,15 +36,7 @@ _WIDE = 0.5
 def count_part(
     index: Index, tree: WideTree, relation: Relation, asked: Floats, cap: int, counts: Ints
 ) -> None:
-    """Count the neighbours of each record, up to ``cap``.
-
-    Parameters
-    ----------
-    asked : float64, records x columns
-        The records asked about, near ones together.
-    counts : int64
-        Receives min(neighbours, cap).
-    """
+    """Write min(neighbours, cap) of each record into ``counts``; near records come together."""
     columns = asked.shape[1]
     group, space = room_for_groups(columns)
     box = np.empty((2, columns))

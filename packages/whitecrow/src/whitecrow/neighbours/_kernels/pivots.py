@@ -32,21 +32,13 @@ _PLENTY = 1 << 40
 
 
 class Pivots(NamedTuple):
-    """The pivots of one group.
+    """The pivots of one group."""
 
-    Parameters
-    ----------
-    points : float64, columns x PIVOTS
-    within : float64, PIVOTS x 2
-        Two distances: what lies this near to the pivot is a neighbour of all its records, or of
-        those that are no farther from it than the mean.
-    reached : int64, PIVOTS x 2
-        How many records lie surely within each distance.
-    """
-
-    points: Floats
+    points: Floats  # columns x PIVOTS
+    # PIVOTS x 2, two distances: what lies this near to the pivot is a neighbour of all its records,
+    # or of those that are no farther from it than the mean.
     within: Floats
-    reached: Ints
+    reached: Ints  # PIVOTS x 2, how many records lie surely within each distance
 
 
 @inner

@@ -20,26 +20,18 @@ _NONE = -1
 
 
 class Search(NamedTuple):
-    """A walk around one group.
+    """A walk around one group."""
 
-    Parameters
-    ----------
-    low, high : float64, columns
-        The box around the records that still count.
-    centre : float64, columns
-        Where near is measured from; it decides the order of visits only.
-    keys, nodes
-        The nodes that wait, as a binary heap: how near; node, first block, number of blocks.
-    state : int64
-        How many nodes wait; how many records are close to everyone in the group; whether the box
-        has shrunk since the walk began; a leaf that comes next.
-    """
-
+    # low, high: the box around the records that still count.
     low: Floats
     high: Floats
-    centre: Floats
+    centre: Floats  # where near is measured from; it decides the order of visits only
+    # keys, nodes: The nodes that wait, as a binary heap: how near; node, first block, number of
+    # blocks.
     keys: Floats
     nodes: Ints
+    # How many nodes wait; how many records are close to everyone in the group; whether the box has
+    # shrunk since the walk began; a leaf that comes next.
     state: Ints
 
 

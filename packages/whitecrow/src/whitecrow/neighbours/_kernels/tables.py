@@ -37,35 +37,18 @@ def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
 
 
 class Index(NamedTuple):
-    """Records in k-d order and all that is computed from them once.
+    """Records in k-d order and all that is computed from them once."""
 
-    Parameters
-    ----------
-    size : int
-        The number of records; the last block is filled up with copies of the last one.
-    blocks : float64, blocks x columns x 64
-    boxes : float64, nodes x 2 x columns
-        The lowest and highest values of each node of the tree.
-    local : float32, blocks x (columns + 1) x 64
-        The filter: each block in its own frame, and minus half the squared lengths.
-    frames : float64, blocks x (columns + 4)
-        Centre, unit and reaches of each block.
-    weights : float64, columns
-        The factor of each column in the filter.
-    categories : uint8, columns
-        1 for a column of categories.
-    mismatches : int
-        How many columns hold categories.
-    """
-
-    size: int
-    blocks: Floats
-    boxes: Floats
+    size: int  # the number of records; the last block is filled up with copies of the last one
+    blocks: Floats  # blocks x columns x 64
+    boxes: Floats  # nodes x 2 x columns, the lowest and highest values of each node of the tree
+    # blocks x (columns + 1) x 64, the filter: each block in its own frame, and minus half the
+    # squared lengths.
     local: Singles
-    frames: Floats
-    weights: Floats
-    categories: Bytes
-    mismatches: int
+    frames: Floats  # blocks x (columns + 4), centre, unit and reaches of each block
+    weights: Floats  # the factor of each column in the filter
+    categories: Bytes  # 1 for a column of categories
+    mismatches: int  # how many columns hold categories
 
 
 def most_wide_nodes(blocks: int) -> int:
@@ -94,38 +77,22 @@ class WideTree(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """The reference predicate, and how the filter may speak of it.
+    """The reference predicate, and how the filter may speak of it."""
 
-    Parameters
-    ----------
-    kind, threshold, scales
-        Two records are close when ``measure(kind, a, b, scales) <= threshold``.
-    radius : float
-        The threshold as a distance; 0 where only the exact predicate may be used.
-    """
-
+    # kind, threshold, scales: Two records are close when ``measure(kind, a, b, scales) <=
+    # threshold``.
     kind: int
     threshold: float
     scales: Floats
-    radius: float
+    radius: float  # the threshold as a distance; 0 where only the exact predicate may be used
 
 
 class Workspace(NamedTuple):
-    """Room for one look at one leaf: at most 64 records in the leaf's frame.
+    """Room for one look at one leaf: at most 64 records in the leaf's frame."""
 
-    Parameters
-    ----------
-    rows : float32, columns x 64
-    sizes : float64, 64
-        How far each is from the leaf's centre.
-    sure, possible : float32, 64
-        The scores from which a pair is surely, or possibly, close.
-    opened : int64, 64
-        Which of them the leaf's reach leaves open.
-    """
-
-    rows: Singles
-    sizes: Floats
+    rows: Singles  # columns x 64
+    sizes: Floats  # how far each is from the leaf's centre
+    # sure, possible: The scores from which a pair is surely, or possibly, close.
     sure: Singles
     possible: Singles
-    opened: Ints
+    opened: Ints  # which of them the leaf's reach leaves open

@@ -1,0 +1,125 @@
+"""The page of a screening: a file is dropped, and each record of it is flagged or is not."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whitecrow.curator.transcripts import paid_series
+from whitecrow.data import Card
+from whitecrow.data.asked import read_asked
+from whitecrow.errors import InvalidInput, WhitecrowError, http_status
+from whitecrow.rendering import chance
+from whitecrow.screening import MOST_AT_ONCE, Screening
+from whitecrow_server._people import Person
+from whitecrow_server._untrusted_input import question_from, strict_json
+from whitecrow_server.console import _charts as charts
+from whitecrow_server.console._site import HOME, Form, Page, Sent, Site, Visit
+
+_ASKING = ("analyst", "custodian")
+_SHOWN = 100
+_LONGEST = 20_000
+
+
+def add(site: Site) -> None:
+    """Add the page."""
+    service = site.service
+
+    def card_of(who: Person, name: str) -> Card:
+        return service.curator(who, name).card
+
+    def page(visit: Visit, *, status: int = 200, **more: Any) -> Page:
+        found = service.dataset(visit.who, visit.part("name"))
+        written = strict_json((visit.form.one("question") or visit.query("question")).encode())
+        series = _series(written)
+        values = {
+            "dataset": found,
+            "at": f"{HOME}/datasets/{found['name']}/ask/screening/flags",
+            "question": {"kind": "screening", **series.to_json()},
+            "columns": series.names(card_of(visit.who, found["name"])),
+            "most": MOST_AT_ONCE,
+            "longest": _LONGEST,
+            "typed": visit.form.one("records"),
+            "wrong": "",
+            "flags": None,
+        }
+        return Page("screening.html", {**values, **more}, status)
+
+    def batch(who: Person, name: str, form: Form, written: Mapping[str, Any]) -> dict[str, Any]:
+        """The question about the records of a form, which are read as the data's own are."""
+        series, card = _series(written), card_of(who, name)
+        paid_series(service.curator(who, name), series, analyst=who.name)  # or it is refused
+        records = _records(form.one("records"), card, series)
+        return {"kind": "screening", **series.of_all(records).to_json()}
+
+    def flags(visit: Visit) -> Page | Sent:
+        state = visit.request.state
+        try:
+            if isinstance(state.out, WhitecrowError):
+                raise state.out
+            release = state.out or site.handler.answered(
+                visit.request, state.asking, lambda: visit.who
+            )
+        except WhitecrowError as error:
+            wrong = {"wrong": str(error), "wrong_at": "records"}
+            return page(visit, status=http_status(error), **wrong)
+        if visit.form.one("as") == "csv":
+            lines = [f"{row},{int(flag)}" for row, flag in enumerate(release.answer, 1)]
+            return Sent("flags.csv", "\n".join(["row,anomaly", *lines, ""]).encode())
+        asked = release.question["batch"]
+        rows = [
+            (row, *asked[row - 1].values()) for row, flag in enumerate(release.answer, 1) if flag
+        ]
+        shown = {
+            "records": len(release.answer),
+            "anomalies": len(rows),
+            "heads": list(asked[0]),
+            "rows": rows[:_SHOWN],
+        }
+        return page(visit, flags=shown)
+
+    site.get("/datasets/{name}/screening", page, roles=_ASKING)
+    site.post("/datasets/{name}/ask/{kind}/flags", flags, roles=_ASKING, asks=batch)
+
+
+def _series(written: object) -> Screening:
+    """The series that a form carries."""
+    question = question_from(written) if isinstance(written, dict) else None
+    if not isinstance(question, Screening):
+        raise InvalidInput("The form is stale; open the screening again.")
+    return question.paid_as()
+
+
+def _records(text: str, card: Card, series: Screening) -> list[dict[str, Any]]:
+    lines = text.count("\n")
+    if lines > MOST_AT_ONCE:
+        raise InvalidInput(
+            f"There are {lines:,} records; without scripts a page screens {MOST_AT_ONCE:,} at a "
+            "time. Send them in parts, or use `whitecrow screening ask`."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "records.csv"
+        path.write_text(text, encoding="utf-8")
+        asked = read_asked(path, card, columns=series.names(card))
+    return [one for one in asked.records if one is not None]
+
+
+def error_curve(figures: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How often an answer is wrong by how many records are near: a table and a picture."""
+    errors = figures.get("error_by_neighbours")
+    if errors is None:
+        return None
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": [int(count) for count in errors],
+        "y": [round(100 * error, 4) for error in errors.values()],
+        "tone": "accent",
+    }
+    label = "How often an answer is wrong, by the records near the one asked about"
+    return {
+        "rows": [(f"{int(count):,}", chance(error)) for count, error in errors.items()],
+        "chart": charts.chart([trace], x="records near it", y="wrong, in %", label=label),
+    }

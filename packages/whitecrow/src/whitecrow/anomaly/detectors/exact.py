@@ -1,0 +1,318 @@
+"""Grubbs' test, the local outlier factor, a histogram, the distance model: in exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whitecrow.anomaly.detectors.base import Values, moments
+from whitecrow.anomaly.weights import DistanceAnomaly
+from whitecrow.errors import invalid
+from whitecrow.privacy import exact
+
+SIDES = ("both", "high", "low")
+
+_BITS = 24
+"""Critical values are rounded to this many binary places: far finer than the test's meaning, far
+coarser than the error of any quantile routine, so that every machine has the same table."""
+
+
+@dataclass(frozen=True)
+class Grubbs:
+    """An outlier lies too many standard deviations from the mean for its population's size.
+
+    The record is flagged iff ``|v - mean| / sd > (n-1)/sqrt(n) * sqrt(T^2 / (n-2+T^2))`` with
+    ``T`` the upper ``level/(2n)`` quantile of Student's t with ``n-2`` degrees of freedom
+    (``level/n`` for one side): one single test of this record, not iterated. With ``y`` the
+    members' distances from the record, ``S1 = sum y`` and ``S2 = sum y^2``, that is
+    ``S1^2 > share * n * S2`` with ``share = (n-1) T^2 / (n-2 + n T^2)``, which whole numbers decide
+    exactly. Populations of fewer than three have no outliers.
+
+    References
+    ----------
+    F. E. Grubbs, Procedures for detecting outlying observations in samples, Technometrics 11, 1969.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Grubbs().outlier(np.array([0, 1, 2, 3, 4, 5, 60]), 60)
+    True
+    """
+
+    level: Fraction = Fraction(1, 20)  # the test's level, between 0 and 1
+    # {"both", "high", "low"}: Whether to flag values on both sides of the mean, or only above or
+    # below it.
+    sides: str = "both"
+    kind: ClassVar[str] = "grubbs"
+
+    def __post_init__(self) -> None:
+        level = exact(self.level, owner="Grubbs", parameter="level")
+        if level >= 1:
+            raise invalid("Grubbs", "level", "a number above 0 and below 1", self.level)
+        object.__setattr__(self, "level", level)
+        if self.sides not in SIDES:
+            raise invalid("Grubbs", "sides", f"one of {', '.join(SIDES)}", self.sides)
+
+    def shares(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the critical share of ``S1^2`` in ``n * S2`` for populations of these sizes.
+
+        The share is a multiple of 2^-24, hence exact in double precision; sizes under 3 get a
+        share that is never exceeded.
+        """
+        from scipy import special  # scipy takes long to import
+
+        n = np.maximum(np.asarray(sizes, dtype=np.float64), 3)
+        tails = 2 if self.sides == "both" else 1
+        square = special.stdtrit(n - 2, float(self.level) / (tails * n)) ** 2
+        share = (n - 1) * square / (n - 2 + n * square)
+        rounded = np.rint(share * 2.0**_BITS) / 2.0**_BITS
+        return np.where(np.asarray(sizes) < 3, 2.0, rounded)
+
+    def outlier(self, values: Values, own: int) -> bool:
+        total, squares = moments(values, own)
+        if (self.sides == "high" and total > 0) or (self.sides == "low" and total < 0):
+            return False
+        size = len(values)
+        share = Fraction(float(self.shares(np.array([size]))[0]))
+        return total * total > share * size * squares
+
+    def words(self) -> str:
+        side = {"both": "from", "high": "above", "low": "below"}[self.sides]
+        return f"it lies too far {side} the mean by Grubbs' test at level {self.level!s}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "level": str(self.level), "sides": self.sides}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["level"], data["sides"])
+
+
+_MOST_NEIGHBOURS = 10_000
+
+
+@dataclass(frozen=True)
+class LocalOutlierFactor:
+    """An outlier's neighbours are much denser than itself (LOF above a threshold).
+
+    Every member has exactly ``k`` neighbours: the nearest others, *of equally near ones the
+    smaller value first*; copies of one value are interchangeable. (All others if there are fewer
+    than ``k``.) This makes the factor a function of the multiset of values, and agrees with
+    scikit-learn wherever no two distances tie. With ``kd(q)`` the distance of q's k-th neighbour
+    and ``R(p)`` the sum over p's neighbours q of ``max(kd(q), |p-q|)``, the factor of v is the
+    mean over its neighbours o of ``R(v)/R(o)``. Among copies: ``0/0`` is 1 (a pile is as dense
+    as itself), anything else over 0 is infinite (an outlier beside a pile). A population of one
+    has no outlier.
+
+    In sorted order a member's neighbours are a window of ranks around it, so the factor depends
+    on the ``3k`` members on each side of the record only (``proof.md`` of explain).
+
+    References
+    ----------
+    M. Breunig et al., LOF: identifying density-based local outliers, SIGMOD 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lof = LocalOutlierFactor(k=2)
+    >>> lof.factor(np.array([0, 1, 2, 3, 10]), 10)
+    Fraction(5, 1)
+    """
+
+    k: int = 20  # neighbours, at least 1
+    threshold: Fraction = Fraction(3, 2)  # an outlier's factor is strictly above it; at least 1
+    kind: ClassVar[str] = "lof"
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.k, bool)
+            or not isinstance(self.k, int)
+            or not 1 <= self.k <= _MOST_NEIGHBOURS
+        ):
+            must = f"a whole number between 1 and {_MOST_NEIGHBOURS}"
+            raise invalid("LocalOutlierFactor", "k", must, self.k)
+        threshold = exact(self.threshold, owner="LocalOutlierFactor", parameter="threshold")
+        if threshold < 1:
+            raise invalid("LocalOutlierFactor", "threshold", "a number of at least 1", threshold)
+        object.__setattr__(self, "threshold", threshold)
+
+    def factor(self, values: Values, own: int) -> Fraction | None:
+        """Return the exact factor of a member, or None where it is infinite."""
+        near, place = window(values, own, 3 * self.k)
+        z = [int(value) for value in near]
+        k = min(self.k, len(z) - 1)
+        if k == 0:
+            return Fraction(1)
+        first, kd = _neighbourhoods(z, k)
+
+        def reach(i: int) -> int:
+            members = range(first[i], first[i] + k + 1)
+            return sum(max(kd[j], abs(z[j] - z[i])) for j in members) - kd[i]
+
+        mine = reach(place)
+        total = Fraction(0)
+        for j in range(first[place], first[place] + k + 1):
+            other = reach(j)
+            if other == 0 < mine:
+                return None
+            total += Fraction(mine, other) if other else 1
+        return (total - 1) / k  # the record itself was counted in its own window, as R(v)/R(v)
+
+    def outlier(self, values: Values, own: int) -> bool:
+        factor = self.factor(values, own)
+        return factor is None or factor > self.threshold
+
+    def words(self) -> str:
+        return f"its local outlier factor ({self.k} neighbours) is above {self.threshold!s}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "k": self.k, "threshold": str(self.threshold)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["k"], data["threshold"])
+
+
+def window(values: Values, own: int, reach: int) -> tuple[Values, int]:
+    """Return up to ``reach`` values on each side of one copy of ``own``, and its place there."""
+    place = int(np.searchsorted(values, own))
+    start = max(0, place - reach)
+    return values[start : place + reach + 1], place - start
+
+
+def _neighbourhoods(z: list[int], k: int) -> tuple[list[int], list[int]]:
+    """Return where each member's window of k+1 ranks begins, and its k-distance.
+
+    The window of the next member never begins further left, and moves right only past a member
+    that is strictly nearer than the one it leaves: ties keep the smaller value.
+    """
+    first, kd, start = [], [], 0
+    for here in z:
+        while start + k + 1 < len(z) and z[start + k + 1] - here < here - z[start]:
+            start += 1
+        first.append(start)
+        kd.append(max(here - z[start], z[start + k] - here))
+    return first, kd
+
+
+_MOST_BINS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """An outlier's bin holds fewer than a given share of the population.
+
+    The bins have equal width and span the population from its smallest to its largest value; bin
+    ``j`` of ``b`` holds the values x with ``floor((x - min) * b / (max - min)) = j``, and the
+    largest value belongs to the last bin. A population of equal values is one bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Histogram(bins=10, frequency="1/4").outlier(np.array([0, 1, 1, 2, 3, 3, 20]), 20)
+    True
+    """
+
+    # How many bins; ``"sqrt"`` is the square root of the population's size, rounded up.
+    bins: int | str = "sqrt"
+    # A record is an outlier if its bin, itself included, holds strictly less than this share of the
+    # population. Above 0, at most 1.
+    frequency: Fraction = Fraction(1, 400)
+    kind: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.bins, int) and not isinstance(self.bins, bool)
+        if self.bins != "sqrt" and not (whole and 1 <= int(self.bins) <= _MOST_BINS):
+            must = f'"sqrt" or a whole number between 1 and {_MOST_BINS}'
+            raise invalid("Histogram", "bins", must, self.bins)
+        frequency = exact(self.frequency, owner="Histogram", parameter="frequency")
+        if frequency > 1:
+            raise invalid("Histogram", "frequency", "a share of at most 1", self.frequency)
+        if frequency.denominator > _MOST_BINS:
+            hint = f"Its denominator may be at most {_MOST_BINS}."
+            raise invalid("Histogram", "frequency", "a simple fraction", self.frequency, hint)
+        object.__setattr__(self, "frequency", frequency)
+
+    def count(self, size: int) -> int:
+        """Return how many bins a population of this size has."""
+        return isqrt(size - 1) + 1 if self.bins == "sqrt" else int(self.bins)
+
+    def outlier(self, values: Values, own: int) -> bool:
+        size, low = len(values), int(values[0])
+        width, bins = int(values[-1]) - low, self.count(len(values))
+        if width == 0:
+            start, stop = low, low
+        else:
+            place = min((own - low) * bins // width, bins - 1)
+            start = low - (-place * width // bins)
+            stop = low + (width if place == bins - 1 else ((place + 1) * width - 1) // bins)
+        found = np.searchsorted(values, stop, "right") - np.searchsorted(values, start, "left")
+        return int(found) * self.frequency.denominator < self.frequency.numerator * size
+
+    def words(self) -> str:
+        bins = "the square root of the population" if self.bins == "sqrt" else str(self.bins)
+        return f"its bin (of {bins}) holds under {self.frequency!s} of the population"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "bins": self.bins, "frequency": str(self.frequency)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["bins"], data["frequency"])
+
+
+@dataclass(frozen=True)
+class FewWithin:
+    """An outlier has at most ``beta`` records, itself included, within ``reach`` steps.
+
+    This is :class:`~whitecrow.DistanceAnomaly` on one numeric column, with the radius in whole
+    steps of the column's resolution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> FewWithin(beta=1, reach=5).outlier(np.array([0, 1, 2, 9]), 9)
+    True
+    """
+
+    beta: int  # the most records an outlier may have within reach; at least 1
+    reach: int  # steps, at least 0
+    kind: ClassVar[str] = "distance"
+
+    def __post_init__(self) -> None:
+        for parameter, least in (("beta", 1), ("reach", 0)):
+            value = getattr(self, parameter)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                must = f"a whole number of at least {least}"
+                raise invalid("FewWithin", parameter, must, value)
+
+    @classmethod
+    def of(cls, model: DistanceAnomaly, step: Fraction) -> Self:
+        """Return the model on a grid: ``|a-b| <= radius`` of grid values, decided exactly."""
+        return cls(model.beta, Fraction(model.radius) // step)
+
+    def near(self, values: Values, own: int) -> int:
+        """Return how many records, itself included, lie within reach."""
+        return int(
+            np.searchsorted(values, own + self.reach, "right")
+            - np.searchsorted(values, own - self.reach, "left")
+        )
+
+    def outlier(self, values: Values, own: int) -> bool:
+        return self.near(values, own) <= self.beta
+
+    def words(self) -> str:
+        return f"at most {self.beta} records, itself included, lie within {self.reach} steps of it"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "beta": self.beta, "reach": self.reach}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["beta"], data["reach"])
