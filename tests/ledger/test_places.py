@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from charges import QUARTER, charge, order, spent
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whitecrow as wc
-from whitecrow.ledger import Budget, Ledger
+from whitecrow.ledger import Budget, Ledger, store
 from whitecrow.ledger.verification import verify
 from whitecrow.place.balls import BALLS
 
@@ -86,6 +88,21 @@ def test_what_places_cost_is_kept_up_to_date_whatever_happens(
             ledger.close()
 
 
+def test_a_long_quote_holds_no_transaction_for_long(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+    look = store.Quoting.add
+
+    def noted(self: store.Quoting, account: Any, orders: list[Any], geometry: Any) -> None:
+        looked_at.append(len(orders))
+        look(self, account, orders, geometry)
+
+    monkeypatch.setattr(store.Quoting, "add", noted)
+    assert ledger.quote("clinic", [order(f"q{i}") for i in range(120)]).charged == 120
+    assert looked_at == [50, 50, 20]
+
+
 def test_a_quote_says_what_a_batch_would_cost(ledger: Ledger) -> None:
     ledger.settle("clinic", charge(ledger, order("a", place=0.0)), True)
     batch = [order("a", place=0.0), *(order(f"q{i}", place=10.0 * i) for i in range(1, 5))]
@@ -106,9 +123,10 @@ def test_a_quote_says_what_a_batch_would_cost(ledger: Ledger) -> None:
         max_size=12,
     ),
     st.integers(0, 4),
+    st.sampled_from((1, 3, 50)),
 )
 def test_a_quote_is_what_asking_the_batch_one_by_one_costs(
-    asked: list[tuple[str, int, bool]], already: int
+    asked: list[tuple[str, int, bool]], already: int, at_once: int
 ) -> None:
     batch = [
         order(
@@ -123,7 +141,8 @@ def test_a_quote_is_what_asking_the_batch_one_by_one_costs(
         ledger.open("clinic", budget=Budget.of("100"))
         for one in batch[:already]:
             ledger.settle("clinic", charge(ledger, one), True)
-        quote = ledger.quote("clinic", batch)
+        with patch.object(store, "_QUOTED_AT_ONCE", at_once):
+            quote = ledger.quote("clinic", batch)
         for one in batch[already:]:
             charge(ledger, one)
         for line in ("differential", "conditional", "sensitive"):

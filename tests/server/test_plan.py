@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from .conftest import House, identify
+import pytest
+
+from whitecrow_server._aside_process import _alone
+
+from .conftest import Caller, House, identify
 
 
 def _plan(house: House, who: str, *questions: dict[str, Any]) -> dict[str, Any]:
-    return house.service.plan(house.service.people.get(who), "clinic", questions)
+    body = json.dumps({"questions": questions}).encode()
+    return house.service.plan(house.service.people.get(who), "clinic", body)
 
 
 def test_a_plan_and_a_balance_count_by_either_rule(opened: Callable[..., House]) -> None:
@@ -43,3 +51,45 @@ def test_a_plan_knows_the_allowance_and_the_policy_for_the_analyst_who_asks(
     assert sorted(refused["refused"]) == ["1", "2"]
     assert "'ana' may not ask identify" in refused["reason"]
     assert refused["charged"] == 0
+
+
+MALFORMED: dict[str, tuple[object, str]] = {
+    "no object": ([], "one key"),
+    "another key": ({"questions": [], "epsilon": "1"}, "one key"),
+    "no list": ({"questions": "all"}, "list of objects"),
+    "no questions": ({"questions": [1]}, "list of objects"),
+    "too many": ({"questions": [{}] * 2001}, "at most 2000"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_plan_that_is_no_list_of_questions_is_refused_in_words(name: str, house: House) -> None:
+    body, said = MALFORMED[name]
+    reply = Caller(house)("ana", "POST", "/v1/datasets/clinic/plan", json=body)
+    assert reply.status_code == 422
+    assert said in reply.json()["error"]["reason"]
+
+
+def test_a_plan_must_be_said_to_be_json(house: House) -> None:
+    reply = Caller(house)(
+        "ana", "POST", "/v1/datasets/clinic/plan", content=b"{}", headers={"Content-Type": "x/y"}
+    )
+    assert reply.status_code == 422
+    assert "Content-Type" in reply.json()["error"]["reason"]
+
+
+def test_one_process_at_a_time_computes_what_is_free(tmp_path: Path) -> None:
+    """Of several workers': another core is left to answers."""
+    file, order = str(tmp_path / "turn"), []
+
+    def second() -> None:
+        with _alone(file):
+            order.append("second")
+
+    with _alone(file):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]

@@ -24,11 +24,9 @@ class Aside:
         self._lock = threading.Lock()
         self._child: Child | None = None
 
-    def plan(
-        self, curator: Curator, analyst: str, questions: list[Mapping[str, Any]]
-    ) -> dict[str, Any]:
-        """Say what a batch would cost together."""
-        return self._done("plan", curator, analyst, {"questions": questions})
+    def plan(self, curator: Curator, analyst: str, batch: bytes) -> dict[str, Any]:
+        """Say what a batch would cost together, which is passed on as it was sent."""
+        return self._done("plan", curator, analyst, {"batch": batch.decode("latin-1")})
 
     def advice(
         self,
@@ -75,11 +73,13 @@ class Aside:
         if self._child is None or not self._child.alive:
             self.close()  # what is left of one that died
             self._child = Child("whitecrow_server._aside_process", 1)
+            limits = self._settings.limits  # a file that all workers know
             self._child.wires[0].send(
                 {
                     "ledger": self._settings.database,
                     "added": added(),
                     "bytes": _MOST_BYTES,
+                    "turn": None if limits is None else f"{limits}.aside",
                 }
             )
         return self._child

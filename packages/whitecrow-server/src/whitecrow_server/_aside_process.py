@@ -2,15 +2,21 @@
 
 Plans and advice come from public facts and the accounts. They take long and are free, so they must
 not compute among the threads that reply, which take turns by one lock. This process gives way to
-all others, and holds no records.
+all others, and holds no records. Of several workers' processes one computes at a time: on a core
+that such a process has, an answer would wait until its few milliseconds are over, ten times on its
+way, and so one core at least is left to answers.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import resource
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from whitecrow.card import Card
@@ -25,8 +31,11 @@ from whitecrow.limits import Limits
 from whitecrow.place.balls import Balls
 from whitecrow.question import Progress, Question
 from whitecrow_server._added import register_added
-from whitecrow_server._children import Wire, end_with_service, give_way
-from whitecrow_server._untrusted_input import priced_question
+from whitecrow_server._children import Wire, end_with_service
+from whitecrow_server._untrusted_input import batch_in, priced_question
+
+_GIVES_WAY = 5
+"""Enough to come after answers, too little to wait for ever where a machine is busy."""
 
 _MALFORMED = "The question is not well formed: a value is of the wrong type or size."
 
@@ -34,7 +43,7 @@ _MALFORMED = "The question is not well formed: a value is of the wrong type or s
 def main(wire: int, life: int) -> None:
     """Serve until the service ends."""
     end_with_service(life)
-    give_way()
+    os.nice(_GIVES_WAY)
     end = Wire(socket.socket(fileno=wire))
     said = end.receive()
     register_added(said["added"])
@@ -45,7 +54,21 @@ def main(wire: int, life: int) -> None:
     with Ledger(said["ledger"], geometry=geometry) as ledger:
         ledger.database.label = "of this service"
         while True:
-            end.send(_reply(ledger, end.receive()))
+            asked = end.receive()
+            with _alone(said["turn"]):
+                reply = _reply(ledger, asked)
+            end.send(reply)
+
+
+@contextmanager
+def _alone(file: str | None) -> Iterator[None]:
+    """Wait until no other worker's process computes; None: there is no other."""
+    if file is None:
+        yield
+        return
+    with Path(file).open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # let go of with the file
+        yield
 
 
 def _reply(ledger: Ledger, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +108,8 @@ class _Nobody:
         return None
 
 
-def _plan(curator: Curator, questions: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _plan(curator: Curator, batch: str) -> dict[str, Any]:
+    questions = batch_in(batch.encode("latin-1"))
     return curator.plan([priced_question(curator, one) for one in questions]).to_json()
 
 

@@ -125,15 +125,6 @@ def end_with_service(life: int) -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
-def give_way() -> None:
-    """In a process whose work is free: compute only where nobody else wants to.
-
-    A lower priority alone would not do. On a core that it has, such a process is let finish its
-    few milliseconds, and an answer waits for a core ten times on its way.
-    """
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
 def environment() -> dict[str, str]:
     """What a process that a worker starts gets of the service's environment."""
     shown = {

@@ -38,7 +38,7 @@ from whitecrow_server._people import Person
 from whitecrow_server._proxies import counted_address
 from whitecrow_server._scheduling import Lane, Schedule, Share
 from whitecrow_server._service import Asking, Service
-from whitecrow_server._untrusted_input import question_in, read_body
+from whitecrow_server._untrusted_input import must_be_json, question_in, read_body
 
 T = TypeVar("T")
 
@@ -213,6 +213,18 @@ class RequestHandler:
         async with self.slot(request, asking):
             return await self.in_slot(lambda: reply(self.answered(request, asking, still)))
 
+    async def plan(self, request: Request, name: str) -> Response:
+        """Price a batch; the process that computes it also parses it, since both take long."""
+        try:
+            who = await self.admit(request)
+            share = self.share(request, who)
+            share.refuse_if_full()
+        except WhitecrowError as error:
+            return unread(error)
+        must_be_json(request.headers)
+        raw = await read_body(request, self.service.settings.largest_body)
+        return await _replied(share, lambda: self.service.plan(who, name, raw))
+
     async def prepared(self, who: Person, job: Callable[[], T]) -> T:
         """Find out what may be known of a question before it gets a slot."""
         return await self.lanes.preparing.of(who.name).run(job)
@@ -282,15 +294,26 @@ class AskRoute(APIRoute):
     What FastAPI does for any signature costs more than the rest of a request.
     """
 
+    action = "ask"
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def directly(request: Request) -> Response:
             handler: RequestHandler = request.app.state.handler
             try:
-                return await handler.ask(request, request.path_params["name"])
+                reply: Response = await getattr(handler, self.action)(
+                    request, request.path_params["name"]
+                )
+                return reply
             except WhitecrowError as error:
                 return refusal(error)
 
         return directly
+
+
+class PlanRoute(AskRoute):
+    """The route whose bodies are long: parsed where they delay nobody."""
+
+    action = "plan"
 
 
 async def _replied(
@@ -328,3 +351,10 @@ def refusal(error: WhitecrowError) -> Response:
     if after is not None:
         headers["Retry-After"] = str(after)
     return Response(encoded(to_json(error)), status, headers, "application/json")
+
+
+def unread(error: WhitecrowError) -> Response:
+    """The reply for an error that was raised before the body was read."""
+    reply = refusal(error)
+    reply.headers["Connection"] = "close"
+    return reply

@@ -18,7 +18,7 @@ from whitecrow.errors import (
 )
 from whitecrow_server import _schemas as schemas
 from whitecrow_server._documents import creating, replies
-from whitecrow_server._handler import AskRoute, RequestHandler, encoded, refusal
+from whitecrow_server._handler import AskRoute, PlanRoute, RequestHandler, encoded, unread
 from whitecrow_server._people import Person
 from whitecrow_server._people_routes import Bearer, add_people
 from whitecrow_server._readiness import Readiness
@@ -26,7 +26,7 @@ from whitecrow_server._service import MOST_ENTRIES
 
 _DATASET = "/v1/datasets/{name}"
 _WITNESS = "/v1/witness/{ledger}"
-_LARGE = ("/v1/datasets", _DATASET, f"{_DATASET}/plan", f"{_DATASET}/drafts", _WITNESS)
+_LARGE = ("/v1/datasets", _DATASET, f"{_DATASET}/drafts", _WITNESS)
 _MONITORS = ("custodian", "auditor")
 
 
@@ -50,9 +50,7 @@ class StrictRoute(APIRoute):
                 share = handler.share(request, who)
                 share.refuse_if_full()
             except WhitecrowError as error:
-                reply = refusal(error)
-                reply.headers["Connection"] = "close"  # the body is not read
-                return reply
+                return unread(error)
             settings = handler.service.settings
             most = settings.largest_body if large else settings.largest_question
             return await handle(schemas.StrictRequest(request, share, most))
@@ -87,6 +85,19 @@ def router_of(handler: RequestHandler) -> APIRouter:
         responses=replies("question", "answer", "guarantee", "statement", "charged", also=(402,)),
         tags=["questions"],
         route_class_override=AskRoute,
+    )
+
+    async def plan(request: Request, bearer: Bearer, name: str, body: schemas.Batch) -> Response:
+        """What a batch of questions would cost together."""
+        raise NotImplementedError  # read and answered by PlanRoute; here for its description
+
+    router.add_api_route(
+        "/v1/datasets/{name}/plan",
+        plan,
+        methods=["POST"],
+        responses=replies("questions", "charged", "price", "fits"),
+        tags=["questions"],
+        route_class_override=PlanRoute,
     )
 
     @router.get("/healthz", responses=replies("status", also=(503,)), tags=["service"])
@@ -295,15 +306,6 @@ def router_of(handler: RequestHandler) -> APIRouter:
     ) -> Response:
         """Answer a question about made-up records: free, and it says nothing of anybody."""
         return await handler.act(request, lambda who: service.dummy(who, name, question).to_json())
-
-    @router.post(
-        "/v1/datasets/{name}/plan",
-        responses=replies("questions", "charged", "price", "fits"),
-        tags=["questions"],
-    )
-    async def plan(request: Request, bearer: Bearer, name: str, body: schemas.Batch) -> Response:
-        """What a batch of questions would cost together."""
-        return await handler.act(request, lambda who: service.plan(who, name, body.questions))
 
     @router.get(
         "/v1/datasets/{name}/detectors/{entry}",

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from whitecrow.errors import InvalidInput, TooMany, http_status, retry_after
 from whitecrow.questions import loaded
 from whitecrow_server._scheduling import Share
-from whitecrow_server._untrusted_input import read_body, strict_json
+from whitecrow_server._untrusted_input import MOST_QUESTIONS, read_body, strict_json
 
 
 class StrictRequest(Request):
@@ -72,7 +72,7 @@ Money = str | int | dict[str, str | int]
 class Batch(_Strict):
     """Questions that would be asked together."""
 
-    questions: Annotated[list[Written], Field(max_length=2000)]
+    questions: Annotated[list[Written], Field(max_length=MOST_QUESTIONS)]
 
 
 class Registration(_Strict):

@@ -51,6 +51,7 @@ from whitecrow_server._told import Told
 from whitecrow_server._trail import Trail
 from whitecrow_server._undescribed import Undescribed
 from whitecrow_server._untrusted_input import (
+    batch_in,
     card_from,
     policy_from,
     priced_question,
@@ -62,11 +63,8 @@ from whitecrow_server._witnessing import Witnessing
 MOST_ENTRIES = 1000
 """How many entries of a ledger, or questions of an analyst, are told at once."""
 
-MOST_QUESTIONS = 2000
-"""How long a plan may be."""
-
-_FEW_QUESTIONS = 8
-"""A plan of so few is quick: it needs no other process."""
+_SHORT_PLAN = 2048
+"""A plan of so few bytes is quick: it needs no other process."""
 
 _CLOCKS_SECONDS = 1.0
 """How much the clocks of several machines may differ."""
@@ -277,16 +275,14 @@ class Service:
         curator = self.curator(who, name)
         return well_formed(lambda: curator.describe(question_from(written), **public))
 
-    def plan(self, who: Person, name: str, written: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Say what a batch would cost together."""
+    def plan(self, who: Person, name: str, batch: bytes) -> dict[str, Any]:
+        """Say what a batch would cost together, by the body of a request."""
         need(who, "analyst", "custodian")
         curator = self.curator(who, name)
-        if len(written) > MOST_QUESTIONS:
-            raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
-        if len(written) <= _FEW_QUESTIONS:
-            batch = [priced_question(curator, one) for one in written]
-            return curator.plan(batch, analyst=who.name).to_json()
-        return self.aside.plan(curator, who.name, list(written))
+        if len(batch) > _SHORT_PLAN:
+            return self.aside.plan(curator, who.name, batch)
+        questions = [priced_question(curator, one) for one in batch_in(batch)]
+        return curator.plan(questions, analyst=who.name).to_json()
 
     def deadline(
         self, who: Person, name: str, written: Mapping[str, Any] | Question

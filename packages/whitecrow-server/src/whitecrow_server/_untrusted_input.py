@@ -23,6 +23,9 @@ T = TypeVar("T")
 _DEEPEST = 32
 _LARGEST = 2**63
 
+MOST_QUESTIONS = 2000
+"""How long a plan may be."""
+
 
 def strict_json(raw: bytes) -> Any:
     """Parse JSON that every part of the service and both databases can hold.
@@ -82,11 +85,29 @@ def _check(value: Any) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
 
 
-def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
-    """Read the body of an ask: an object, said to be JSON."""
+def must_be_json(headers: Mapping[str, str]) -> None:
+    """Refuse a body that is not said to be JSON."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise InvalidInput("The body must be JSON, and its Content-Type application/json.")
+
+
+def batch_in(raw: bytes) -> list[dict[str, Any]]:
+    """Read the body of a plan: the questions of a batch."""
+    found = strict_json(raw)
+    if not isinstance(found, dict) or set(found) != {"questions"}:
+        raise InvalidInput('the body: it should be an object with the one key "questions".')
+    questions = found["questions"]
+    if not isinstance(questions, list) or not all(isinstance(one, dict) for one in questions):
+        raise InvalidInput("questions: Input should be a list of objects, each a question.")
+    if len(questions) > MOST_QUESTIONS:
+        raise InvalidInput(f"A plan has at most {MOST_QUESTIONS} questions.")
+    return questions
+
+
+def question_in(headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
+    """Read the body of an ask: an object, said to be JSON."""
+    must_be_json(headers)
     found = strict_json(raw)
     if not isinstance(found, dict):
         raise InvalidInput("the body: Input should be a valid dictionary.")

@@ -207,42 +207,63 @@ def weigh(account: AccountTransaction, order: ChargeRequest, geometry: Geometry)
     return SpatialIndex(account.session, account.id, geometry).weigh(ball)
 
 
-def quote(
-    account: AccountTransaction, orders: Sequence[ChargeRequest], geometry: Geometry
-) -> Quote:
-    """Say what these questions would cost together, asked in this order."""
-    account.must_be_open()
-    index = SpatialIndex(account.session, account.id, geometry)
-    budget, spent = account.budget, account.spent
-    refusal: BudgetExhausted | None = None
-    seen: set[str] = set()
-    pending = Batch()
-    fitting = len(orders)
-    mine: dict[str, AnalystAccount] = {}
-    for place, order in enumerate(orders):
-        admissible(order.price)
-        if order.digest in seen or account.outcome(order.digest) is not None:
-            continue
-        seen.add(order.digest)
-        price, extra, own = in_unit(order.price, spent.unit), None, None
+class Quoting:
+    """What questions would cost together, asked in this order: some at a time.
+
+    Each is looked at beside the account as it is then. What the account is compared with at the
+    end is what it was at the beginning.
+    """
+
+    def __init__(self, account: AccountTransaction) -> None:
+        account.must_be_open()
+        self._before = self._spent = account.spent
+        self._budget = account.budget
+        self._refusal: BudgetExhausted | None = None
+        self._seen: set[str] = set()
+        self._pending = Batch()
+        self._fitting = 0
+        self._analysts: dict[str, AnalystAccount] = {}
+        self._last: str | None = None
+
+    def add(
+        self, account: AccountTransaction, orders: Sequence[ChargeRequest], geometry: Geometry
+    ) -> None:
+        """Look at the next questions."""
+        index = SpatialIndex(account.session, account.id, geometry)
+        for order in orders:
+            admissible(order.price)
+            if order.digest not in self._seen and account.outcome(order.digest) is None:
+                self._add(account, order, index)
+            self._fitting += self._refusal is None
+            self._last = order.analyst
+
+    def _add(self, account: AccountTransaction, order: ChargeRequest, index: SpatialIndex) -> None:
+        self._seen.add(order.digest)
+        price, extra, own = in_unit(order.price, self._spent.unit), None, None
         if order.location is not None:
             ball = Ball.of(order.location, price, order.analyst)
-            weighed = index.weigh(ball, pending=pending)
-            pending.add(ball, weighed)
+            weighed = index.weigh(ball, pending=self._pending)
+            self._pending.add(ball, weighed)
             extra, own = weighed.extra, weighed.own
-        if order.analyst not in mine:
-            mine[order.analyst] = account.share(order.analyst) or _no_account(account)
-        share = mine[order.analyst]
-        if refusal is None:
+        share = self._analysts.get(order.analyst)
+        share = share or account.share(order.analyst) or _no_account(account)
+        if self._refusal is None:
             try:
-                admit(spent, budget, price, extra, whose="The dataset")
+                admit(self._spent, self._budget, price, extra, whose="The dataset")
                 _admit_own(share, order.analyst, price, own)
             except BudgetExhausted as refused:
-                refusal, fitting = refused, place
-        spent = spent.with_release(price, extra)
-        mine[order.analyst] = replace(share, spent=share.spent.with_release(price, own))
-    last = mine.get(orders[-1].analyst) if orders else None
-    return Quote(account.spent, spent, budget, len(seen), refusal, fitting, last)
+                self._refusal = refused
+        self._spent = self._spent.with_release(price, extra)
+        spent = share.spent.with_release(price, own)
+        self._analysts[order.analyst] = replace(share, spent=spent)
+
+    def quote(self) -> Quote:
+        """Say what those looked at so far would cost together."""
+        last = None if self._last is None else self._analysts.get(self._last)
+        charged = len(self._seen)
+        return Quote(
+            self._before, self._spent, self._budget, charged, self._refusal, self._fitting, last
+        )
 
 
 class Batch:
@@ -304,6 +325,9 @@ Held = tuple[Reservation | RecordedOutcome, AccountSnapshot]
 
 PATIENCE_SECONDS = 60.0
 """How long an ask waits for another one that is computing the same answer."""
+
+_QUOTED_AT_ONCE = 50
+"""How many questions of a plan one transaction looks at."""
 
 
 class _Reappointed(Exception):
@@ -518,7 +542,9 @@ class Ledger:
             outcome, share = account.outcome(order.digest), account.share(order.analyst)
             snapshot = account.snapshot({} if share is None else {order.analyst: share})
             if outcome is None:
-                refusal = quote(account, [order], self._geometry).refusal
+                quoting = Quoting(account)
+                quoting.add(account, [order], self._geometry)
+                refusal = quoting.quote().refusal
                 if refusal is not None:
                     raise refusal
             if not isinstance(outcome, RecordedOutcome):
@@ -533,8 +559,16 @@ class Ledger:
         return outcome, snapshot
 
     def quote(self, dataset: str, orders: Sequence[ChargeRequest]) -> Quote:
-        """Say what these questions would cost together, asked in this order; nothing is spent."""
-        return self.read(dataset, lambda account: quote(account, orders, self._geometry))
+        """Say what these questions would cost together, asked in this order; nothing is spent.
+
+        They are looked at in short transactions: while a long one lasts, SQLite cannot begin its
+        log anew, and the commits of others pay for that.
+        """
+        quoting = self.read(dataset, Quoting)
+        for first in range(0, len(orders), _QUOTED_AT_ONCE):
+            some = orders[first : first + _QUOTED_AT_ONCE]
+            self.read(dataset, partial(quoting.add, orders=some, geometry=self._geometry))
+        return quoting.quote()
 
     def settle(self, dataset: str, held: Reservation, answer: Any) -> RecordedOutcome:
         """Store the answer with its spend; the first answer to a reservation is the only one.
