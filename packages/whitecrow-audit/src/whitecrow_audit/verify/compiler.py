@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -46,10 +47,11 @@ def _loss(mechanism: Compiled) -> Report:
     """The loss of a compiled mechanism on every edge, about every record."""
     pairs = list(_pairs(mechanism.model, mechanism.k))
     note = f"{mechanism.model}, k {mechanism.k}"
-    return together(
+    worst = together(
         exhaust(partial(_law, mechanism, i), pairs, float(mechanism.epsilon), note=note)
         for i in _PLACES
     )
+    return replace(worst, databases=worst.databases // len(_PLACES))
 
 
 def _law(mechanism: Compiled, i: int, records: Database) -> Mapping[Any, float]:
