@@ -20,6 +20,7 @@ project_copyright = author
 version = release = __version__
 
 extensions = [
+    "declared",
     "mathml",
     "myst_nb",
     "sphinx.ext.autodoc",

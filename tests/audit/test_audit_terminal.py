@@ -61,7 +61,7 @@ def test_two_processes_audit_the_same_rows():
 
 
 def test_an_uncaught_mutant_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
-    tame = [replace(case, mutant=True) for case in screen.cases() if not case.mutant]
+    tame = [replace(case, name="mutant: tame") for case in screen.cases() if not case.mutant]
     monkeypatch.setattr(screen, "cases", lambda: tame)
     done = run("audit", "screen", "--quick")
     assert done.exit_code == 1
@@ -69,7 +69,7 @@ def test_an_uncaught_mutant_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_violation_ends_with_status_1(monkeypatch: pytest.MonkeyPatch):
-    broken = [replace(case, mutant=False) for case in screen.cases() if case.mutant][-1:]
+    broken = [replace(case, name="as asked") for case in screen.cases() if case.mutant][-1:]
     monkeypatch.setattr(screen, "cases", lambda: broken)
     done = run("--json", "audit", "screen", "--quick")
     assert done.exit_code == 1

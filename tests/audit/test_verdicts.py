@@ -22,7 +22,9 @@ def response(epsilon: float):
     return {True: right, False: 1 - right}, {True: 1 - right, False: right}
 
 
-def case(real: float, *, claim: float = 2.0, said: float | None = None, **given) -> Case:
+def case(
+    real: float, *, claim: float = 2.0, said: float | None = None, name: str = "response", **given
+) -> Case:
     """Randomized response that really has one epsilon and is said to have the law of another."""
     source = random.Random(11)
     laws: Callable[[Fraction], object] = lambda factor: response(  # noqa: E731
@@ -30,7 +32,7 @@ def case(real: float, *, claim: float = 2.0, said: float | None = None, **given)
     )
     one, two = response(real)
     draws = (lambda: source.random() < one[True], lambda: source.random() < two[True])
-    return Case("toy", "response", Loss(claim), "x ~ y", laws, lambda: draws, **given)  # type: ignore[arg-type]
+    return Case("toy", name, Loss(claim), "x ~ y", laws, lambda: draws, **given)  # type: ignore[arg-type]
 
 
 def test_an_honest_mechanism_is_not_violated():
@@ -77,7 +79,7 @@ def test_answers_of_a_curator_that_follow_another_law_are_noticed():
 
 def test_a_mutant_must_exceed_its_claim():
     assert audited(doubled(case(2.0)), ALPHA).verdict == "violated"
-    tame = audited(case(1.0, mutant=True, most=2000), ALPHA)
+    tame = audited(case(1.0, name="mutant: tame", most=2000), ALPHA)
     assert tame.verdict == "NOT CAUGHT"
     assert not tame.ok
 
@@ -101,7 +103,7 @@ def test_a_real_mechanism_run_at_a_higher_price_than_it_charges_is_caught():
 
 def test_the_whole_is_as_good_as_its_worst_row():
     assert run([case(2.0)]).ok
-    assert not run([case(2.0), case(1.0, mutant=True, most=2000)]).ok
+    assert not run([case(2.0), case(1.0, name="mutant: tame", most=2000)]).ok
     assert Audit((), quick=True).ok
 
 

@@ -267,3 +267,19 @@ def test_the_pictures_are_what_their_script_draws() -> None:
     script = runpy.run_path(str(DOCS / "pictures" / "make_diagrams.py"))
     for path, content in script["draw"]():
         assert path.read_text(encoding="utf-8") == content
+
+
+def test_the_pages_have_no_more_words_than_agreed() -> None:
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in PAGES) <= 60_000
+
+
+def test_every_table_that_a_page_names_is_declared() -> None:
+    """A comment that names no table would leave a hole in the page."""
+    tables = runpy.run_path(str(DOCS / "_extensions" / "declared.py"))["TABLES"]
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"<!-- table: (.+) -->", page.read_text(encoding="utf-8"))
+    }
+    assert named <= set(tables)
+    assert {"routes", "settings of serve", "security events", "parameters of learn"} <= named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import click
@@ -18,7 +19,8 @@ from whitecrow.question import Question
 from whitecrow.questions import BUILT_IN, kinds, question_type
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+_FILLED_IN = runpy.run_path(str(ROOT / "docs" / "_extensions" / "declared.py"))["filled_in"]
+PAGE = _FILLED_IN((ROOT / "docs" / "interface.md").read_text(encoding="utf-8"))
 
 
 def rows(section: str) -> list[list[str]]:

@@ -93,7 +93,7 @@ def test_the_page_has_tables_between_its_marks_and_pictures_beside_it(folder: Pa
     assert "old" not in text
     assert text.startswith("before")
     assert text.endswith("after\n")
-    assert "| (1, 1e-6) loose card |" in text
+    assert "|(1, 1e-6) loose card|" in text
     assert "Lead over KNN" in text
     for name in ("sets", "ranks"):
         assert (folder / "pictures" / f"detection-{name}.svg").read_text().startswith("<svg")

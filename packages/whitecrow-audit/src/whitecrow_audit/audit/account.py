@@ -26,7 +26,7 @@ from whitecrow.place.balls import BALLS
 from whitecrow.questions import type_of
 from whitecrow.screen import PlaceFacts, Screen
 from whitecrow_audit.audit.bounds import Claim
-from whitecrow_audit.audit.case import Case, Draw, Laws, claim_of, worst_pair
+from whitecrow_audit.audit.case import Case, Draw, Laws, both, claim_of, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records, table
 from whitecrow_audit.audit.tester import Law
 
@@ -104,8 +104,7 @@ class _Batch:
 
     def draws(self) -> tuple[Draw, Draw]:
         """Return a way to draw all answers from each database, facts gathered once."""
-        one, two = (self._draw(values) for values in self.pair)
-        return one, two
+        return both(self._draw, self.pair)
 
     def _draw(self, values: tuple[int, ...]) -> Draw:
         dataset = read(table(_records(values)), CARD)
@@ -121,8 +120,7 @@ class _Batch:
     def asks(self) -> tuple[Draw, Draw]:
         """Return a way to ask the curators of each database, on a fresh account each time."""
         ledger = Ledger("sqlite://", geometry=BALLS)
-        one, two = (partial(self._ask, values, ledger) for values in self.pair)
-        return one, two
+        return both(lambda values: partial(self._ask, values, ledger), self.pair)
 
     def _ask(self, values: tuple[int, ...], ledger: Ledger) -> Hashable:
         return self._answers(self._opened(values, ledger))
@@ -137,10 +135,9 @@ class _Batch:
         )
 
     def laws(self, factor: Fraction) -> Laws:
-        one, two = (self._law(values, factor) for values in self.pair)
-        return one, two
+        return both(partial(self._law, factor), self.pair)
 
-    def _law(self, values: tuple[int, ...], factor: Fraction) -> Law:
+    def _law(self, factor: Fraction, values: tuple[int, ...]) -> Law:
         found: dict[tuple[bool, ...], float] = {(): 1.0}
         for place in self.places:
             near = sum(abs(value - place) <= 1 for value in values)
@@ -152,12 +149,10 @@ class _Batch:
             }
         return found
 
-    def case(self, name: str, *, mutant: bool = False) -> Case:
-        where = (
-            f"places {', '.join(map(str, self.places))} asked of {self.pair[0]} ~ {self.pair[1]}"
-        )
-        asks = None if mutant else self.asks
-        return Case("account", name, self.claim, where, self.laws, self.draws, asks, mutant=mutant)
+    def case(self, name: str) -> Case:
+        places = ", ".join(map(str, self.places))
+        where = f"places {places} asked of {self.pair[0]} ~ {self.pair[1]}"
+        return Case("account", name, self.claim, where, self.laws, self.draws, self.asks)
 
 
 def _records(values: tuple[int, ...]) -> Records:
@@ -178,8 +173,8 @@ def _person(neighbours: int) -> tuple[Records, Records]:
 
 def _person_laws(contribution: int, neighbours: int, factor: Fraction) -> Laws:
     question = _screen(0, 2 * factor)
-    one, two = (_yes(question, count, contribution) for count in (neighbours, neighbours + 2))
-    return one, two
+    counts = neighbours, neighbours + 2
+    return both(lambda count: _yes(question, count, contribution), counts)
 
 
 def _for_one_record(facts: PlaceFacts) -> PlaceFacts:
@@ -190,20 +185,13 @@ def _for_one_record(facts: PlaceFacts) -> PlaceFacts:
 def _people(name: str, *, forgets: bool = False) -> Case:
     laws = partial(_person_laws, 1 if forgets else PEOPLE.contribution)
     spoiled = _for_one_record if forgets else None
-    claim = Asked(_screen(0), PEOPLE, _person(0)).claim
-    neighbours, worst = worst_pair(range(5), laws, claim)
-    asked = Asked(_screen(0), PEOPLE, _person(neighbours), spoiled=spoiled)
-    where = f"{neighbours} people near 0 ~ and somebody with two records there"
-    return Case(
-        "account",
+    return worst_case(
         name,
-        claim,
-        where,
-        partial(laws, neighbours),
-        asked.draws,
-        None if forgets else asked.asks,
-        mutant=forgets,
-        exact=worst,
+        range(5),
+        laws,
+        lambda people: Asked(_screen(0), PEOPLE, _person(people), spoiled=spoiled),
+        where="{} people near 0 ~ and somebody with two records there".format,
+        mechanism="account",
     )
 
 
@@ -212,10 +200,10 @@ def cases() -> Iterator[Case]:
     apart = _Batch((0, 9), (fewer, more), (Curator, Curator))
     yield apart.case("a batch about places apart, at one price")
     meeting = _Batch((0, 1), (fewer, more), (_Shrunken, _Shrunken))
-    yield meeting.case("mutant: places that meet, taken for places apart", mutant=True)
+    yield meeting.case("mutant: places that meet, taken for places apart")
     engines = _Batch((0, 1), (fewer, more), (Curator, _OnProcessor))
     yield engines.case("two engines on one account")
     alone = replace(engines, accounts=2)
-    yield alone.case("mutant: an account for each engine", mutant=True)
+    yield alone.case("mutant: an account for each engine")
     yield _people("a person with two records")
     yield _people("mutant: two records at the price of one", forgets=True)

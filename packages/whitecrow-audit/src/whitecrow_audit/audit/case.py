@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from whitecrow.privacy import Guarantee, ZeroConcentrated
 from whitecrow_audit.audit.bounds import Claim, Loss, Rho
@@ -16,6 +17,7 @@ Draw = Callable[[], Hashable]
 """One answer of the mechanism, drawn now, as the tester looks at it."""
 
 Laws = tuple[Law, Law]
+S = TypeVar("S")
 T = TypeVar("T")
 
 LEAK = Fraction(11, 10)
@@ -39,11 +41,44 @@ class Case:
     asks: Callable[[], tuple[Draw, Draw]] | None = field(default=None, repr=False)
     most: int = 20_000  # the most draws of each database that a quick run can afford
     full: int = 0  # the most that the full study can afford; eight times ``most`` unless given
-    mutant: bool = False  # true for a mutant, which must be found to violate its claim
     note: str = ""  # anything a reader should know
     # The largest loss of any pair of the universe, by the exact law of whole answers; that of
     # ``laws`` unless given.
     exact: float | None = None
+
+    @property
+    def mutant(self) -> bool:
+        """Whether it is called one: it must be found to violate its claim, and is not asked."""
+        return self.name.startswith("mutant: ")
+
+
+def both(of: Callable[[T], S], pair: tuple[T, T]) -> tuple[S, S]:
+    """Return a function of both databases."""
+    return of(pair[0]), of(pair[1])
+
+
+@dataclass(frozen=True)
+class Put:
+    """What is put to a pair of databases: who draws, and at what claim."""
+
+    mechanism: str
+    claim: Claim
+    draws: Callable[[], tuple[Draw, Draw]]
+
+    def case(self, name: str, pair: str, laws: Callable[[Fraction], Laws], **more: Any) -> Case:
+        """Return the case of this pair."""
+        return Case(self.mechanism, name, self.claim, pair, laws, self.draws, **more)
+
+
+class Putting(Protocol):
+    """Puts a question, or calls a sampler: :class:`Put`, or ``Asked``."""
+
+    @property
+    def claim(self) -> Claim:
+        """What is claimed of it."""
+
+    def case(self, name: str, pair: str, laws: Callable[[Fraction], Laws], **more: Any) -> Case:
+        """Return the case of this pair."""
 
 
 def claim_of(price: Guarantee) -> Claim:
@@ -53,32 +88,39 @@ def claim_of(price: Guarantee) -> Claim:
     return Loss(float(price.epsilon), float(price.delta))
 
 
-def worst_pair(
+def worst_case(
+    name: str,
     pairs: Iterable[T],
     laws: Callable[[T, Fraction], Laws],
-    claim: Claim,
+    put: Callable[[T], Putting],
     *,
+    where: Callable[[T], str] = str,
     near: float = 0.99,
-) -> tuple[T, float]:
-    """Return the pair on which a leak is easiest to see, and the largest loss of the universe.
+    **more: Any,
+) -> Case:
+    """Return the case of the pair on which a leak is easiest to see.
 
-    Of the pairs with at least ``near`` of the largest loss, the one on which a mechanism that
-    leaks a tenth more is told from this one by the fewest draws.
+    Of the pairs with at least ``near`` of the universe's largest loss, the one on which a mechanism
+    that leaks a tenth more is told from this one by the fewest draws; of a mutant, the one on which
+    the fewest draws show that it exceeds its claim.
     """
-    found = [(visible(laws(pair, Fraction(1)), claim), pair) for pair in pairs]
-    worst = max(loss for loss, _ in found)
-    close = [(loss, pair) for loss, pair in found if loss >= near * worst]
-    clearest = max(close, key=lambda each: contrast(laws(each[1], LEAK), claim, each[0]))
-    return clearest[1], worst
-
-
-def broken_pair(
-    pairs: Iterable[T], laws: Callable[[T, Fraction], Laws], claim: Claim
-) -> tuple[T, float]:
-    """Return the pair on which the fewest draws show that a mutant exceeds its claim."""
-    whole = Fraction(1)
-    clearest = max(pairs, key=lambda pair: contrast(laws(pair, whole), claim, claim.value))
-    return clearest, visible(laws(clearest, whole), claim)
+    listed, whole = list(pairs), Fraction(1)
+    claim = put(listed[0]).claim
+    if name.startswith("mutant: "):
+        pair = max(listed, key=lambda each: contrast(laws(each, whole), claim, claim.value))
+        worst = visible(laws(pair, whole), claim)
+    else:
+        losses = [visible(laws(each, whole), claim) for each in listed]
+        worst = max(losses)
+        _, pair = max(
+            (
+                (contrast(laws(each, LEAK), claim, loss), each)
+                for each, loss in zip(listed, losses, strict=True)
+                if loss >= near * worst
+            ),
+            key=lambda clear: clear[0],
+        )
+    return put(pair).case(name, where(pair), partial(laws, pair), **{"exact": worst, **more})
 
 
 def viewed(law: Law, view: Callable[[Any], Hashable]) -> Law:
@@ -98,21 +140,16 @@ def clipped(low: int, high: int) -> Callable[[Any], Hashable]:
 def doubled(case: Case) -> Case:
     """Return the mutant of a case that answers twice at the price of one."""
 
-    def laws(factor: Fraction) -> Laws:
-        one, two = map(_twice, case.laws(factor))
-        return one, two
+    def twice(law: Law) -> Law:
+        return {(a, b): p * q for a, p in law.items() for b, q in law.items()}
 
-    def draws() -> tuple[Draw, Draw]:
-        one, two = map(_both, case.draws())
-        return one, two
+    def again(draw: Draw) -> Draw:
+        return lambda: (draw(), draw())
 
-    name = f"mutant: {case.name}, two answers at the price of one"
-    return replace(case, name=name, laws=laws, draws=draws, asks=None, mutant=True, exact=None)
-
-
-def _twice(law: Law) -> Law:
-    return {(a, b): p * q for a, p in law.items() for b, q in law.items()}
-
-
-def _both(draw: Draw) -> Draw:
-    return lambda: (draw(), draw())
+    return replace(
+        case,
+        name=f"mutant: {case.name}, two answers at the price of one",
+        laws=lambda factor: both(twice, case.laws(factor)),
+        draws=lambda: both(again, case.draws()),
+        exact=None,
+    )

@@ -12,8 +12,9 @@ from functools import lru_cache, partial
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.identify.compiler import Compiled, compiled, optimal_base, randomized_response
 from whitecrow_audit.audit.bounds import Loss
-from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, worst_pair
+from whitecrow_audit.audit.case import Case, Draw, Laws, Put, both, worst_case
 from whitecrow_audit.audit.identify import Step, places
+from whitecrow_audit.audit.shipped import Records
 from whitecrow_audit.verify.compiler import cautious_threshold
 from whitecrow_audit.verify.sensitive import line
 
@@ -46,8 +47,7 @@ def _built(build: str, epsilon: Fraction) -> Compiled:
 
 def _laws(build: str, epsilon: Fraction, step: Step, factor: Fraction) -> Laws:
     mechanism = _built(build, epsilon * factor)
-    one, two = (_law(mechanism, records["x"], step.place) for records in step.records)
-    return one, two
+    return both(lambda records: _law(mechanism, records["x"], step.place), step.records)
 
 
 def _law(mechanism: Compiled, records: Sequence[int], place: int) -> dict[bool, float]:
@@ -56,33 +56,21 @@ def _law(mechanism: Compiled, records: Sequence[int], place: int) -> dict[bool, 
     return {truth: 1 - wrong, not truth: wrong}
 
 
-def _case(name: str, build: str, epsilon: Fraction, mutant: bool = False) -> Case:
+def _case(name: str, build: str, epsilon: Fraction) -> Case:
     mechanism = _built(build, epsilon)
     claim = Loss(float(mechanism.epsilon))
-    laws = partial(_laws, build, epsilon)
-    search = broken_pair if mutant else worst_pair
-    step, worst = search(places(line(3, 1, 5), BETA + 1 - K), laws, claim)
 
-    def draws() -> tuple[Draw, Draw]:
-        one, two = (partial(mechanism.draw, given["x"], step.place) for given in step.records)
-        return one, two
+    def put(step: Step) -> Put:
+        def drawing(records: Records) -> Draw:
+            return partial(mechanism.draw, records["x"], step.place)
 
-    bound = partial(laws, step)
-    return Case(
-        "compiler",
-        name,
-        claim,
-        str(step),
-        bound,
-        draws,
-        most=30_000,
-        mutant=mutant,
-        note=NOTE,
-        exact=worst,
-    )
+        return Put("compiler", claim, lambda: both(drawing, step.records))
+
+    steps, laws = places(line(3, 1, 5), BETA + 1 - K), partial(_laws, build, epsilon)
+    return worst_case(name, steps, laws, put, most=30_000, note=NOTE)
 
 
 def cases() -> Iterator[Case]:
     yield _case("optimal base", "optimal", Fraction(1))
     yield _case("randomized response", "response", Fraction(1))
-    yield _case("mutant: an invalid base compiled", "invalid", Fraction(2), mutant=True)
+    yield _case("mutant: an invalid base compiled", "invalid", Fraction(2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
@@ -15,7 +15,7 @@ from whitecrow.counting.facts import OutlierFacts
 from whitecrow.counting.kissing import global_sensitivity
 from whitecrow.data import Card, Column
 from whitecrow_audit.audit.bounds import Claim
-from whitecrow_audit.audit.case import Case, Laws, broken_pair, clipped, doubled, viewed, worst_pair
+from whitecrow_audit.audit.case import Case, Laws, both, clipped, doubled, viewed, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.audit.tester import Law, visible
 from whitecrow_audit.verify.point_sets import (
@@ -25,8 +25,8 @@ from whitecrow_audit.verify.point_sets import (
     mixed,
     mixed_records,
     outliers,
+    points,
     shipped,
-    short,
     space,
 )
 
@@ -102,8 +102,7 @@ class _Asking:
         return law(outliers(self.universe, x, BETA), sensitivity, noise)
 
     def laws(self, pair: Pair, factor: Fraction) -> Laws:
-        one, two = (viewed(self.law(factor, x), self.view) for x in pair)
-        return one, two
+        return both(lambda x: viewed(self.law(factor, x), self.view), pair)
 
     def worst(self, pairs: Sequence[Pair], claim: Claim) -> float:
         """The largest loss of whole answers, on the pairs that look worst through the view."""
@@ -112,7 +111,7 @@ class _Asking:
         return max(visible((self.law(whole, x), self.law(whole, y)), claim) for x, y in ranked[:9])
 
     def asked(self, pair: Pair) -> Asked:
-        records = self.records(pair[0]), self.records(pair[1])
+        records = both(self.records, pair)
         return Asked(self.question(), self.card, records, self.view, spoiled=self.spoiled)
 
     def spoiled(self, facts: OutlierFacts) -> OutlierFacts:
@@ -137,23 +136,9 @@ def _case(
         universe or Universe("line", LINE, 1.0, 3, relation), epsilon, ends, spoil, **given
     )
     pairs = list(asking.universe.edges())
-    claim = asking.asked(pairs[0]).claim
-    mutant = spoil is not None
-    pair, _ = (broken_pair if mutant else worst_pair)(pairs, asking.laws, claim)
-    asked = asking.asked(pair)
-    return Case(
-        "count",
-        name,
-        claim,
-        f"points {short(pair[0])} ~ {short(pair[1])}",
-        partial(asking.laws, pair),
-        asked.draws,
-        None if mutant else asked.asks,
-        most,
-        full,
-        mutant,
-        exact=asking.worst(pairs, claim),
-    )
+    worst = asking.worst(pairs, asking.asked(pairs[0]).claim)
+    more: dict[str, Any] = {"most": most, "full": full, "exact": worst}
+    return worst_case(name, pairs, asking.laws, asking.asked, where=points, **more)
 
 
 # Mutants

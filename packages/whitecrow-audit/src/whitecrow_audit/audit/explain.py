@@ -15,7 +15,7 @@ from whitecrow.explain import Explain, Isolation
 from whitecrow.explain.facts import ExplainFacts, gather
 from whitecrow.explain.law import law_of
 from whitecrow.explain.mechanism import searched
-from whitecrow_audit.audit.case import Case, Laws, broken_pair, worst_pair
+from whitecrow_audit.audit.case import Case, Laws, both, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records, table
 from whitecrow_audit.audit.tester import Law
 
@@ -112,33 +112,15 @@ class _Asking:
         remembered = lru_cache(maxsize=None)(self.law)
 
         def laws(pair: Pair, factor: Fraction) -> Laws:
-            return remembered(factor, pair[0]), remembered(factor, pair[1])
+            return both(partial(remembered, factor), pair)
 
-        mutant = name.startswith("mutant")
-        question, listed = self.question(), list(pairs)
-        claim = self._asked(question, listed[0]).claim
-        pair, worst = (
-            broken_pair(listed, laws, claim)
-            if mutant
-            else worst_pair(listed, laws, claim, near=0.5)
-        )
-        asked = self._asked(question, pair)
-        return Case(
-            "explain",
-            name,
-            claim,
-            f"records (a, b, z) {pair[0]} ~ {pair[1]}",
-            partial(laws, pair),
-            asked.draws,
-            None if mutant else asked.asks,
-            most,
-            mutant=mutant,
-            exact=worst,
-        )
+        def asked(pair: Pair) -> Asked:
+            return Asked(self.question(), CARD, both(_records, pair), _view, self.spoil)
 
-    def _asked(self, question: Explain, pair: Pair) -> Asked:
-        records = _records(pair[0]), _records(pair[1])
-        return Asked(question, CARD, records, _view, self.spoil)
+        def where(pair: Pair) -> str:
+            return f"records (a, b, z) {pair[0]} ~ {pair[1]}"
+
+        return worst_case(name, pairs, laws, asked, where=where, near=0.5, most=most)
 
 
 def _more(x: Database, kinds: Iterable[Record]) -> Iterator[Pair]:

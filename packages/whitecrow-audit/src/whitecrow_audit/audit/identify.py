@@ -22,7 +22,7 @@ from whitecrow.anomaly.model import record_type
 from whitecrow.data import Card, Column
 from whitecrow.identify import Identify
 from whitecrow.place.mechanism import PlaceFacts
-from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, worst_pair
+from whitecrow_audit.audit.case import Case, Laws, both, doubled, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.verify.sensitive import Universe, line
 
@@ -101,25 +101,16 @@ def _case(
     make: Make = partial(_question, radius=radius, **given)
     example = make(0, epsilon)
     laws = partial(_laws, make, epsilon)
-    claim = Asked(example, CARD, ({"x": []}, {"x": [0]})).claim
     steps = [
         step
         for step in places(line(3, radius, 4), example.tau)
         if not same or _truth(step.before) == _truth(step.after)
     ]
-    step, worst = worst_pair(steps, laws, claim)
-    asked = Asked(make(step.place, epsilon), CARD, step.records)
-    return Case(
-        "identify",
-        name,
-        claim,
-        str(step),
-        partial(laws, step),
-        asked.draws,
-        asked.asks,
-        30_000,
-        exact=worst,
-    )
+
+    def asked(step: Step) -> Asked:
+        return Asked(make(step.place, epsilon), CARD, step.records)
+
+    return worst_case(name, steps, laws, asked, most=30_000)
 
 
 def _truth(counts: Counts) -> bool:
@@ -156,12 +147,12 @@ class Pair:
     @property
     def records(self) -> tuple[Records, Records]:
         """The two databases, column by column."""
-        names = self.about._fields
-        one, two = (
-            {name: [row[at] for row in rows] for at, name in enumerate(names)}
-            for rows in (self.without, self.present)
-        )
-        return one, two
+
+        def columns(rows: tuple[Any, ...]) -> Records:
+            names = enumerate(self.about._fields)
+            return {name: [row[at] for row in rows] for at, name in names}
+
+        return both(columns, (self.without, self.present))
 
 
 def _model_case(
@@ -175,8 +166,11 @@ def _model_case(
 
     def laws(pair: Pair, factor: Fraction) -> Laws:
         question = make(pair.about, epsilon * factor)
-        one, two = (_law(question, rows, pair.about) for rows in (pair.without, pair.present))
-        return one, two
+        rows = pair.without, pair.present
+        return both(lambda records: _law(question, records, pair.about), rows)
+
+    def asked(pair: Pair) -> Asked:
+        return Asked(make(pair.about, epsilon), card, pair.records)
 
     pairs = [
         Pair(graph.records(a), graph.records(b), about)
@@ -185,21 +179,7 @@ def _model_case(
         if model.sensitive(list(graph.records(b)), graph.universe[place], 1)
         for about in graph.universe
     ]
-    empty = Pair((), (graph.universe[0],), graph.universe[0])
-    claim = Asked(make(graph.universe[0], epsilon), card, empty.records).claim
-    pair, worst = worst_pair(pairs, laws, claim)
-    asked = Asked(make(pair.about, epsilon), card, pair.records)
-    name = f"{model.kind}, k = 1"
-    return Case(
-        "identify",
-        name,
-        claim,
-        str(pair),
-        partial(laws, pair),
-        asked.draws,
-        asked.asks,
-        exact=worst,
-    )
+    return worst_case(f"{model.kind}, k = 1", pairs, laws, asked)
 
 
 def _law(question: Identify, rows: Database, about: Any) -> dict[bool, float]:
@@ -221,21 +201,20 @@ def _left_out() -> Case:
     epsilon = Fraction(1)
     make: Make = partial(_question, radius=1, k=1)
     laws = partial(_laws, make, epsilon, seen=_without_itself)
-    question = make(0, epsilon)
-    claim = Asked(question, CARD, ({"x": []}, {"x": [0]})).claim
-    step, _ = broken_pair(places(line(3, 1, 4), question.tau), laws, claim)
 
-    asked_about = make(step.place, epsilon)
-    honest = {asked_about.of_counts(*seen): seen for seen in (step.before, step.after)}
+    def asked(step: Step) -> Asked:
+        question = make(step.place, epsilon)
+        honest = {question.of_counts(*seen): seen for seen in (step.before, step.after)}
 
-    def spoiled(facts: PlaceFacts) -> PlaceFacts:
-        counts = honest[facts.exact_truth, facts.exact_bound]
-        truth, bound = asked_about.of_counts(*_without_itself(counts))
-        return replace(facts, exact_truth=truth, exact_bound=bound)
+        def spoiled(facts: PlaceFacts) -> PlaceFacts:
+            counts = honest[facts.exact_truth, facts.exact_bound]
+            truth, bound = question.of_counts(*_without_itself(counts))
+            return replace(facts, exact_truth=truth, exact_bound=bound)
 
-    asked = Asked(asked_about, CARD, step.records, spoiled=spoiled)
-    name = "mutant: the record itself not counted"
-    return Case("identify", name, claim, str(step), partial(laws, step), asked.draws, mutant=True)
+        return Asked(question, CARD, step.records, spoiled=spoiled)
+
+    steps = places(line(3, 1, 4), make(0, epsilon).tau)
+    return worst_case("mutant: the record itself not counted", steps, laws, asked)
 
 
 def cases() -> Iterator[Case]:

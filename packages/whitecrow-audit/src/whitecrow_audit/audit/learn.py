@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,8 +31,8 @@ from whitecrow.learning.training import train
 from whitecrow.noise.laws import exponential_mechanism_pmf
 from whitecrow.privacy import Unit
 from whitecrow_audit.audit import sites
-from whitecrow_audit.audit.bounds import Claim, Loss
-from whitecrow_audit.audit.case import Case, Draw, Laws, broken_pair, clipped, viewed, worst_pair
+from whitecrow_audit.audit.bounds import Loss
+from whitecrow_audit.audit.case import Case, Draw, Laws, Put, both, clipped, viewed, worst_case
 from whitecrow_audit.audit.shipped import Asked
 from whitecrow_audit.audit.tester import Law
 from whitecrow_audit.verify.tape import Silent
@@ -41,6 +41,8 @@ CARD = Card("people", (Column("c", "category", categories=("a", "b")),))
 Database = tuple[str, ...]
 Pair = tuple[Database, Database]
 View = Callable[[Any], Hashable]
+Scores = tuple[int, ...]
+"""How many records have a score in each interval."""
 
 _MOST = 250
 _FULL = 12_000
@@ -287,24 +289,24 @@ class _Choosing:
     times: int = 1
     rate: Fraction = Fraction(1, 3)
 
-    @cached_property
-    def claim(self) -> Claim:
-        return Loss(float(self.epsilon))
-
-    def laws(self, pair: tuple[tuple[int, ...], tuple[int, ...]], factor: Fraction) -> Laws:
+    def laws(self, pair: tuple[Scores, Scores], factor: Fraction) -> Laws:
         steps = 2 * threshold.sensitivity(self.rate, self.relation, 1)
         eta = self.times * self.epsilon * factor / steps
-        one, two = (
-            dict(
-                enumerate(
-                    exponential_mechanism_pmf(threshold.utilities(np.array(x), self.rate), eta)
-                )
-            )
-            for x in pair
-        )
-        return one, two
 
-    def pairs(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        def law(x: Scores) -> Law:
+            utilities = threshold.utilities(np.array(x), self.rate)
+            return dict(enumerate(exponential_mechanism_pmf(utilities, eta)))
+
+        return both(law, pair)
+
+    def put(self, pair: tuple[Scores, Scores]) -> Put:
+        def draw(x: Scores) -> Draw:
+            spent = Fraction(self.times * self.epsilon)
+            return partial(threshold.choose, np.array(x), self.rate, spent, self.relation, 1, None)
+
+        return Put("learn", Loss(float(self.epsilon)), lambda: both(draw, pair))
+
+    def pairs(self) -> Iterator[tuple[Scores, Scores]]:
         for x in np.ndindex(4, 4, 4):
             for place in range(3):
                 if self.relation == "add_remove":
@@ -320,37 +322,13 @@ class _Choosing:
                         yield x, tuple(y)
 
     def case(self) -> Case:
-        search = broken_pair if self.times > 1 else partial(worst_pair, near=0.6)
-        pair, worst = search(self.pairs(), self.laws, self.claim)
-
-        def draws() -> tuple[Draw, Draw]:
-            one, two = (
-                partial(
-                    threshold.choose,
-                    np.array(x),
-                    self.rate,
-                    Fraction(self.times * self.epsilon),
-                    self.relation,
-                    1,
-                    None,
-                )
-                for x in pair
-            )
-            return one, two
+        def where(pair: tuple[Scores, Scores]) -> str:
+            return f"scores in three intervals {pair[0]} ~ {pair[1]}"
 
         name = f"a threshold, {self.relation}"
         if self.times > 1:
             name = f"mutant: {name}, {self.times} times its price"
-        return Case(
-            "learn",
-            name,
-            self.claim,
-            f"scores in three intervals {pair[0]} ~ {pair[1]}",
-            partial(self.laws, pair),
-            draws,
-            mutant=self.times > 1,
-            exact=worst,
-        )
+        return worst_case(name, self.pairs(), self.laws, self.put, where=where, near=0.6)
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -366,27 +344,16 @@ def _case(
     **broken: Any,
 ) -> Case:
     def laws(factor: Fraction) -> Laws:
-        one, two = (viewed(law(question, factor, x), cut) for x in pair)
-        return one, two
+        return both(lambda x: viewed(law(question, factor, x), cut), pair)
 
     def seen(answer: Any) -> Hashable:
         return cut(view(answer))
 
     records = {"c": list(pair[0])}, {"c": list(pair[1])}
     asked = Asked(question, CARD, records, seen, **broken)
-    mutant = bool(broken)
-    return Case(
-        "learn",
-        name,
-        asked.claim,
-        f"people {', '.join(pair[0])} ~ {', '.join(pair[1])}",
-        laws,
-        asked.draws,
-        None if mutant else asked.asks,
-        most=_MOST,
-        full=_FULL_GAUSSIAN if question.delta else _FULL,
-        mutant=mutant,
-    )
+    where = f"people {', '.join(pair[0])} ~ {', '.join(pair[1])}"
+    full = _FULL_GAUSSIAN if question.delta else _FULL
+    return asked.case(name, where, laws, most=_MOST, full=full)
 
 
 def cases() -> Iterator[Case]:

@@ -14,7 +14,7 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.data import Card, Column
 from whitecrow.lookahead import Lookahead, LookaheadFacts, release
 from whitecrow.noise import discrete_laplace
-from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, viewed, worst_pair
+from whitecrow_audit.audit.case import Case, Laws, both, doubled, viewed, worst_case
 from whitecrow_audit.audit.identify import records
 from whitecrow_audit.audit.shipped import Asked
 from whitecrow_audit.audit.tester import Law
@@ -48,7 +48,7 @@ def _law(threshold: int, factor: Fraction, x: Histogram) -> Law:
 
 
 def _laws(threshold: int, edge: Edge, factor: Fraction) -> Laws:
-    return _law(threshold, factor, edge[0]), _law(threshold, factor, edge[1])
+    return both(partial(_law, threshold, factor), edge)
 
 
 def _edges(tau: int) -> Iterator[Edge]:
@@ -60,22 +60,18 @@ def _case(
     beta: int,
     k: int,
     laws: Callable[[Edge, Fraction], Laws],
-    mutant: bool = False,
     card: Card = CARD,
     **broken: Any,
 ) -> Case:
     question = _question(beta, k, None if card is CARD else len(BINS))
-    claim = Asked(question, card, ({"x": []}, {"x": [0]})).claim
-    search = broken_pair if mutant else worst_pair
-    edge, worst = search(_edges(beta + 1 - k), laws, claim)
-    pair = records(edge[0]), records(edge[1])
-    asked = Asked(question, card, pair, **{"view": _view, **broken})
-    asks = None if mutant else asked.asks
-    where = f"cells {edge[0]} ~ {edge[1]}"
-    bound = partial(laws, edge)
-    return Case(
-        "lookahead", name, claim, where, bound, asked.draws, asks, mutant=mutant, exact=worst
-    )
+
+    def asked(edge: Edge) -> Asked:
+        return Asked(question, card, both(records, edge), **{"view": _view, **broken})
+
+    def where(edge: Edge) -> str:
+        return f"cells {edge[0]} ~ {edge[1]}"
+
+    return worst_case(name, _edges(beta + 1 - k), laws, asked, where=where)
 
 
 # Mutants
@@ -97,14 +93,11 @@ def _listing_view(answer: Any) -> Hashable:
 
 
 def _listing_laws(edge: Edge, factor: Fraction) -> Laws:
-    one, two = (
-        {
-            (tuple(cell for cell in (0, 1) if x[cell]), outcome): p
-            for outcome, p in _law(0, factor, x).items()
-        }
-        for x in edge
-    )
-    return one, two
+    def law(x: Histogram) -> Law:
+        listed = tuple(cell for cell in (0, 1) if x[cell])
+        return {(listed, outcome): p for outcome, p in _law(0, factor, x).items()}
+
+    return both(law, edge)
 
 
 # Many cells
@@ -174,24 +167,14 @@ def _one_draw_law(factor: Fraction, own: int) -> Law:
     return found
 
 
-def _many_laws(law: Callable[[Fraction, int], Law], factor: Fraction) -> Laws:
-    return law(factor, 2), law(factor, 3)
-
-
 def _many(name: str, law: Callable[[Fraction, int], Law], **broken: Any) -> Case:
-    pair = _many_records(2), _many_records(3)
-    asked = Asked(_many_question(), MANY, pair, _many_view, **broken)
-    return Case(
-        "lookahead",
+    asked = Asked(_many_question(), MANY, both(_many_records, (2, 3)), _many_view, **broken)
+    return asked.case(
         name,
-        asked.claim,
         "64 cells, two records in each of the diagonal ~ three in one of them",
-        partial(_many_laws, law),
-        asked.draws,
-        None if broken else asked.asks,
+        lambda factor: both(partial(law, factor), (2, 3)),
         most=4_000,
         full=20_000,
-        mutant=bool(broken),
     )
 
 
@@ -199,17 +182,10 @@ def cases() -> Iterator[Case]:
     yield (case := _case("sensitive, k < beta", 3, 1, partial(_laws, 2)))
     yield doubled(case)
     yield _case("sensitive, a number in two bins", 3, 1, partial(_laws, 2), card=BINNED)
-    yield _case("mutant: n = k steps of look-ahead", 3, 1, partial(_laws, 3), True, release=_late)
+    yield _case("mutant: n = k steps of look-ahead", 3, 1, partial(_laws, 3), release=_late)
     yield _case("differential, k = beta", 2, 2, partial(_laws, 0))
-    yield _case(
-        "mutant: occupied cells listed",
-        2,
-        2,
-        _listing_laws,
-        True,
-        release=_listing,
-        view=_listing_view,
-    )
+    listing: dict[str, Any] = {"release": _listing, "view": _listing_view}
+    yield _case("mutant: occupied cells listed", 2, 2, _listing_laws, **listing)
     yield _many("differential, many cells", _many_law)
     name = "mutant: many cells, one draw for all of them"
     yield _many(name, _one_draw_law, release=_one_draw)

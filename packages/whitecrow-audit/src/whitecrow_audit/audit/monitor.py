@@ -19,7 +19,7 @@ from whitecrow.learning.question import draw_tables, families, marginal_share
 from whitecrow.monitor import Monitor, Monitored, MonitorFacts, release
 from whitecrow.monitor.facts import Weighted
 from whitecrow.monitor.streams import Draw, Reader
-from whitecrow_audit.audit.case import Case, Laws, clipped, viewed
+from whitecrow_audit.audit.case import Case, Laws, both, clipped, viewed
 from whitecrow_audit.audit.learn import counts_of, high_law
 from whitecrow_audit.audit.shipped import Asked
 from whitecrow_audit.audit.tester import Law
@@ -117,23 +117,12 @@ def _case(
     pair: tuple[Database, Database] = (("a",), ("a", "b"))
 
     def laws(factor: Fraction) -> Laws:
-        one, two = (viewed(law(question, factor, x), cut) for x in pair)
-        return one, two
+        return both(lambda x: viewed(law(question, factor, x), cut), pair)
 
-    records = _records(pair[0]), _records(pair[1])
+    records = both(_records, pair)
     asked = Asked(question, CARD, records, lambda answer: cut(view(answer)), **broken)
-    return Case(
-        "monitor",
-        name,
-        asked.claim,
-        "people a | a ~ a | a, b (before the bar: an earlier period)",
-        laws,
-        asked.draws,
-        None if broken else asked.asks,
-        most=_MOST,
-        full=_FULL,
-        mutant=bool(broken),
-    )
+    where = "people a | a ~ a | a, b (before the bar: an earlier period)"
+    return asked.case(name, where, laws, most=_MOST, full=_FULL)
 
 
 def cases() -> Iterator[Case]:

@@ -25,11 +25,12 @@ from whitecrow_audit.audit.case import (
     Case,
     Draw,
     Laws,
-    broken_pair,
+    Put,
+    both,
     clipped,
     doubled,
     viewed,
-    worst_pair,
+    worst_case,
 )
 from whitecrow_audit.audit.tester import Law
 
@@ -81,39 +82,27 @@ class _Chosen:
         return self.times * self.epsilon * factor / 2
 
     def laws(self, pair: tuple[Utilities, Utilities], factor: Fraction) -> Laws:
-        one, two = (dict(enumerate(self.law(u, self._eta(factor)))) for u in pair)
-        return one, two
+        return both(lambda utilities: self._law(utilities, factor), pair)
+
+    def _law(self, utilities: Utilities, factor: Fraction) -> Law:
+        return dict(enumerate(self.law(utilities, self._eta(factor))))
+
+    def put(self, pair: tuple[Utilities, Utilities]) -> Put:
+        eta = self._eta(Fraction(1))
+        draws = both(lambda utilities: partial(self.draw, utilities, eta), pair)
+        return Put("noise", Loss(float(self.epsilon)), lambda: draws)
 
     def case(self) -> Case:
-        claim = Loss(float(self.epsilon))
         pairs = [
             (base, tuple(map(sum, zip(base, change, strict=True))))
             for base in itertools.product((0, 1, 2), repeat=3)
             for change in itertools.product((-1, 1), repeat=3)
         ]
-        mutant = self.times != 1
-        pair, worst = (
-            broken_pair(pairs, self.laws, claim)
-            if mutant
-            else worst_pair(pairs, self.laws, claim, near=0.6)
-        )
-        eta = self._eta(Fraction(1))
 
-        def draws() -> tuple[Draw, Draw]:
-            one, two = (partial(self.draw, utilities, eta) for utilities in pair)
-            return one, two
+        def where(pair: tuple[Utilities, Utilities]) -> str:
+            return f"utilities {pair[0]} ~ {pair[1]}"
 
-        where = f"utilities {pair[0]} ~ {pair[1]}"
-        return Case(
-            "noise",
-            self.name,
-            claim,
-            where,
-            partial(self.laws, pair),
-            draws,
-            mutant=mutant,
-            exact=worst,
-        )
+        return worst_case(self.name, pairs, self.laws, self.put, where=where, near=0.6)
 
 
 def cases() -> Iterator[Case]:

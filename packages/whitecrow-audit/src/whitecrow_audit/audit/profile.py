@@ -67,13 +67,10 @@ def _case(
     pair: tuple[Records, Records],
     laws: Callable[[Fraction], Laws],
     view: Callable[[Any], Hashable],
-    mutant: bool = False,
     **broken: Any,
 ) -> Case:
     asked = Asked(Profile([column], epsilon=EPSILON), CARD, pair, view, **broken)
-    asks = None if mutant else asked.asks
-    where = " ~ ".join(str(list(records[column])) for records in pair)
-    return Case("profile", name, asked.claim, where, laws, asked.draws, asks, mutant=mutant)
+    return asked.case(name, " ~ ".join(str(list(records[column])) for records in pair), laws)
 
 
 def _pair(column: str, *values: Any) -> tuple[Records, Records]:
@@ -124,6 +121,6 @@ def cases() -> Iterator[Case]:
         note="The rest of the price went into looks before, which this test does not see.",
     )
     name = "mutant: the exact number of missing values"
-    yield _case(name, "ward", gaps, _exact_laws, _missing, True, release=_exactly_missing)
+    yield _case(name, "ward", gaps, _exact_laws, _missing, release=_exactly_missing)
     name = "mutant: an end taken from the data"
-    yield _case(name, "ward", ends, _exact_laws, _first_count, True, release=_from_the_data)
+    yield _case(name, "ward", ends, _exact_laws, _first_count, release=_from_the_data)

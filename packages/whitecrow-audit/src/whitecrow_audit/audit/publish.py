@@ -25,7 +25,7 @@ from whitecrow.publish.coefficients import ONE
 from whitecrow.publish.counters import Buffered
 from whitecrow.publish.facts import PublishFacts
 from whitecrow.publish.plan import Stage, counter_for
-from whitecrow_audit.audit.case import Case, Laws, doubled, viewed
+from whitecrow_audit.audit.case import Case, Laws, both, doubled, viewed
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.audit.tester import Law
 from whitecrow_audit.verify.publish import choice_law
@@ -169,18 +169,9 @@ class _Counting:
     def case(self, name: str, times: int = 1, most: int = 20_000) -> Case:
         spoiled = None if times == 1 else partial(_richer, times)
         asked = Asked(self.question(), CARD, (EMPTY, _event(1)), self.view, spoiled)
-        return Case(
-            "publish",
-            name,
-            asked.claim,
-            f"no records ~ one event on the first of {len(self.shifts)} days",
-            partial(self.laws, times),
-            asked.draws,
-            asked.asks if times == 1 else None,
-            most,
-            mutant=times != 1,
-            exact=self.exact(times),
-        )
+        where = f"no records ~ one event on the first of {len(self.shifts)} days"
+        exact = self.exact(times)
+        return asked.case(name, where, partial(self.laws, times), most=most, exact=exact)
 
 
 def _added(law: dict[int, float], stage: Stage, moved: int) -> dict[int, float]:
@@ -224,16 +215,14 @@ def _total(key: str, high: float, answer: Any) -> Hashable:
 def _total_laws(statistic: str, high: float, epsilon: int, factor: Fraction) -> Laws:
     """Everything of an event of value 2 is in one of the two sums of a mean."""
     stage = _priced(statistic, epsilon * factor, clip=(0, 2)).plan(CARD).stage(0)
-    one, two = (dict(enumerate(_bins(stage, moved, (0.5, high)))) for moved in (0.0, 2.0))
-    return one, two
+    return both(lambda moved: dict(enumerate(_bins(stage, moved, (0.5, high)))), (0.0, 2.0))
 
 
 def _mean() -> Case:
     question = _priced("mean", Fraction(2), clip=(0, 2))
     asked = Asked(question, CARD, (EMPTY, _event(2)), partial(_total, "total", 1.5))
     where = "no records ~ one record at the upper clip"
-    laws = partial(_total_laws, "mean", 1.5, 2)
-    return Case("publish", "mean, Laplace", asked.claim, where, laws, asked.draws, asked.asks)
+    return asked.case("mean, Laplace", where, partial(_total_laws, "mean", 1.5, 2))
 
 
 def _following() -> Case:
@@ -245,25 +234,17 @@ def _following() -> Case:
         return replace(facts, plan=follower)
 
     def laws(factor: Fraction) -> Laws:
-        one, two = (
-            dict(
-                enumerate(
-                    _bins(
-                        _priced("sum", 2 * factor, clip=(0, upper)).plan(CARD).stage(0),
-                        moved,
-                        (0.5, 3.5),
-                    )
-                )
-            )
-            for upper, moved in ((1, 0.0), (8, 8.0))
-        )
-        return one, two
+        def law(given: tuple[int, float]) -> Law:
+            upper, moved = given
+            stage = _priced("sum", 2 * factor, clip=(0, upper)).plan(CARD).stage(0)
+            return dict(enumerate(_bins(stage, moved, (0.5, 3.5))))
+
+        return both(law, ((1, 0.0), (8, 8.0)))
 
     question = _priced("sum", Fraction(2), clip=(0, 8))
     asked = Asked(question, CARD, (EMPTY, _event(8)), partial(_total, "value", 3.5), spoiled)
-    name = "mutant: noise scaled to the data"
     where = "no records ~ one record of value 8"
-    return Case("publish", name, asked.claim, where, laws, asked.draws, mutant=True)
+    return asked.case("mutant: noise scaled to the data", where, laws)
 
 
 # --- the private clip -----------------------------------------------------------------------------
@@ -295,9 +276,7 @@ def _clip_case(method: str, values: tuple[int, ...], epsilon: int, times: int = 
 
     def laws(factor: Fraction) -> Laws:
         spent = float(Fraction(9, 10) * epsilon * factor * times)
-        return choice_law(_clip(method), spent, values), choice_law(
-            _clip(method), spent, (*values, 8)
-        )
+        return both(partial(choice_law, _clip(method), spent), (values, (*values, 8)))
 
     def richer(facts: PublishFacts) -> PublishFacts:
         plan = facts.plan
@@ -306,17 +285,12 @@ def _clip_case(method: str, values: tuple[int, ...], epsilon: int, times: int = 
     mutant = times != 1
     asked = Asked(question, CARD, pair, _upper, richer if mutant else None)
     start = f"mutant: a clip that spends {times} times what it says" if mutant else "private clip"
-    return Case(
-        "publish",
+    return asked.case(
         f"{start}, by {method}",
-        asked.claim,
         f"values {values} ~ {(*values, 8)}",
         laws,
-        asked.draws,
-        None if mutant else asked.asks,
         most=2_000,
         full=10_000,
-        mutant=mutant,
         note="The view is the clip chosen, for which nine tenths of the budget are spent.",
     )
 

@@ -195,7 +195,7 @@ def audited(case: Case, alpha: float, *, quick: bool = True) -> Finding:
             drawn += sum(numbers)
         if _above(again, claim.value):
             break
-    asked, same = (0, True) if case.asks is None else _asked(case, design.laws, quick)
+    asked, same = _asked(case, design.laws, quick)
     fine = math.nan
     if not quick and not case.mutant:
         fine = design.power(claim, case.laws(Fraction(103, 100)))
@@ -267,7 +267,8 @@ def _fits(counts: Counts, law: Law) -> bool:
 
 def _asked(case: Case, laws: Laws, quick: bool) -> tuple[int, bool]:
     """Ask a curator, and compare how often each answer comes with its exact probability."""
-    assert case.asks is not None
+    if case.asks is None or case.mutant:
+        return 0, True
     number = 3 if quick else 100
     answers = _sample(case.asks(), (number, number))
     return number, all(map(_fits, answers, laws))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import partial
+from typing import Any
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.law import discrepancy, flip, flip_probability
 from whitecrow.place.mechanism import PlaceFacts
 from whitecrow.screen import Screen
-from whitecrow_audit.audit.case import Case, Laws, broken_pair, doubled, worst_pair
+from whitecrow_audit.audit.case import Case, Laws, both, doubled, worst_case
 from whitecrow_audit.audit.identify import CARD, Step, places
 from whitecrow_audit.audit.shipped import Asked
+from whitecrow_audit.audit.tester import Law
 from whitecrow_audit.verify.sensitive import line
 
 EPSILON = Fraction(2)
@@ -25,23 +26,19 @@ def _question(place: int, epsilon: Fraction = EPSILON) -> Screen:
 
 def _laws(step: Step, factor: Fraction) -> Laws:
     question = _question(step.place, EPSILON * factor)
-    one, two = (
-        _yes(neighbours, question.wrong(neighbours)) for _, neighbours in (step.before, step.after)
-    )
-    return one, two
+    return both(lambda seen: _yes(seen[1], question.wrong(seen[1])), (step.before, step.after))
 
 
-def _yes(neighbours: int, wrong: float) -> dict[bool, float]:
+def _yes(neighbours: int, wrong: float) -> Law:
     yes = 1 - wrong if neighbours < BETA else wrong
     return {True: yes, False: 1 - yes}
 
 
-def _shipped() -> Case:
-    claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
-    step, worst = worst_pair(places(line(3, 1, 4), 1), _laws, claim)
-    asked = Asked(_question(step.place), CARD, step.records)
-    laws = partial(_laws, step)
-    return Case("screen", "as asked", claim, str(step), laws, asked.draws, asked.asks, exact=worst)
+def _case(name: str, laws: Callable[[Step, Fraction], Laws], **broken: Any) -> Case:
+    def asked(step: Step) -> Asked:
+        return Asked(_question(step.place), CARD, step.records, **broken)
+
+    return worst_case(name, places(line(3, 1, 4), 1), laws, asked)
 
 
 # A mutant: the distance of ``identify``, for which the record is a member
@@ -54,11 +51,10 @@ def _member(neighbours: int) -> int:
 
 
 def _member_laws(step: Step, factor: Fraction) -> Laws:
-    one, two = (
-        _yes(neighbours, flip_probability(_member(neighbours), EPSILON * factor))
-        for _, neighbours in (step.before, step.after)
-    )
-    return one, two
+    def law(seen: tuple[int, int]) -> Law:
+        return _yes(seen[1], flip_probability(_member(seen[1]), EPSILON * factor))
+
+    return both(law, (step.before, step.after))
 
 
 def _member_release(question: Screen, facts: PlaceFacts, source: None) -> bool:
@@ -68,16 +64,7 @@ def _member_release(question: Screen, facts: PlaceFacts, source: None) -> bool:
     return truth != flip(_member(neighbours), facts.step, source)
 
 
-def _mutant() -> Case:
-    claim = Asked(_question(0), CARD, ({"x": []}, {"x": [0]})).claim
-    step, _ = broken_pair(places(line(3, 1, 4), 1), _member_laws, claim)
-    asked = Asked(_question(step.place), CARD, step.records, release=_member_release)
-    name = "mutant: the distance of identify"
-    laws = partial(_member_laws, step)
-    return Case("screen", name, claim, str(step), laws, asked.draws, mutant=True)
-
-
 def cases() -> Iterator[Case]:
-    yield (case := _shipped())
+    yield (case := _case("as asked", _laws))
     yield doubled(case)
-    yield _mutant()
+    yield _case("mutant: the distance of identify", _member_laws, release=_member_release)

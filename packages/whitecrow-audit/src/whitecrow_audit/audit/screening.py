@@ -12,7 +12,7 @@ from whitecrow.data import Card, Column
 from whitecrow.screening import Law, Screening, ScreeningFacts
 from whitecrow.screening.law import MOST_FLAGS
 from whitecrow.screening.mechanism import answered
-from whitecrow_audit.audit.case import Case, Laws
+from whitecrow_audit.audit.case import Case, Laws, both
 from whitecrow_audit.audit.shipped import Asked, Records
 
 SHIPPED, BROKEN = (Fraction(4), Fraction(1, 10**4)), (Fraction(2), Fraction(1, 1000))
@@ -37,8 +37,7 @@ def _laws(
     asked: int, price: tuple[Fraction, Fraction], factor: Fraction, *, forgets: bool = False
 ) -> Laws:
     law = Law.chosen(beta=1, epsilon=price[0] * factor, delta=price[1], limit=1)
-    one, two = (_totals(law, asked, records, forgets=forgets) for records in (1, 0))
-    return one, two
+    return both(lambda records: _totals(law, asked, records, forgets=forgets), (1, 0))
 
 
 def _totals(law: Law, asked: int, records: int, *, forgets: bool) -> dict[int, float]:
@@ -66,14 +65,6 @@ def cases() -> Iterator[Case]:
     asked = Asked(_question(FEW, SHIPPED), CARD, PAIR, _total)
     mutant = Asked(_question(MANY, BROKEN), CARD, PAIR, _total, release=_forgetful)
     pair = "balls around one record, and without it"
-    laws = partial(_laws, FEW, SHIPPED)
-    yield Case("screening", "as asked", asked.claim, pair, laws, asked.draws, asked.asks)
-    yield Case(
-        "screening",
-        "mutant: flags are forgotten",
-        mutant.claim,
-        pair,
-        partial(_laws, MANY, BROKEN, forgets=True),
-        mutant.draws,
-        mutant=True,
-    )
+    yield asked.case("as asked", pair, partial(_laws, FEW, SHIPPED))
+    laws = partial(_laws, MANY, BROKEN, forgets=True)
+    yield mutant.case("mutant: flags are forgotten", pair, laws)

@@ -87,6 +87,5 @@ def cases() -> Iterator[Case]:
             partial(_draws, adds),
             most=300,
             full=12_000,
-            mutant=adds is not None,
             note="Every draw is a request to a service on this machine.",
         )

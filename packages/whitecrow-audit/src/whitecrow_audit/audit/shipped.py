@@ -14,6 +14,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any
@@ -28,7 +29,7 @@ from whitecrow.place.balls import BALLS
 from whitecrow.question import Question
 from whitecrow.questions import type_of
 from whitecrow_audit.audit.bounds import Claim
-from whitecrow_audit.audit.case import Draw, claim_of
+from whitecrow_audit.audit.case import Case, Draw, Laws, both, claim_of
 
 Records = Mapping[str, Sequence[Any]]
 """A database: the values of each column."""
@@ -64,8 +65,7 @@ class Asked:
 
     def draws(self) -> tuple[Draw, Draw]:
         """Return a way to draw an answer from each database, facts gathered once."""
-        one, two = (self._draw(records) for records in self.pair)
-        return one, two
+        return both(self._draw, self.pair)
 
     def _draw(self, records: Records) -> Draw:
         dataset = read(table(records), self.card)
@@ -83,8 +83,20 @@ class Asked:
     def asks(self) -> tuple[Draw, Draw]:
         """Return a way to ask a curator of each database, on a fresh account each time."""
         ledger = Ledger("sqlite://", geometry=BALLS)
-        one, two = (partial(self._ask, records, ledger) for records in self.pair)
-        return one, two
+        return both(lambda records: partial(self._ask, records, ledger), self.pair)
+
+    def case(self, name: str, pair: str, laws: Callable[[Fraction], Laws], **more: Any) -> Case:
+        """Return the case of this question."""
+        given = {"mechanism": self.question.kind, **more}
+        return Case(
+            name=name,
+            claim=self.claim,
+            pair=pair,
+            laws=laws,
+            draws=self.draws,
+            asks=self.asks,
+            **given,
+        )
 
     def _ask(self, records: Records, ledger: Ledger) -> Hashable:
         curator = Curator.open(

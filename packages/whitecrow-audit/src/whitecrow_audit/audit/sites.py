@@ -15,7 +15,7 @@ from whitecrow.histogram.noise_budget import Money
 from whitecrow.sites import Circle, Member, SharedMoney
 from whitecrow.sites.masks import Words
 from whitecrow_audit.audit.bounds import Loss
-from whitecrow_audit.audit.case import Case, Draw, Laws
+from whitecrow_audit.audit.case import Case, Draw, Laws, both
 from whitecrow_audit.verify.learn import share_sum_law
 
 _SITES = ("north", "south", "west")
@@ -54,7 +54,7 @@ def _round(count: int, silent: bool) -> list[Hashable]:
     return [bool(high) for high in total >= 1]
 
 
-def _drawn(count: int, silent: bool) -> Draw:
+def _drawn(silent: bool, count: int) -> Draw:
     """Hand out the cells of rounds one by one."""
     left: list[Hashable] = []
 
@@ -75,23 +75,19 @@ def _laws(shares: int, factor: Fraction) -> Laws:
     return {False: 1 - one, True: one}, {False: 1 - two, True: two}
 
 
-def _case(name: str, *, mutant: bool) -> Case:
-    def draws() -> tuple[Draw, Draw]:
-        return _drawn(0, mutant), _drawn(1, mutant)
-
-    return Case(
-        "learn",
-        name,
-        Loss(float(_EPSILON)),
-        "no records at three sites ~ one record at the first",
-        partial(_laws, 2 if mutant else 3),
-        draws,
-        most=30_000,
-        mutant=mutant,
-        note="One cell of one histogram; the sum is what the coordinator adds up.",
-    )
-
-
 def cases() -> Iterator[Case]:
-    yield _case("a secure sum of three sites, Laplace", mutant=False)
-    yield _case("mutant: a secure sum whose third site adds no noise", mutant=True)
+    for name, silent in (
+        ("a secure sum of three sites, Laplace", False),
+        ("mutant: a secure sum whose third site adds no noise", True),
+    ):
+        drawn = partial(_drawn, silent)
+        yield Case(
+            "learn",
+            name,
+            Loss(float(_EPSILON)),
+            "no records at three sites ~ one record at the first",
+            partial(_laws, 2 if silent else 3),
+            partial(both, drawn, (0, 1)),
+            most=30_000,
+            note="One cell of one histogram; the sum is what the coordinator adds up.",
+        )

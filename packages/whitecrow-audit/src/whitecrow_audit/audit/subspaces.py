@@ -14,7 +14,7 @@ from whitecrow.counting.calibration import Calibration
 from whitecrow.data import Card, Column
 from whitecrow.subspaces import SubspaceFacts, Subspaces
 from whitecrow.tune import Tune, TuneFacts
-from whitecrow_audit.audit.case import Case, Laws, broken_pair, clipped, viewed, worst_pair
+from whitecrow_audit.audit.case import Case, Laws, both, clipped, viewed, worst_case
 from whitecrow_audit.audit.shipped import Asked, Records
 from whitecrow_audit.audit.tester import Law
 from whitecrow_audit.verify.point_sets import (
@@ -23,8 +23,8 @@ from whitecrow_audit.verify.point_sets import (
     law,
     line,
     outliers,
+    points,
     shipped,
-    short,
 )
 from whitecrow_audit.verify.subspaces import SWAP, radius_by_choice, radius_by_search, ranking
 
@@ -41,10 +41,6 @@ def _records(x: Database) -> Records:
     return {"x": [int(a) for a, _ in wide], "y": [int(b) for _, b in wide]}
 
 
-def _laws(law_of: LawOf, pair: Pair, factor: Fraction) -> Laws:
-    return law_of(factor, pair[0]), law_of(factor, pair[1])
-
-
 def _case(
     name: str,
     question: Any,
@@ -53,38 +49,23 @@ def _case(
     *,
     spoiled: Callable[[Any], Any] | None = None,
     view: Callable[[Any], Hashable] = lambda answer: answer,
-    near: float = 0.5,
 ) -> Case:
-    laws = partial(_laws, lru_cache(maxsize=None)(law_of))
-    mutant = spoiled is not None
+    cached = lru_cache(maxsize=None)(law_of)
+
+    def laws(pair: Pair, factor: Fraction) -> Laws:
+        return both(partial(cached, factor), pair)
 
     def asked(pair: Pair) -> Asked:
-        return Asked(question, CARD, (_records(pair[0]), _records(pair[1])), view, spoiled)
+        return Asked(question, CARD, both(_records, pair), view, spoiled)
 
-    claim = asked(pairs[0]).claim
-    pair, worst = (
-        broken_pair(pairs, laws, claim) if mutant else worst_pair(pairs, laws, claim, near=near)
-    )
-    put = asked(pair)
-    where = f"points {short(pair[0])} ~ {short(pair[1])}"
-    return Case(
-        question.kind,
-        name,
-        claim,
-        where,
-        partial(laws, pair),
-        put.draws,
-        None if mutant else put.asks,
-        mutant=mutant,
-        exact=worst,
-    )
+    return worst_case(name, pairs, laws, asked, where=points, near=0.5)
 
 
 def _swaps() -> Iterator[Pair]:
     """Replacements that move one record of three or four."""
-    points = (*GRID.domain, (10.0, 0.0))
-    for x in itertools.combinations_with_replacement(points, 3):
-        for point in points:
+    values = (*GRID.domain, (10.0, 0.0))
+    for x in itertools.combinations_with_replacement(values, 3):
+        for point in values:
             if point not in x:
                 yield x, tuple(sorted((*x[:-1], point)))
 
@@ -241,11 +222,11 @@ def cases() -> Iterator[Case]:
     spoiled = partial(_fainter, 4)
     law_of = partial(_counted, 2, 4)
     yield _case(name, question, grid, law_of, view=_first_count, spoiled=spoiled)
-    points = list(line(4, "add_remove", length=4).edges())
+    line_pairs = list(line(4, "add_remove", length=4).edges())
     for method, of, epsilon in (("search", _searched, 8), ("exponential", _chosen, 12)):
         asked = _tune(Fraction(1), method, epsilon)
-        yield _case(f"by {method}", asked, points, partial(of, epsilon, 1))
+        yield _case(f"by {method}", asked, line_pairs, partial(of, epsilon, 1))
         asked = _tune(Fraction(1), method, 2)
         name = f"mutant: by {method}, sixteen times too sure"
         spoiled = partial(_fainter, 16)
-        yield _case(name, asked, points, partial(of, 2, 16), spoiled=spoiled)
+        yield _case(name, asked, line_pairs, partial(of, 2, 16), spoiled=spoiled)

@@ -1,7 +1,7 @@
 """Exhaustive verification: every claim of a mechanism, computed on small universes.
 
-Each module of this package named after a mechanism holds its ``CHECKS``; mutants are among
-them, and a check of a mutant passes only when the violation is found.
+Each module of this package named after a mechanism holds its ``CHECKS``; what is called
+``"mutant: …"`` among them passes only when the violation is found.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def checks(names: Sequence[str] = ()) -> list[Check]:
     for name in names:
         if name not in MECHANISMS:
             raise invalid("verify", "mechanism", f"one of {', '.join(MECHANISMS)}", name)
-    found: list[Check] = []
-    for name in names or MECHANISMS:
-        module = importlib.import_module(f"whitecrow_audit.verify.{name}")
-        found.extend(module.CHECKS)
-    return found
+    return [
+        Check(name, claim, run, must_fail=claim.startswith("mutant: "))
+        for name in names or MECHANISMS
+        for claim, run in importlib.import_module(f"whitecrow_audit.verify.{name}").CHECKS.items()
+    ]

@@ -18,10 +18,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow.ledger import Budget
 from whitecrow.ledger.account import Account, Located
 from whitecrow.privacy import UNITS_OF_LOSS, DifferentialPrivacy, Guarantee, ZeroConcentrated
+from whitecrow_audit.verify.universes import Checks
 
 UNIT = Fraction(1, 8)
 """Losses are whole multiples of this."""
@@ -212,24 +213,18 @@ def _exact(many: int) -> float:
 
 
 GAMES["pure"] = (PURE,)
-_MUTANTS: tuple[tuple[str, str, Said], ...] = (
-    ("an approximate release counted as pure", "pure and approximate", _deltas_forgotten),
-    ("read at a delta of 1", "pure and large", _no_penalty),
-    ("all of delta read and spent", "pure and approximate", _whole_delta),
-    ("delta set aside only when wanted", "pure and approximate", _when_wanted),
-    ("every pure release counted by ε²/8", "pure", _bounded_range),
-    ("places priced by other balls", "places", _other_balls),
-    ("a sum fixed beforehand read along the way", "pure", _fixed_number),
-)
-
-CHECKS = (
-    *(
-        Check("account", f"either rule: {name}", partial(check, [name]))
-        for name in GAMES
-        if name != "pure"
-    ),
-    *(
-        Check("account", f"mutant: {words}", partial(check, [game], rule), must_fail=True)
-        for words, game, rule in _MUTANTS
-    ),
-)
+CHECKS: Checks = {
+    **{f"either rule: {name}": partial(check, [name]) for name in GAMES if name != "pure"},
+    **{
+        f"mutant: {words}": partial(check, [game], rule)
+        for words, game, rule in (
+            ("an approximate release counted as pure", "pure and approximate", _deltas_forgotten),
+            ("read at a delta of 1", "pure and large", _no_penalty),
+            ("all of delta read and spent", "pure and approximate", _whole_delta),
+            ("delta set aside only when wanted", "pure and approximate", _when_wanted),
+            ("every pure release counted by ε²/8", "pure", _bounded_range),
+            ("places priced by other balls", "places", _other_balls),
+            ("a sum fixed beforehand read along the way", "pure", _fixed_number),
+        )
+    },
+}

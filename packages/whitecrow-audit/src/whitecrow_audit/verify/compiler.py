@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from whitecrow.anomaly import AnomalyModel, DistanceAnomaly, KernelAnomaly
 from whitecrow.anomaly.graph import Database, DatabaseGraph
 from whitecrow.errors import InvalidInput
-from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.exhaustive import Report, exhaust
 from whitecrow.identify.compiler import (
     Base,
     Coins,
@@ -20,6 +21,7 @@ from whitecrow.identify.compiler import (
     optimal_base,
     randomized_response,
 )
+from whitecrow_audit.verify.universes import Checks, together
 
 _PLACES, _SIZE = range(4), 7
 _TINY = 1e-12
@@ -44,11 +46,12 @@ def _pairs(model: AnomalyModel, k: int) -> Iterator[tuple[Database, Database]]:
 def _loss(mechanism: Compiled) -> Report:
     """The loss of a compiled mechanism on every edge, about every record."""
     pairs = list(_pairs(mechanism.model, mechanism.k))
-    found = [exhaust(partial(_law, mechanism, i), pairs, float(mechanism.epsilon)) for i in _PLACES]
-    worst = max(found, key=lambda report: report.worst_loss)
-    edges = sum(report.edges for report in found)
-    where = f"{mechanism.model}, k {mechanism.k}: {worst.worst_edge}"
-    return Report(worst.databases, edges, worst.worst_loss, worst.bound, where)
+    note = f"{mechanism.model}, k {mechanism.k}"
+    worst = together(
+        exhaust(partial(_law, mechanism, i), pairs, float(mechanism.epsilon), note=note)
+        for i in _PLACES
+    )
+    return replace(worst, databases=worst.databases // len(_PLACES))
 
 
 def _law(mechanism: Compiled, i: int, records: Database) -> Mapping[Any, float]:
@@ -59,14 +62,11 @@ def _law(mechanism: Compiled, i: int, records: Database) -> Mapping[Any, float]:
 
 def compiled_loss(build: Callable[..., Base], epsilon: Fraction) -> Report:
     """The loss of a compiled base on every edge: at most twice the base's."""
-    found = []
-    for model in MODELS:
-        for k in (1, 2):
-            base = build(model, epsilon=epsilon)
-            found.append(_loss(compiled(base, model=model, k=k, universe=_PLACES, size=4)))
-    worst = max(found, key=lambda report: report.worst_loss)
-    edges = sum(report.edges for report in found)
-    return Report(worst.databases, edges, worst.worst_loss, worst.bound, worst.worst_edge)
+    return together(
+        _loss(compiled(build(model, epsilon=epsilon), model=model, k=k, universe=_PLACES, size=4))
+        for model in MODELS
+        for k in (1, 2)
+    )
 
 
 def _tossed(model: AnomalyModel, wrong: Callable[[Sequence[Any], Any], float]) -> Any:
@@ -161,30 +161,20 @@ def in_spite_of_it(build: Callable[..., Base], epsilon: Fraction, model: Anomaly
     return _loss(Compiled(build(model, epsilon=epsilon), model, 1))
 
 
-CHECKS = (
-    *(
-        Check(
-            "compiler",
-            f"loss on every edge, {name}, epsilon {epsilon}",
-            partial(compiled_loss, build, epsilon),
-        )
+CHECKS: Checks = {
+    **{
+        f"loss on every edge, {name}, epsilon {epsilon}": partial(compiled_loss, build, epsilon)
         for name, build in (
             ("optimal base", optimal_base),
             ("randomized response", randomized_response),
         )
         for epsilon in (Fraction(1, 10), Fraction(1))
+    },
+    "an invalid base is refused": refused,
+    "mutant: an invalid base compiled": partial(
+        in_spite_of_it, cautious_threshold, Fraction(2), DistanceAnomaly(4, 1)
     ),
-    Check("compiler", "an invalid base is refused", refused),
-    Check(
-        "compiler",
-        "mutant: an invalid base compiled",
-        partial(in_spite_of_it, cautious_threshold, Fraction(2), DistanceAnomaly(4, 1)),
-        must_fail=True,
+    "mutant: tiny errors rounded to none": partial(
+        in_spite_of_it, rounding_base, Fraction(8), DistanceAnomaly(2, 1)
     ),
-    Check(
-        "compiler",
-        "mutant: tiny errors rounded to none",
-        partial(in_spite_of_it, rounding_base, Fraction(8), DistanceAnomaly(2, 1)),
-        must_fail=True,
-    ),
-)
+}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from whitecrow.counting.ball_cover import ball_cover
 from whitecrow.counting.calibration import Calibration, calibrate
 from whitecrow.counting.printed import largest_enclosed, paper_smooth_sensitivity
-from whitecrow.exhaustive import Check, Report, loss
+from whitecrow.exhaustive import Report, loss
 from whitecrow_audit.verify.point_sets import (
     HEXAGON,
     Database,
@@ -32,6 +32,7 @@ from whitecrow_audit.verify.point_sets import (
     short,
     space,
 )
+from whitecrow_audit.verify.universes import Checks
 
 Sensitivity = Callable[[Universe, Database, int, Fraction], Fraction | float]
 Fact = tuple[int, Fraction]
@@ -253,88 +254,67 @@ def smaller_noise(noise: Calibration, sensitivity: Fraction) -> Calibration:
     return Calibration("global", noise.relation, noise.cap, Fraction(noise.cap) / sensitivity)
 
 
-def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Check:
-    return Check("count", name, run, must_fail)
-
-
-def _mutant(name: str, sensitivity: Sensitivity, universes: Sequence[Universe] = SMALL) -> Check:
-    run = partial(smooth_and_above, universes, sensitivity, DECAYS[:2])
-    return _named(f"mutant: {name}", run, must_fail=True)
-
-
 def _loss(
     mechanism: str,
     epsilon: str,
     tuned_for: int | None = None,
     universes: Sequence[Universe] = LINES,
-) -> Check:
+) -> Checks:
     tuned = "" if tuned_for is None else f", tuned for a cap of {tuned_for}"
     run = partial(every_edge, mechanism, universes, Fraction(epsilon), tuned_for=tuned_for)
-    return _named(f"loss on every edge, {mechanism}, epsilon {epsilon}{tuned}", run)
+    return {f"loss on every edge, {mechanism}, epsilon {epsilon}{tuned}": run}
 
 
-def _gaussian(mechanism: str) -> Check:
-    budget = Fraction(1), Fraction(1, 100)
-    run = partial(every_edge, mechanism, SMALL[:1], *budget, ks=(1,))
-    return _named(f"loss on every edge, {mechanism}, epsilon 1, delta 1/100", run)
-
-
-CHECKS = (
-    _named("S is smooth and above: lines", partial(smooth_and_above, LINES)),
-    _named(
-        "S is smooth and above: other radii, plane, space",
-        partial(smooth_and_above, SPACES, decays=DECAYS[1:2]),
-    ),
-    _named("the global sensitivity on the line is attained", global_bound),
-    _named(
-        "S is smooth and above: numbers and categories",
-        partial(smooth_and_above, MIXED, decays=DECAYS[1:2]),
-    ),
-    _named("the global sensitivity of numbers and categories", mixed_bound),
-    _named("the window is admissible", partial(admissible, ball_cover, 1)),
-    _named("the disc search is admissible", partial(admissible, ball_cover, 2)),
-    _named("the degeneracy is admissible", partial(admissible, ball_cover, 3)),
-    _named("6 beta bounds a hexagon in double precision", partial(hexagon, False)),
-    _loss("smooth", "1"),
-    _loss("smooth", "1", tuned_for=402, universes=LINES + SPACES),
-    _loss("smooth", "1/4", tuned_for=402),
-    _loss("smooth", "4", tuned_for=402),
-    _loss("global", "1"),
-    _gaussian("analytic_gaussian"),
-    _gaussian("paper_gaussian"),
-    _named(
-        "the paper's algorithms, corrected",
-        partial(
-            smooth_and_above,
-            SMALL[1:],
-            partial(papers, printed=False, uncapped=False),
-            DECAYS[1:2],
-        ),
-    ),
-    _mutant(
-        "Algorithm 1 as printed (the last point is never looked at)",
+_SENSITIVITIES: dict[str, tuple[Sensitivity, Sequence[Universe]]] = {
+    "Algorithm 1 as printed (the last point is never looked at)": (
         partial(from_cover, partial(largest_enclosed, printed=True)),
+        SMALL,
     ),
-    _mutant(
-        "Algorithms 1 and 2 as printed", partial(papers, printed=True, uncapped=True), SMALL[1:]
+    "Algorithms 1 and 2 as printed": (partial(papers, printed=True, uncapped=True), SMALL[1:]),
+    "line 6 not capped": (partial(papers, printed=False, uncapped=True), SMALL[1:]),
+    "points within 2r of a data point": (partial(from_cover, centred), LINES[:1]),
+    "a search stopped early": (partial(from_cover, stopped), SMALL),
+    "the cap N under add/remove": (partial(from_cover, ball_cover, size_is_cap=True), SMALL[:1]),
+    "add/remove up to t = cap - 1": (partial(from_cover, ball_cover, shorter=1), SMALL[:1]),
+    "a mixed space with the cap of its numbers": (numbers_only, MIXED[:1]),
+}
+"""Mutants of S, and where they are caught."""
+
+CHECKS: Checks = {
+    "S is smooth and above: lines": partial(smooth_and_above, LINES),
+    "S is smooth and above: other radii, plane, space": partial(
+        smooth_and_above, SPACES, decays=DECAYS[1:2]
     ),
-    _mutant("line 6 not capped", partial(papers, printed=False, uncapped=True), SMALL[1:]),
-    _mutant("points within 2r of a data point", partial(from_cover, centred), LINES[:1]),
-    _mutant("a search stopped early", partial(from_cover, stopped)),
-    _mutant(
-        "the cap N under add/remove", partial(from_cover, ball_cover, size_is_cap=True), SMALL[:1]
+    "the global sensitivity on the line is attained": global_bound,
+    "S is smooth and above: numbers and categories": partial(
+        smooth_and_above, MIXED, decays=DECAYS[1:2]
     ),
-    _mutant("add/remove up to t = cap - 1", partial(from_cover, ball_cover, shorter=1), SMALL[:1]),
-    _mutant("a mixed space with the cap of its numbers", numbers_only, MIXED[:1]),
-    _named(
-        "mutant: the global sensitivity without the categories",
-        partial(mixed_bound, forget=True),
-        must_fail=True,
+    "the global sensitivity of numbers and categories": mixed_bound,
+    "the window is admissible": partial(admissible, ball_cover, 1),
+    "the disc search is admissible": partial(admissible, ball_cover, 2),
+    "the degeneracy is admissible": partial(admissible, ball_cover, 3),
+    "6 beta bounds a hexagon in double precision": partial(hexagon, False),
+    **_loss("smooth", "1"),
+    **_loss("smooth", "1", tuned_for=402, universes=LINES + SPACES),
+    **_loss("smooth", "1/4", tuned_for=402),
+    **_loss("smooth", "4", tuned_for=402),
+    **_loss("global", "1"),
+    **{
+        f"loss on every edge, {mechanism}, epsilon 1, delta 1/100": partial(
+            every_edge, mechanism, SMALL[:1], Fraction(1), Fraction(1, 100), ks=(1,)
+        )
+        for mechanism in ("analytic_gaussian", "paper_gaussian")
+    },
+    "the paper's algorithms, corrected": partial(
+        smooth_and_above, SMALL[1:], partial(papers, printed=False, uncapped=False), DECAYS[1:2]
     ),
-    _named("mutant: 5 beta in double precision", partial(hexagon, True), True),
-    _named(
-        "mutant: the smaller noise, chosen after seeing S",
-        partial(every_edge, "smooth", LINES[:1], Fraction(1), tuned_for=402, choose=smaller_noise),
-        True,
+    **{
+        f"mutant: {words}": partial(smooth_and_above, universes, sensitivity, DECAYS[:2])
+        for words, (sensitivity, universes) in _SENSITIVITIES.items()
+    },
+    "mutant: the global sensitivity without the categories": partial(mixed_bound, forget=True),
+    "mutant: 5 beta in double precision": partial(hexagon, True),
+    "mutant: the smaller noise, chosen after seeing S": partial(
+        every_edge, "smooth", LINES[:1], Fraction(1), tuned_for=402, choose=smaller_noise
     ),
-)
+}

@@ -20,11 +20,12 @@ from whitecrow.anomaly.detectors import (
     Histogram,
     LocalOutlierFactor,
 )
-from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.exhaustive import Report, exhaust
 from whitecrow.explain import CustomUtility, Isolation
 from whitecrow.explain.law import Listed, law_of
 from whitecrow.explain.search import SEARCHES, Draws, draws_of, search
 from whitecrow.explain.unaccounted import exact_release_law, matching_contexts
+from whitecrow_audit.verify.universes import Checks
 
 EPSILON = Fraction(1)
 BITS = 3
@@ -89,8 +90,7 @@ def both_ways(kind: str, samples: int, draws_price: int) -> Report:
             for change in product((-1, 0, 1), repeat=4):
                 yield base, tuple(a + b for a, b in zip(base, change, strict=True))
 
-    note = f"{samples} samples, weight {eta}"
-    return exhaust(law, edges(), float(EPSILON), note=note)
+    return exhaust(law, edges(), float(EPSILON), note=f"{samples} samples, weight {eta}")
 
 
 def guided_start(kind: str) -> Report:
@@ -354,86 +354,53 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
-def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Check:
-    return Check("explain", name, run, must_fail)
-
-
-CHECKS = (
-    *(
-        _named(f"{kind}: one record more, every matching set", partial(one_more_record, kind, 1, 1))
-        for kind in SEARCHES
+_FEW = FewWithin(1, 2)
+CHECKS: Checks = {
+    **{
+        f"{s}: one record more, {words}": partial(one_more_record, s, samples, every)
+        for words, samples, every in (("every matching set", 1, 1), ("two samples", 2, 9))
+        for s in SEARCHES[samples - 1 :]
+    },
+    **{
+        f"{s}: utilities that move both ways": partial(both_ways, s, 1 + (s == "uniform"), 2)
+        for s in SEARCHES
+    },
+    **{
+        f"{s}: answers match, and all can be reached": partial(reached, s)
+        for s in ("direct", "walk", "dfs", "bfs")
+    },
+    **{
+        f"{detector.kind}: pairs with equal matching sets": partial(conditional, detector, s)
+        for detector, s in zip(DETECTORS, ("direct", "bfs", "dfs", "walk"), strict=True)
+    },
+    "overlap with a start": partial(conditional, _FEW, "bfs", "overlap"),
+    "a utility of one's own, two-sided": partial(
+        conditional, _FEW, "direct", CustomUtility("near three", _two_sided, limit=10)
     ),
-    *(
-        _named(f"{kind}: one record more, two samples", partial(one_more_record, kind, 2, 9))
-        for kind in SEARCHES[1:]
+    "conditional, a utility that sees bands of the metric": partial(
+        conditional, _FEW, "direct", BANDS
     ),
-    *(
-        _named(
-            f"{kind}: utilities that move both ways",
-            partial(both_ways, kind, 2 if kind == "uniform" else 1, 2),
-        )
-        for kind in SEARCHES
+    **{
+        f"unconditional, {s}: every pair": partial(unconditional, s, 1 + (s == "uniform"))
+        for s in SEARCHES
+    },
+    "isolation separates best": best_separation,
+    "mutant: equation (2) read as the price of a draw": partial(both_ways, "direct", 1, 1),
+    "mutant: equation (2), breadth first": partial(both_ways, "bfs", 1, 1),
+    "mutant: a start found by population": partial(guided_start, "bfs"),
+    "mutant: bands whose declared sensitivity is not checked": partial(
+        conditional,
+        _FEW,
+        "direct",
+        _Undeclared("undeclared", _below_less_above, monotone=True, limit=4, edges=(1, 7)),
     ),
-    *(
-        _named(f"{kind}: answers match, and all can be reached", partial(reached, kind))
-        for kind in ("direct", "walk", "dfs", "bfs")
+    "mutant: bands that raise the score in contexts of one shape and lower it in another": partial(
+        conditional,
+        _FEW,
+        "direct",
+        _Unchecked("by shape", _by_shape, monotone=True, limit=4, edges=(1,)),
     ),
-    *(
-        _named(
-            f"{detector.kind}: pairs with equal matching sets", partial(conditional, detector, k)
-        )
-        for detector, k in zip(DETECTORS, ("direct", "bfs", "dfs", "walk"), strict=True)
-    ),
-    _named("overlap with a start", partial(conditional, FewWithin(1, 2), "bfs", "overlap")),
-    _named(
-        "a utility of one's own, two-sided",
-        partial(
-            conditional,
-            FewWithin(1, 2),
-            "direct",
-            CustomUtility("near three", _two_sided, limit=10),
-        ),
-    ),
-    _named(
-        "conditional, a utility that sees bands of the metric",
-        partial(conditional, FewWithin(1, 2), "direct", BANDS),
-    ),
-    *(
-        _named(
-            f"unconditional, {kind}: every pair",
-            partial(unconditional, kind, samples=2 if kind == "uniform" else 1),
-        )
-        for kind in SEARCHES
-    ),
-    _named("isolation separates best", best_separation),
-    _named(
-        "mutant: equation (2) read as the price of a draw",
-        partial(both_ways, "direct", 1, 1),
-        True,
-    ),
-    _named("mutant: equation (2), breadth first", partial(both_ways, "bfs", 1, 1), True),
-    _named("mutant: a start found by population", partial(guided_start, "bfs"), True),
-    _named(
-        "mutant: bands whose declared sensitivity is not checked",
-        partial(
-            conditional,
-            FewWithin(1, 2),
-            "direct",
-            _Undeclared("undeclared", _below_less_above, monotone=True, limit=4, edges=(1, 7)),
-        ),
-        True,
-    ),
-    _named(
-        "mutant: bands that raise the score in contexts of one shape and lower it in another",
-        partial(
-            conditional,
-            FewWithin(1, 2),
-            "direct",
-            _Unchecked("by shape", _by_shape, monotone=True, limit=4, edges=(1,)),
-        ),
-        True,
-    ),
-    _named("mutant: cumulative flips", cumulative_flips, True),
-    _named("mutant: the conditional promise without its condition", conditional_everywhere, True),
-    _named("mutant: isolation backed by the population", population_in_isolation, True),
-)
+    "mutant: cumulative flips": cumulative_flips,
+    "mutant: the conditional promise without its condition": conditional_everywhere,
+    "mutant: isolation backed by the population": population_in_isolation,
+}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.graph import Counts
 from whitecrow.anomaly.law import discrepancy
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow.identify.question import Identify
 from whitecrow.place.recount import batch_price
 from whitecrow_audit.verify.sensitive import (
@@ -26,6 +26,7 @@ from whitecrow_audit.verify.sensitive import (
     ring,
     universes,
 )
+from whitecrow_audit.verify.universes import Checks
 
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(3))
 
@@ -338,32 +339,27 @@ def self_left_out_mutant() -> Report:
     return tally.report(1.0)
 
 
-def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Check:
-    return Check("identify", name, run, must_fail)
-
-
-CHECKS = (
-    _named("Lemma 1: sensitive means B >= beta + 1 - k", lemma_one),
-    _named("Lemma L for equation (5)", partial(lemma_l, False)),
-    _named("Lemma L for the tighter bound", partial(lemma_l, True)),
-    _named("equation (5) is never above the true distance", partial(true_distance, False)),
-    _named("the tighter bound is never above the true distance", partial(true_distance, True)),
-    _named("exact at radius 0 and under differential privacy", exact_distance),
-    _named("the tighter bound is the best one of the two counts", best_of_two_counts),
-    *(
-        _named(
-            f"loss on every edge, {'tighter bound' if tight else 'equation (5)'}, epsilon {eps}",
-            partial(loss_on_every_edge, eps, tight),
+CHECKS: Checks = {
+    "Lemma 1: sensitive means B >= beta + 1 - k": lemma_one,
+    "Lemma L for equation (5)": partial(lemma_l, False),
+    "Lemma L for the tighter bound": partial(lemma_l, True),
+    "equation (5) is never above the true distance": partial(true_distance, False),
+    "the tighter bound is never above the true distance": partial(true_distance, True),
+    "exact at radius 0 and under differential privacy": exact_distance,
+    "the tighter bound is the best one of the two counts": best_of_two_counts,
+    **{
+        f"loss on every edge, {bound}, epsilon {epsilon}": partial(
+            loss_on_every_edge, epsilon, bound == "tighter bound"
         )
-        for tight in (False, True)
-        for eps in EPSILONS
-    ),
-    _named("the question as asked, capped, sensitive", partial(shipped, "sensitive")),
-    _named("the question as asked, capped, differential", partial(shipped, "differential")),
-    _named("Theorem 5: the error of non-sensitive records", error_bound),
-    _named("many questions cost the depth of their balls", many_questions),
-    _named("data that only grow: two revisions cost the depth of one", growing),
-    _named("mutant: a record that moved between", partial(growing, corrected=True), True),
-    _named("mutant: error probability in doubles, uncapped", underflow_mutant, True),
-    _named("mutant: the record itself not counted", self_left_out_mutant, True),
-)
+        for bound in ("equation (5)", "tighter bound")
+        for epsilon in EPSILONS
+    },
+    "the question as asked, capped, sensitive": partial(shipped, "sensitive"),
+    "the question as asked, capped, differential": partial(shipped, "differential"),
+    "Theorem 5: the error of non-sensitive records": error_bound,
+    "many questions cost the depth of their balls": many_questions,
+    "data that only grow: two revisions cost the depth of one": growing,
+    "mutant: a record that moved between": partial(growing, corrected=True),
+    "mutant: error probability in doubles, uncapped": underflow_mutant,
+    "mutant: the record itself not counted": self_left_out_mutant,
+}

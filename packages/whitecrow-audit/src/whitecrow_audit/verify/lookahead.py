@@ -9,9 +9,9 @@ from functools import partial
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.law import is_anomaly
-from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.exhaustive import Report, exhaust
 from whitecrow.lookahead.question import Lookahead
-from whitecrow_audit.verify.universes import Histogram, databases, edges
+from whitecrow_audit.verify.universes import Checks, Histogram, databases, edges, together
 
 _FAR = 14
 """Released counts from here on are taken together: a coarser view of the same release."""
@@ -47,25 +47,14 @@ def _sensitive_edges(cells: int, most: int, tau: int) -> Iterator[tuple[Histogra
 
 def every_edge(rate: float) -> Report:
     """The threshold of the question as asked, on every sensitive edge of two cells."""
-    worst = Report(0, 0, 0.0, rate)
+    reports = []
     for beta in range(1, 5):
         for k in range(1, beta + 2):
             question = Lookahead(["x"], model=DistanceAnomaly(beta, 0), k=k, epsilon="1")
             law = partial(released_law, threshold=question.threshold, rate=rate)
-            found = exhaust(law, _sensitive_edges(2, 5, beta + 1 - k), rate)
-            worst = _add(worst, found, f"{beta=} {k=}")
-    return worst
-
-
-def _add(so_far: Report, found: Report, what: str) -> Report:
-    worse = found.worst_loss > so_far.worst_loss or not so_far.worst_edge
-    return Report(
-        so_far.databases + found.databases,
-        so_far.edges + found.edges,
-        max(so_far.worst_loss, found.worst_loss),
-        so_far.bound,
-        f"{found.worst_edge}, {what}" if worse else so_far.worst_edge,
-    )
+            pairs = _sensitive_edges(2, 5, beta + 1 - k)
+            reports.append(exhaust(law, pairs, rate, note=f"{beta=} {k=}"))
+    return together(reports)
 
 
 def n_equals_k_mutant() -> Report:
@@ -107,7 +96,7 @@ def _binned(x: Histogram, edge: int) -> Histogram:
 
 def binned_edges(rate: float) -> Report:
     """Three values in two public bins: edges are those of the bins' counts."""
-    worst = Report(0, 0, 0.0, rate)
+    reports = []
     for beta in range(1, 4):
         for k in range(1, beta + 2):
             question = Lookahead(["x"], model=DistanceAnomaly(beta, 0), k=k, epsilon="1", bins=2)
@@ -120,8 +109,8 @@ def binned_edges(rate: float) -> Report:
             def law(x: Histogram, question: Lookahead = question) -> Mapping[Hashable, float]:
                 return released_law(_binned(x, 2), question.threshold, rate)
 
-            worst = _add(worst, exhaust(law, pairs, rate), f"{beta=} {k=}")
-    return worst
+            reports.append(exhaust(law, pairs, rate, note=f"{beta=} {k=}"))
+    return together(reports)
 
 
 def fitted_bins_mutant() -> Report:
@@ -168,13 +157,13 @@ def radius_above_zero_mutant() -> Report:
     return exhaust(law, sensitive(), 1.0)
 
 
-CHECKS = (
-    Check("lookahead", "loss on every edge, epsilon 1/10", partial(every_edge, 0.1)),
-    Check("lookahead", "loss on every edge, epsilon 1", partial(every_edge, 1.0)),
-    Check("lookahead", "loss on every edge, numbers in bins", partial(binned_edges, 1.0)),
-    Check("lookahead", "mutant: bins from the data", fitted_bins_mutant, True),
-    Check("lookahead", "mutant: n = k steps of look-ahead", n_equals_k_mutant, True),
-    Check("lookahead", "mutant: one cell perturbed, any query", one_cell_mutant, True),
-    Check("lookahead", "mutant: occupied cells listed", occupied_list_mutant, True),
-    Check("lookahead", "mutant: a radius above 0", radius_above_zero_mutant, True),
-)
+CHECKS: Checks = {
+    "loss on every edge, epsilon 1/10": partial(every_edge, 0.1),
+    "loss on every edge, epsilon 1": partial(every_edge, 1.0),
+    "loss on every edge, numbers in bins": partial(binned_edges, 1.0),
+    "mutant: bins from the data": fitted_bins_mutant,
+    "mutant: n = k steps of look-ahead": n_equals_k_mutant,
+    "mutant: one cell perturbed, any query": one_cell_mutant,
+    "mutant: occupied cells listed": occupied_list_mutant,
+    "mutant: a radius above 0": radius_above_zero_mutant,
+}

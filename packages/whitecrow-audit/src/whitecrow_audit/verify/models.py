@@ -23,8 +23,9 @@ from whitecrow.anomaly import (
 from whitecrow.anomaly.graph import Counts, DatabaseGraph, Edges, Flags
 from whitecrow.anomaly.law import discrepancy, is_anomaly, novelty_discrepancy
 from whitecrow.anomaly.model import Judgement, record_type
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow_audit.verify.sensitive import flip_losses
+from whitecrow_audit.verify.universes import Checks, together
 
 _PLACES, _SIZE, _RATE = 5, 17, 1.0
 Law = Callable[[int, int], Judgement]
@@ -114,24 +115,25 @@ def acceptable(
 ) -> Report:
     """λ is at least 1, moves by at most 1 and is 1 where the answer changes; the loss is ε."""
     graph = _graph(len(weighed.weights), size)
-    around, edges, worst, where = weighed.around(graph), 0, 0.0, ""
+    around, reports = weighed.around(graph), []
     for k in (1, 2, 3, None):
         tau = 0 if k is None else weighed.threshold + 1 - k * weighed.own
         pairs = graph.sensitive_pairs(around >= tau)
-        judged = (law or weighed.law)(k)
-        edges += sum(len(smaller) for smaller, _ in pairs)
-        found = _worst(graph, around, judged, pairs)
-        if found[0] > worst or not where:
-            worst, where = found[0], f"{weighed.name}, k {k}: {found[1]}"
-    return Report(len(graph.counts), edges, worst, _RATE, where)
+        report = _worst(graph, around, (law or weighed.law)(k), pairs)
+        where = f"{weighed.name}, k {k}: {report.worst_edge}"
+        reports.append(replace(report, worst_edge=where))
+    return replace(together(reports), databases=len(graph.counts))
 
 
-def screened(weighed: Weighed) -> Report:
+def as_weighed(name: str) -> Report:
+    """The same for the weights of a model."""
+    return acceptable(Weighed.by(*MODELS[name]))
+
+
+def screened(name: str) -> Report:
     """The same for a record that need not be in the data, on every pair."""
-    graph = _graph(len(weighed.weights), _SIZE)
-    edges = graph.all_pairs
-    worst, where = _worst(graph, weighed.around(graph), weighed.novel, edges)
-    return Report(len(graph.counts), sum(len(one) for one, _ in edges), worst, _RATE, where)
+    graph, weighed = _graph(_PLACES, _SIZE), Weighed.by(*MODELS[name])
+    return _worst(graph, weighed.around(graph), weighed.novel, graph.all_pairs)
 
 
 def never_above_the_distance(name: str) -> Report:
@@ -158,8 +160,8 @@ def _judged(copies: Counts, around: Counts, law: Law) -> tuple[Flags, NDArray[np
     return labels[back.ravel()].reshape(shape), bounds[back.ravel()].reshape(shape)
 
 
-def _worst(graph: DatabaseGraph, around: Counts, law: Law, pairs: Edges) -> tuple[float, str]:
-    """Return the largest loss on the pairs, infinite where λ is not acceptable."""
+def _worst(graph: DatabaseGraph, around: Counts, law: Law, pairs: Edges) -> Report:
+    """Report the largest loss on the pairs, infinite where λ is not acceptable."""
     labels, bound = _judged(graph.counts, around, law)
     wrong = -_RATE * bound - math.log1p(math.exp(-_RATE))
     worst, where = 0.0, ""
@@ -176,18 +178,14 @@ def _worst(graph: DatabaseGraph, around: Counts, law: Law, pairs: Edges) -> tupl
                 worst = float(losses[at])
                 pair = f"{graph.records(smaller[at])} ~ {graph.records(larger[at])}"
                 where = f"{pair}, place {place + 1}"
-    return worst, where
+    edges = sum(len(smaller) for smaller, _ in pairs)
+    return Report(len(graph.counts), edges, worst, _RATE, where)
 
 
 def any_weights() -> Report:
     """The same on weights that come from no distance, with own weights of 1 to 4."""
-    found = [acceptable(weighed, size=12) for own in (1, 2, 3, 4) for weighed in relations(own)]
-    worst = max(found, key=lambda report: report.worst_loss)
-    return replace(
-        worst,
-        databases=sum(report.databases for report in found),
-        edges=sum(report.edges for report in found),
-    )
+    every = (weighed for own in (1, 2, 3, 4) for weighed in relations(own))
+    return together(acceptable(weighed, size=12) for weighed in every)
 
 
 # Mutants
@@ -254,46 +252,24 @@ def one_place_too_large(name: str) -> Report:
     return Report(tried, edges, float(caught == tried), 0.0, note=note)
 
 
-def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Check:
-    return Check("models", name, run, must_fail)
-
-
-CHECKS = (
-    *(
-        check
+CHECKS: Checks = {
+    **{
+        claim.format(name): partial(run, name)
         for name in MODELS
-        for check in (
-            _named(f"{name}: sensitive means a weight of tau", partial(who_is_sensitive, name)),
-            _named(
-                f"{name}: λ is acceptable, loss on every pair",
-                lambda name=name: acceptable(Weighed.by(*MODELS[name])),  # type: ignore[misc]
-            ),
-            _named(
-                f"{name}: λ is never above the distance", partial(never_above_the_distance, name)
-            ),
-            _named(
-                f"{name}: screened, loss on every pair",
-                lambda name=name: screened(Weighed.by(*MODELS[name])),  # type: ignore[misc]
-            ),
-            _named(
-                f"mutant: {name}, λ too large by one at one place",
-                partial(one_place_too_large, name),
-                True,
-            ),
+        for claim, run in (
+            ("{}: sensitive means a weight of tau", who_is_sensitive),
+            ("{}: λ is acceptable, loss on every pair", as_weighed),
+            ("{}: λ is never above the distance", never_above_the_distance),
+            ("{}: screened, loss on every pair", screened),
+            ("mutant: {}, λ too large by one at one place", one_place_too_large),
         )
+    },
+    "any weights: λ is acceptable, loss on every pair": any_weights,
+    "mutant: kernel, λ as if records were counted": partial(_mutant, "kernel", own=1),
+    "mutant: kth-neighbour, the record itself not counted": partial(
+        _mutant, "kth-neighbour", threshold=5
     ),
-    _named("any weights: λ is acceptable, loss on every pair", any_weights),
-    _named("mutant: kernel, λ as if records were counted", partial(_mutant, "kernel", own=1), True),
-    _named(
-        "mutant: kth-neighbour, the record itself not counted",
-        partial(_mutant, "kth-neighbour", threshold=5),
-        True,
-    ),
-    _named(
-        "mutant: similarity, λ of another threshold",
-        partial(_mutant, "similarity", threshold=2),
-        True,
-    ),
-    _named("mutant: kernel, another record heavier than itself", heavier_than_itself, True),
-    _named("mutant: contextual, λ from all groups", another_group, True),
-)
+    "mutant: similarity, λ of another threshold": partial(_mutant, "similarity", threshold=2),
+    "mutant: kernel, another record heavier than itself": heavier_than_itself,
+    "mutant: contextual, λ from all groups": another_group,
+}

@@ -173,6 +173,11 @@ def short(x: Database) -> str:
     return "(" + ", ".join("/".join(f"{c:g}" for c in point) for point in x) + ")"
 
 
+def points(pair: tuple[Database, Database]) -> str:
+    """Write a pair of databases as their points."""
+    return f"points {short(pair[0])} ~ {short(pair[1])}"
+
+
 def law(count: int, sensitivity: Fraction, noise: Calibration) -> Mapping[Hashable, float]:
     """Return the exact law of a noisy count; what lies far out is two lumps."""
     amplitude = noise.multiplier * sensitivity

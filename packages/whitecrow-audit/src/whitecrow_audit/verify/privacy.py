@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whitecrow.errors import NoConversion
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow.privacy import (
     ConditionalPrivacy,
     DifferentialPrivacy,
@@ -34,6 +34,7 @@ from whitecrow.privacy import (
     compose,
 )
 from whitecrow_audit.verify.universes import (
+    Checks,
     Histogram,
     databases,
     neighbours_on_line,
@@ -148,9 +149,7 @@ def _epsilon(guarantee: Guarantee) -> Fraction:
 @lru_cache(maxsize=4096)
 def _bare(guarantee: Guarantee) -> Guarantee:
     """The guarantee with its numbers removed: what its graph depends on."""
-    if isinstance(guarantee, ZeroConcentrated):
-        return DifferentialPrivacy(Fraction(0), Fraction(0), guarantee.unit)
-    if isinstance(guarantee, DifferentialPrivacy):
+    if isinstance(guarantee, ZeroConcentrated | DifferentialPrivacy):
         return DifferentialPrivacy(Fraction(0), Fraction(0), guarantee.unit)
     if isinstance(guarantee, SensitivePrivacy):
         return SensitivePrivacy.over(Fraction(0), guarantee.zones)
@@ -277,13 +276,17 @@ def check_order(cases: int, seed: int = 2) -> Report:
     return tally.report("conversion")
 
 
+def _sensitive(parts: list[Guarantee]) -> list[SensitivePrivacy]:
+    """The parts, which must be pure sensitive ones: what a mutant composes."""
+    sensitive = [p for p in parts if isinstance(p, SensitivePrivacy) and not p.delta]
+    if len(sensitive) < len(parts):
+        raise NoConversion("only sensitive pairs")
+    return sensitive
+
+
 def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
     """A mutant: two sensitive releases reported at (min tau, max radius)."""
-    if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
-        raise NoConversion("only sensitive pairs")
-    one, two = parts
-    assert isinstance(one, SensitivePrivacy)
-    assert isinstance(two, SensitivePrivacy)
+    one, two = _sensitive(parts)
     if (one.metric, one.card) != (two.metric, two.card):
         raise NoConversion("only one metric and one card")
     return SensitivePrivacy(
@@ -297,11 +300,7 @@ def _union_of_zones(parts: list[Guarantee]) -> Guarantee:
 
 def _zones_across_cards(parts: list[Guarantee]) -> Guarantee:
     """A mutant: zones of two cards merged as if one card had read the data both times."""
-    if not all(isinstance(part, SensitivePrivacy) and not part.delta for part in parts):
-        raise NoConversion("only sensitive pairs")
-    one, two = parts
-    assert isinstance(one, SensitivePrivacy)
-    assert isinstance(two, SensitivePrivacy)
+    one, two = _sensitive(parts)
     if one.card == two.card or not (one.card and two.card):
         raise NoConversion("only two known cards")
     return _compose([one, replace(two, card=one.card)])
@@ -326,29 +325,23 @@ def _replace_as_add(parts: list[Guarantee]) -> Guarantee:
 
 def _forgotten_delta(parts: list[Guarantee]) -> Guarantee:
     """A mutant: the deltas of a composition are dropped to the larger one."""
-    if not all(isinstance(p, DifferentialPrivacy) and p.unit == "add_remove" for p in parts):
+    plain = [p for p in parts if isinstance(p, DifferentialPrivacy) and p.unit == "add_remove"]
+    if len(plain) < len(parts):
         raise NoConversion("only add/remove")
-    one, two = parts
-    assert isinstance(one, DifferentialPrivacy)
-    assert isinstance(two, DifferentialPrivacy)
-    return DifferentialPrivacy(one.epsilon + two.epsilon, max(one.delta, two.delta))
+    return DifferentialPrivacy(plain[0].epsilon + plain[1].epsilon, max(p.delta for p in plain))
 
 
-_MUTANTS = (
-    ("two sensitive releases at the union of their edges", _union_of_zones),
-    ("sensitive releases under two cards at one zone", _zones_across_cards),
-    ("a sensitive release counted as differential privacy", _sensitive_as_differential),
-    ("replace-one counted as add/remove", _replace_as_add),
-    ("deltas of a composition not added", _forgotten_delta),
-)
-
-CHECKS = (
-    Check("privacy", "composition keeps what it reports", lambda: check_composition(1500)),
-    Check("privacy", "what is said to follow does follow", lambda: check_order(1500)),
-    *(
-        Check(
-            "privacy", f"mutant: {words}", partial(check_composition, 60, rule=rule), must_fail=True
+CHECKS: Checks = {
+    "composition keeps what it reports": partial(check_composition, 1500),
+    "what is said to follow does follow": partial(check_order, 1500),
+    **{
+        f"mutant: {words}": partial(check_composition, 60, rule=rule)
+        for words, rule in (
+            ("two sensitive releases at the union of their edges", _union_of_zones),
+            ("sensitive releases under two cards at one zone", _zones_across_cards),
+            ("a sensitive release counted as differential privacy", _sensitive_as_differential),
+            ("replace-one counted as add/remove", _replace_as_add),
+            ("deltas of a composition not added", _forgotten_delta),
         )
-        for words, rule in _MUTANTS
-    ),
-)
+    },
+}

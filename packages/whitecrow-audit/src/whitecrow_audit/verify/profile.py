@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from whitecrow.data import Card, Column
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow.histogram.facts import Counts, counted_rows
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.privacy import Unit
@@ -25,7 +25,7 @@ from whitecrow.profile.mechanism import described
 from whitecrow.profile.question import Profile
 from whitecrow.profile.search import threshold
 from whitecrow_audit.verify.tape import Silent, Tape, histogram_checks, worst_of
-from whitecrow_audit.verify.universes import Histogram
+from whitecrow_audit.verify.universes import Checks, Histogram
 
 VALUES = ((0.1, 3.0), (-4e9, 0.0), (math.nan, 5e-324), (0.1, 1.5e308))
 """The records there may be: two numbers without bounds, one of them missing now and then."""
@@ -115,33 +115,22 @@ def _at_least(least: int, noise: Noise) -> float:
 
 _DELTA = Fraction(1, 1000)
 
-CHECKS = [
-    *histogram_checks(
-        "profile",
+CHECKS: Checks = {
+    **histogram_checks(
         all_histograms,
         bounds_from_the_data={"data_bounds": True},
         the_noise_of_one_column_for_all={"one_column": True},
         the_exact_share_missing={"exact_missing": True},
         empty_cells_left_out={"left_out": True},
     ),
-    *(
-        Check(
-            "profile",
-            f"chance that a person's own value is named, {records} records",
-            partial(named_values, records, _DELTA),
-        )
-        for records in (1, 2, 5)
+    **{
+        f"chance that a person's own value is named, {n} records": partial(named_values, n, _DELTA)
+        for n in (1, 2, 5)
+    },
+    "mutant: every value named that occurs (a threshold without δ)": partial(
+        named_values, 1, _DELTA, lambda noise: 1
     ),
-    Check(
-        "profile",
-        "mutant: every value named that occurs (a threshold without δ)",
-        partial(named_values, 1, _DELTA, lambda noise: 1),
-        must_fail=True,
+    "mutant: a threshold for one record where a person has five": partial(
+        named_values, 5, _DELTA, lambda noise: threshold(noise, 1, _DELTA)
     ),
-    Check(
-        "profile",
-        "mutant: a threshold for one record where a person has five",
-        partial(named_values, 5, _DELTA, lambda noise: threshold(noise, 1, _DELTA)),
-        must_fail=True,
-    ),
-]
+}

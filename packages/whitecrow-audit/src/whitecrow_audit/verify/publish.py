@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.exhaustive import Report, exhaust
 from whitecrow.publish.clip import PrivateClip, quantile_utilities
 from whitecrow.publish.coefficients import Coefficients
 from whitecrow.publish.counters import Buffered
@@ -27,6 +27,7 @@ from whitecrow.publish.mechanism import begin, turn
 from whitecrow.publish.periods import Calendar
 from whitecrow.publish.plan import PublicationPlan, Stage, counter_for
 from whitecrow.publish.state import Position
+from whitecrow_audit.verify.universes import Checks
 
 Stream = tuple[tuple[int, ...], ...]
 """For each period the values of its records; ``~value`` is a record that leaves."""
@@ -301,51 +302,54 @@ def _choice_check(method: str, factor: float = 1.0) -> Report:
     return exhaust(partial(choice_law, clip, factor), pairs, 1.0)
 
 
-def _stream_checks(noise: str, window: int) -> Iterator[Check]:
+def _stream_checks(noise: str, window: int) -> Checks:
     budget = Fraction(1) if noise == "laplace" else Fraction(2)
     small: dict[str, Any] = {"upper": Fraction(1), "budget": budget}
+    checks: Checks = {}
 
-    def check(name: str, plan: PublicationPlan, window: int = window, periods: int = 3) -> Check:
-        run = partial(_stream_check, plan, window, periods=periods)
-        return Check("publish", f"{name}, {noise}", run)
+    def check(name: str, plan: PublicationPlan, window: int = window, periods: int = 3) -> None:
+        checks[f"{name}, {noise}"] = partial(_stream_check, plan, window, periods=periods)
 
     for mechanism in ("independent", "tree", "buffered", "endless"):
         plan = small_plan(mechanism, noise, **small)
         # Without refined units the Gaussian needs fewer outputs to hold all its mass.
         near = window if plan.stage(0).counter.bits else min(window, 9)
-        yield check(f"{mechanism}: streams of 3 periods", plan, near)
+        check(f"{mechanism}: streams of 3 periods", plan, near)
         plan = small_plan(mechanism, noise, statistic="mean", lengths=(2,), budget=budget)
-        yield check(f"{mechanism}: a mean's two sums share the budget", plan, 2 * window, 2)
+        check(f"{mechanism}: a mean's two sums share the budget", plan, 2 * window, 2)
     plan = small_plan("buffered", noise, lengths=(1, 2), **small)
-    yield check("buffered: an unknown horizon, epochs of 1 and 2 periods", plan)
+    check("buffered: an unknown horizon, epochs of 1 and 2 periods", plan)
     plan = small_plan("buffered", noise, leaving=True, **small)
-    yield check("buffered: a record that joins and leaves", plan, min(window, 12))
-    plan = small_plan("buffered", noise, contribution=2, **small)
-    yield check("buffered: a user with two records", plan, min(window, 12))
-    plan = small_plan("tree", noise, contribution=2, **small)
-    yield check("tree: a user with two records", plan, min(window, 12))
+    check("buffered: a record that joins and leaves", plan, min(window, 12))
+    for mechanism in ("buffered", "tree"):
+        plan = small_plan(mechanism, noise, contribution=2, **small)
+        check(f"{mechanism}: a user with two records", plan, min(window, 12))
     if noise == "laplace":
-        plan = small_plan("buffered", noise, lengths=(4,), upper=Fraction(1))
-        yield check("buffered: streams of 4 periods", plan, 5, 4)
-        plan = small_plan("tree", noise, lengths=(4,), upper=Fraction(1))
-        yield check("tree: streams of 4 periods", plan, 4, 4)
+        for mechanism, window in (("buffered", 5), ("tree", 4)):
+            plan = small_plan(mechanism, noise, lengths=(4,), upper=Fraction(1))
+            check(f"{mechanism}: streams of 4 periods", plan, window, 4)
+    return checks
 
 
-def _checks() -> Iterator[Check]:
-    for noise, window in {"laplace": 7, "gaussian": 14}.items():
-        yield from _stream_checks(noise, window)
-        for name, run in (
+CHECKS: Checks = {
+    **_stream_checks("laplace", 7),
+    **_stream_checks("gaussian", 14),
+    **{
+        f"mutant: a publisher that {does}, {noise}": partial(run, noise)
+        for noise in ("laplace", "gaussian")
+        for does, run in (
             ("redraws after a restart", _redrawn),
             ("scales its noise to the data", _scale_follows_data),
             ("clips to the data", _clip_follows_data),
             ("forgets the floors of its buffers", _buffers_unrounded),
-        ):
-            words = f"a publisher that {name}, {noise}"
-            yield Check("publish", words, partial(run, noise), must_fail=True)
-    for method in ("quantile", "sparse_vector"):
-        yield Check("publish", f"the private clip by {method}", partial(_choice_check, method))
-        name = f"a private clip by {method} that spends twice what it says"
-        yield Check("publish", name, partial(_choice_check, method, 2.0), must_fail=True)
-
-
-CHECKS: tuple[Check, ...] = tuple(_checks())
+        )
+    },
+    **{
+        f"{what}private clip by {method}{says}": partial(_choice_check, method, times)
+        for method in ("quantile", "sparse_vector")
+        for what, says, times in (
+            ("the ", "", 1.0),
+            ("mutant: a ", " that spends twice what it says", 2.0),
+        )
+    },
+}

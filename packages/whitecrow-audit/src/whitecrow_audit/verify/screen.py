@@ -9,10 +9,11 @@ import numpy as np
 
 from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.anomaly.law import discrepancy, novelty_discrepancy
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow.screen.question import Screen
 from whitecrow_audit.verify.identify import every_universe
 from whitecrow_audit.verify.sensitive import Tally, flip_losses, line
+from whitecrow_audit.verify.universes import Checks
 
 
 def exact_distance() -> Report:
@@ -71,16 +72,14 @@ def member_mutant() -> Report:
     return tally.report(rate)
 
 
-CHECKS = (
-    Check("screen", "the distance is exact", exact_distance),
-    *(
-        Check(
-            "screen",
-            f"loss on every edge, epsilon {epsilon}, floor {floor}",
-            partial(loss_on_every_edge, epsilon, floor),
+CHECKS: Checks = {
+    "the distance is exact": exact_distance,
+    **{
+        f"loss on every edge, epsilon {epsilon}, floor {floor}": partial(
+            loss_on_every_edge, epsilon, floor
         )
         for epsilon in ("1/10", "1", "3")
         for floor in ("1/20", "1e-12")
-    ),
-    Check("screen", "mutant: the distance of identify", member_mutant, must_fail=True),
-)
+    },
+    "mutant: the distance of identify": member_mutant,
+}

@@ -13,11 +13,12 @@ from whitecrow.anomaly import DistanceAnomaly
 from whitecrow.counting.calibration import Calibration
 from whitecrow.counting.smooth import RELATIONS
 from whitecrow.data import Card, Column
-from whitecrow.exhaustive import Check, Report, exhaust
+from whitecrow.exhaustive import Report, exhaust
 from whitecrow.noise import laws
 from whitecrow.subspaces import Subspaces
 from whitecrow.tune import Tune
 from whitecrow_audit.verify.point_sets import Database, Universe, degrees, line, shipped
+from whitecrow_audit.verify.universes import Checks
 
 CARD = Card("grid", (Column("x", "integer", 0, 20), Column("y", "integer", 0, 20)))
 
@@ -165,32 +166,27 @@ def tuned(method: str, relation: str) -> Report:
     return exhaust(law, universe.edges(), float(question.epsilon))
 
 
-def _named(name: str, run: Callable[[], Report], must_fail: bool = False) -> Check:
-    return Check("subspaces", name, run, must_fail)
-
-
-def _mutant(name: str, relation: str) -> Check:
-    run = partial(lists, BOTH, 1, relation, Fraction(8), eta=printed)
-    return _named(f"mutant: {name}", run, must_fail=True)
-
-
-CHECKS = (
-    *(
-        _named(
-            f"{name}, top {top}, {relation}, epsilon {epsilon}",
-            partial(lists, subspaces, top, relation, Fraction(epsilon)),
+CHECKS: Checks = {
+    **{
+        f"{name}, top {top}, {relation}, epsilon {epsilon}": partial(
+            lists, subspaces, top, relation, Fraction(epsilon)
         )
         for name, subspaces, top, epsilon in (
             ("two columns", BOTH, 1, 8),
             ("columns and their plane", MIXED, 2, 2),
         )
         for relation in RELATIONS
-    ),
-    *(
-        _named(f"tune by {method}, {relation}", partial(tuned, method, relation))
+    },
+    **{
+        f"tune by {method}, {relation}": partial(tuned, method, relation)
         for method in ("search", "exponential")
         for relation in RELATIONS
-    ),
-    _mutant("Algorithm 3 as printed", "replace_one"),
-    _mutant("Algorithm 3 on counts over beta K instead of beta K + 1", "add_remove"),
-)
+    },
+    **{
+        f"mutant: Algorithm 3 {words}": partial(lists, BOTH, 1, relation, Fraction(8), eta=printed)
+        for words, relation in (
+            ("as printed", "replace_one"),
+            ("on counts over beta K instead of beta K + 1", "add_remove"),
+        )
+    },
+}

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whitecrow.exhaustive import Check, Report
+from whitecrow.exhaustive import Report
 from whitecrow.histogram.noise_budget import Money, Noise
 from whitecrow.privacy import Unit
-from whitecrow_audit.verify.universes import Histogram, databases, edges
+from whitecrow_audit.verify.universes import Checks, Histogram, databases, edges
 
 
 @dataclass
@@ -135,25 +135,19 @@ def worst_of(
     return Report(seen, count, worst, float(money.total), where)
 
 
-def histogram_checks(
-    mechanism: str, run: Callable[..., Report], **mutants: dict[str, Any]
-) -> list[Check]:
+def histogram_checks(run: Callable[..., Report], **mutants: dict[str, Any]) -> Checks:
     """Return the checks of ``run(law, relation, ways, **broken)``: four claims, and mutants.
 
     A mutant is named by its words, with underscores for blanks.
     """
-    claims = [
-        Check(mechanism, f"loss of all histograms, {law}, {relation}", partial(run, law, relation))
-        for law in ("laplace", "gaussian")
-        for relation in ("add_remove", "replace_one")
-    ]
-    broken = [
-        Check(
-            mechanism,
-            f"mutant: {words.replace('_', ' ')}",
-            partial(run, "laplace", "add_remove", 1, **how),
-            must_fail=True,
-        )
-        for words, how in mutants.items()
-    ]
-    return [*claims, *broken]
+    return {
+        **{
+            f"loss of all histograms, {law}, {relation}": partial(run, law, relation)
+            for law in ("laplace", "gaussian")
+            for relation in ("add_remove", "replace_one")
+        },
+        **{
+            f"mutant: {words.replace('_', ' ')}": partial(run, "laplace", "add_remove", 1, **how)
+            for words, how in mutants.items()
+        },
+    }

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from whitecrow.exhaustive import Report
+
+Checks = dict[str, Callable[[], Report]]
+"""What a module checks, by name; a name that begins with "mutant: " is that of what must fail."""
 
 Histogram = tuple[int, ...]
 """A database as counts: how many records have each of the domain's values."""
@@ -33,3 +39,13 @@ def neighbours_on_ring(cells: int, radius: int) -> list[list[int]]:
         [j for j in range(cells) if min((i - j) % cells, (j - i) % cells) <= radius]
         for i in range(cells)
     ]
+
+
+def together(reports: Iterable[Report]) -> Report:
+    """Return the worst of several reports, with the databases and pairs of all of them."""
+    listed = list(reports)
+    return replace(
+        max(listed, key=lambda report: report.worst_loss),
+        databases=sum(report.databases for report in listed),
+        edges=sum(report.edges for report in listed),
+    )

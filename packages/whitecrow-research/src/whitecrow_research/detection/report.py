@@ -54,9 +54,12 @@ def _groups(sets: Sets, kept: Callable[[About], bool]) -> dict[str, list[str]]:
     }
 
 
+def _row(*cells: str) -> str:
+    return f"|{'|'.join(cells)}|"
+
+
 def _heads(groups: Mapping[str, list[str]]) -> Iterator[str]:
-    heads = (f"{title} ({len(group)})" for title, group in groups.items())
-    yield "| | " + " | ".join(heads) + " |"
+    yield _row("", *(f"{title} ({len(group)})" for title, group in groups.items()))
     yield "|---|" + "---|" * len(groups)
 
 
@@ -82,18 +85,24 @@ def summary(results: Results, sets: Sets) -> Iterator[str]:
             else "-"
             for group in groups.values()
         )
-        yield f"| {detector} | " + " | ".join(cells) + " |"
+        yield _row(detector, *cells)
     reported = _groups(sets, lambda about: not about.chosen_on)
+    columns = {
+        "all": (groups["all"], AUC),
+        "1,000 and more": (groups["1,000 and more"], AUC),
+        "4,000 and more": (groups["4,000 and more"], AUC),
+        "1,000 and more, families that only report": (reported["1,000 and more"], AUC),
+        "average precision, 1,000 and more": (groups["1,000 and more"], AP),
+    }
     for reference in (one for one in REFERENCES if one in results):
-        for measure, words in ((AUC, "ROC-AUC"), (AP, "average precision")):
-            yield f"\n**Lead over {reference}** in {words}, with a 90 % interval\n"
-            yield from _heads(groups)
-            for detector in own:
-                yield _leads(results, sets, groups, detector, reference, measure)
-        yield f"\n**Lead over {reference}** in ROC-AUC, families that only report\n"
-        yield from _heads(reported)
+        yield f"\n**Lead over {reference}** in ROC-AUC, with a 90 % interval\n"
+        yield from _heads({title: group for title, (group, _) in columns.items()})
         for detector in own:
-            yield _leads(results, sets, reported, detector, reference, AUC)
+            cells = (
+                _lead(results, sets, group, detector, reference, measure)
+                for group, measure in columns.values()
+            )
+            yield _row(detector, *cells)
 
 
 def _lead(
@@ -101,18 +110,6 @@ def _lead(
 ) -> str:
     pair = [means(results, which, group, measure) for which in (one, other)]
     return _gap(pair[0], pair[1], [sets[name].family for name in group])
-
-
-def _leads(
-    results: Results,
-    sets: Sets,
-    groups: Mapping[str, list[str]],
-    detector: str,
-    reference: str,
-    measure: int,
-) -> str:
-    cells = (_lead(results, sets, group, detector, reference, measure) for group in groups.values())
-    return f"| {detector} | " + " | ".join(cells) + " |"
 
 
 def ablations(results: Results, sets: Sets) -> Iterator[str]:
@@ -127,19 +124,15 @@ def ablations(results: Results, sets: Sets) -> Iterator[str]:
         "families that only report": lambda about: not about.chosen_on,
     }
     yield "\n**What each rule brings**: lead in ROC-AUC over the same detector with that changed\n"
-    heads = [f"{title}, {size}" for title in parts for size in ("all", "1,000 and more")]
-    yield "| | " + " | ".join(heads) + " | average precision, all |"
-    yield "|---|" + "---|" * (len(heads) + 1)
+    yield _row("", *parts, "average precision, all")
+    yield "|---|" + "---|" * (len(parts) + 1)
     for one, whole in shown.items():
-        cells = []
-        for kept in parts.values():
-            groups = _groups(sets, kept)
-            cells += [
-                _lead(results, sets, groups[size], whole, one, AUC)
-                for size in ("all", "1,000 and more")
-            ]
+        cells = [
+            _lead(results, sets, _groups(sets, kept)["all"], whole, one, AUC)
+            for kept in parts.values()
+        ]
         cells.append(_lead(results, sets, list(sets), whole, one, AP))
-        yield f"| {one} | " + " | ".join(cells) + " |"
+        yield _row(one, *cells)
 
 
 def beside(results: Results, sets: Sets) -> Iterator[str]:
@@ -148,7 +141,7 @@ def beside(results: Results, sets: Sets) -> Iterator[str]:
     if not others:
         return
     yield "\n**More private peers**, on the sets of few columns that each can take\n"
-    yield "| | sets | ROC-AUC/AP | ours there | lead in AUC | seconds to fit, median | ours |"
+    yield "||sets|ROC-AUC/AP|ours there|lead in AUC|seconds to fit, median|ours|"
     yield "|---|---|---|---|---|---|---|"
     for detector in others:
         group = [name for name in sets if results[detector].get(name)]
@@ -159,16 +152,14 @@ def beside(results: Results, sets: Sets) -> Iterator[str]:
         ap, own_ap = (means(alike, one, group, AP).mean() for one in (detector, OURS))
         fit, own_fit = (np.median(means(alike, one, group, FIT)) for one in (detector, OURS))
         lead = _gap(own, theirs, [sets[name].family for name in group])
-        yield (
-            f"| {detector} | {len(group)} | {theirs.mean():.3f}/{ap:.3f} | "
-            f"{own.mean():.3f}/{own_ap:.3f} | {lead} | {fit:.2f} | {own_fit:.3f} |"
-        )
+        rates = f"{theirs.mean():.3f}/{ap:.3f}", f"{own.mean():.3f}/{own_ap:.3f}"
+        yield _row(detector, f"{len(group)}", *rates, lead, f"{fit:.2f}", f"{own_fit:.3f}")
 
 
 def by_set(results: Results, sets: Sets) -> Iterator[str]:
     """Yield a table of mean ROC-AUC, one row a set; the sets chosen on have a star."""
     yield "\n**By set** (ROC-AUC; a star marks families that parameters were chosen on)\n"
-    yield "| set | n | " + " | ".join(results) + " |"
+    yield _row("set", "n", *results)
     yield "|---|---|" + "---|" * len(results)
     for name in sorted(sets, key=lambda name: -sets[name].records):
         row = (
@@ -176,4 +167,4 @@ def by_set(results: Results, sets: Sets) -> Iterator[str]:
             for detector in results
         )
         star = "\\*" if sets[name].chosen_on else ""
-        yield f"| {name}{star} | {sets[name].records:,} | " + " | ".join(row) + " |"
+        yield _row(f"{name}{star}", f"{sets[name].records:,}", *row)
